@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from longhaul.artifacts.contents import Contents
+from longhaul.artifacts.image_contents import Contents
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, write_json
 from longhaul.toolchain.debian import OPTIONS, debootstrap, package_versions
 from longhaul.toolchain.errors import SetupError

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from longhaul.artifacts.contents import ContainerImage, Contents, System
+from longhaul.artifacts.image_contents import ContainerImage, Contents, System
 from longhaul.toolchain import debian
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, remove, require_space
 from longhaul.toolchain.errors import SetupError

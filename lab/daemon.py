@@ -114,7 +114,7 @@ class Sites:
 
 def depot_app(root: Path) -> web.Application:
     """Return the depot's application; every place that serves the depot needs its own."""
-    app: web.Application = importlib.import_module("longhaul.artifacts.app").depot_app(root)
+    app: web.Application = importlib.import_module("longhaul.artifacts.http_app").depot_app(root)
     return app
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from lab import base, container_system, tools
 from lab.signing import KEY, signing
-from longhaul.artifacts import contents
-from longhaul.artifacts.build import DepotParts, fill, made_image
-from longhaul.artifacts.contents import Contents
+from longhaul.artifacts import image_contents
+from longhaul.artifacts.image_contents import Contents
+from longhaul.artifacts.layout import DepotParts, fill, made_image
 from longhaul.artifacts.manifest import seal
 from longhaul.artifacts.oci import copy_of
 from longhaul.toolchain import archive, debian
@@ -28,7 +28,7 @@ _SPACE_MIB = 400
 def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None, spec: Spec | None = None) -> Path:
     """Make the depot's folder, with the versions of ``spec``, unless it is cached, and return it. A cached depot needs
     no network and no work. Raises :class:`longhaul.toolchain.errors.SetupError`."""
-    wanted, spec = wanted or contents.load(), spec or load()
+    wanted, spec = wanted or image_contents.load(), spec or load()
     binaries = tools.ensure(
         {*wanted.node_tools, *wanted.host_tools, *wanted.gpu_tools}, log_dir=log_dir, progress=progress, spec=spec
     )

@@ -22,8 +22,8 @@ from typing import Any
 from lab import base, depot, depot_authority
 from lab.ansible.runner import ansible_version, play
 from lab.signing import KEY
-from longhaul.artifacts import contents
-from longhaul.artifacts.contents import Contents
+from longhaul.artifacts import image_contents
+from longhaul.artifacts.image_contents import Contents
 from longhaul.artifacts.serving import served
 from longhaul.toolchain import services
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file, write_json
@@ -101,7 +101,7 @@ def load_sources(
     """Return the sources of a checkout (this one by default), with the distribution that it names or another, and with
     the default version of each release or the one in ``versions``."""
     root = root or repository()
-    found = contents.load(root, distribution=distribution)
+    found = image_contents.load(root, distribution=distribution)
     return ImageSources(contents=found, project=root, lab_tree=root / "lab" / "rootfs", spec=load(versions=versions))
 
 

@@ -22,7 +22,7 @@ from lab.project import LabProject
 from lab.start import start
 from lab.state import LabError, LabState, lock, running_init
 from lab.steps import LabStep, LabSteps
-from longhaul.artifacts import contents
+from longhaul.artifacts import image_contents
 from longhaul.toolchain.errors import SetupError
 
 SETTLE_S = 60.0
@@ -85,7 +85,7 @@ def prepare(chosen: LabProject, steps: LabSteps) -> None:
         baked = image.bake(log_dir=steps.log_dir, progress=step.say, sources=sources)
         step.note = baked.version
     with steps.step("depot") as step:
-        wanted = contents.load(gpus=has_gpus(environment), rdma=has_shared_rdma(environment))
+        wanted = image_contents.load(gpus=has_gpus(environment), rdma=has_shared_rdma(environment))
         filled = depot.ensure(log_dir=steps.log_dir, progress=step.say, wanted=wanted, spec=sources.spec)
     with steps.step("the lab's cloud") as step:
         parts = project.RootParts(

@@ -9,7 +9,7 @@ from pathlib import Path
 OWN = Path(__file__).resolve().parents[1] / ".venv" / "bin" / "python"
 
 try:
-    from longhaul.racks.script import main
+    from longhaul.racks.ansible_script import main
 except ImportError:
     # Started by its first line with any Python on PATH: the checkout's own Python has the packages.
     if not OWN.exists() or Path(sys.prefix) == OWN.parents[1]:

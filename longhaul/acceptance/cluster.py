@@ -10,9 +10,9 @@ from contract.kubernetes.connection import Object
 from contract.kubernetes.drain import NODES
 from contract.labels import SITE_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import must
 from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.acceptance.time_limit import Deadline
 from longhaul.cluster.nodes import node as node_view
 from longhaul.racks.inventory import has_hosts
 from longhaul.report.status_verdict import StatusVerdict

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from longhaul.acceptance import MOST_MACHINES, MOST_TIME
 from longhaul.project.context import Context, context, enter_lab, state_folder
 from longhaul.project.invocation import Invocation
-from longhaul.terminal.arguments import duration
 from longhaul.terminal.confirm import require_consent
 from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.option_types import duration
 from longhaul.terminal.say import ask, say
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from components.model import Environment
     from contract.kubernetes.api import Api
     from longhaul.acceptance.budget import AcceptanceBudget
-    from longhaul.acceptance.limit import Deadline
     from longhaul.acceptance.outcome import AcceptanceReport
     from longhaul.acceptance.runner import Checking, Runner
+    from longhaul.acceptance.time_limit import Deadline
 
 HELP = "make a small environment, check it from end to end, and take it down; or check one as it is"
 TAKES_REST = False
@@ -99,7 +99,7 @@ def run(invocation: Invocation) -> int:
     if not options.yes:
         _confirm(where.env, reuse=options.reuse)
 
-    from longhaul.acceptance.checks import checks
+    from longhaul.acceptance.check_list import checks
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
@@ -115,7 +115,7 @@ def _all_reduce(environment: Environment, options: argparse.Namespace) -> int:
     """Judge a saved run of ``all_reduce_perf``; nothing is asked of a cloud or a cluster."""
     from longhaul.acceptance.all_reduce import judge, read
     from longhaul.acceptance.outcome import StepResult
-    from longhaul.report.programs import document
+    from longhaul.report.json_output import document
 
     if options.all_reduce is None or options.pool is None:
         raise CommandError("--all-reduce FILE and --pool NAME go together", code=Exit.USAGE)
@@ -254,7 +254,7 @@ def _apis(environment: Environment) -> Any:
 
 def _show(report: AcceptanceReport, options: argparse.Namespace) -> None:
     from longhaul.acceptance.text import to_json, to_markdown, to_text
-    from longhaul.report.programs import document
+    from longhaul.report.json_output import document
 
     if options.report is not None:
         options.report.write_text(to_markdown(report), encoding="utf-8")

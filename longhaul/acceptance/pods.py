@@ -18,7 +18,7 @@ from contract.kubernetes.connection import ApiError, Object
 from contract.labels import OUTLIVE_LABEL, SITE_LABEL
 
 if TYPE_CHECKING:
-    from longhaul.acceptance.limit import Deadline
+    from longhaul.acceptance.time_limit import Deadline
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost"
 NAMESPACE = "longhaul-acceptance"

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 from clouds.base.findings import Severity
 from longhaul.acceptance.check import AcceptanceCheck, NotSoError, perform, perform_all
-from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.outcome import AcceptanceReport, Stay, StepOutcome, StepResult
 from longhaul.acceptance.steps import Runs, must, require
+from longhaul.acceptance.time_limit import Deadline
 from longhaul.acceptance.waiting import Clock
 from longhaul.engine.records import RunFile, new_run
 from longhaul.terminal.exits import CommandError, Exit

@@ -12,9 +12,9 @@ from contract.kubernetes.connection import Object
 from contract.kubernetes.drain import NODES
 from contract.labels import POOL_LABEL
 from longhaul.acceptance.check import NotApplicableError
-from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.acceptance.time_limit import Deadline
 
 
 def group_of(environment: Environment, pool: str) -> Scaled:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from components.model import Environment
 from contract.kubernetes.api import Api
-from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import Runs
+from longhaul.acceptance.time_limit import Deadline
 
 
 @dataclass(frozen=True, kw_only=True)

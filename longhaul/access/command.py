@@ -75,7 +75,7 @@ def _show(environment: Environment, options: argparse.Namespace) -> int:
     """Print everything. Exit code 0 only when each API server has it."""
     from longhaul.access.people import people_of
     from longhaul.access.show import document, text, views
-    from longhaul.report.programs import document as rendered
+    from longhaul.report.json_output import document as rendered
 
     people = people_of(environment)
     revoked = people.read()
@@ -107,7 +107,7 @@ def _change(where: Context, environment: Environment, options: argparse.Namespac
 def _steps(where: Context, environment: Environment) -> AccessRun:
     from longhaul.access.people import people_of
     from longhaul.access.steps import AccessRun
-    from longhaul.cluster.turn import ending_in
+    from longhaul.cluster.api_server_turn import ending_in
 
     return AccessRun(
         people=people_of(environment),

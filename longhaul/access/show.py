@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from components.model.identity.sign_in import settings
-from longhaul.control_plane.refusals import asked, digest_of, servers
+from longhaul.control_plane.denials import asked, digest_of, servers
 from longhaul.report.text import table
 from longhaul.terminal.exits import CommandError
 

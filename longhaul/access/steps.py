@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from components.model.access.quarantine import moment
 from components.model.access.revoked import RevokedPerson
-from longhaul.control_plane.refusals import PEOPLE, end_connections, hand_to, servers, vpn_machines
+from longhaul.control_plane.denials import PEOPLE, end_connections, hand_to, servers, vpn_machines
 from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:

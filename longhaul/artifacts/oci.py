@@ -1,7 +1,7 @@
 """Container images around one binary, as an OCI image layout.
 
 The layout's ``index.json`` names each image by the annotation ``io.containerd.image.name``. So both ``ctr images
-import`` of a tar of it and :mod:`longhaul.artifacts.app` work.
+import`` of a tar of it and :mod:`longhaul.artifacts.http_app` work.
 """
 
 from __future__ import annotations

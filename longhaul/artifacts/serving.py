@@ -15,7 +15,7 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.abc import AbstractAccessLogger
 
-from longhaul.artifacts.app import depot_app
+from longhaul.artifacts.http_app import depot_app
 
 _LINGER_S = 10.0
 """Time that running answers may take after the server was asked to stop, seconds."""

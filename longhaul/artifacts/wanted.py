@@ -11,7 +11,7 @@ from clouds.base.machine_types import Rdma
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.nodes.rdma import SHARED, host_rdma, pool_rdma
-from longhaul.artifacts.contents import DIGEST, ContainerImage, Contents
+from longhaul.artifacts.image_contents import DIGEST, ContainerImage, Contents
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Spec
 

@@ -51,7 +51,7 @@ def run(invocation: Invocation) -> int:
 
 def _look(environment: Environment, api: Api, prices: PriceBook, *, as_json: bool) -> int:
     """Look once, and show what would be done."""
-    from longhaul.report.programs import document
+    from longhaul.report.json_output import document
     from services.autoscaler.look import look
     from services.autoscaler.text import to_plain, to_text
 

@@ -49,7 +49,7 @@ def run(invocation: Invocation) -> int:
     from components.model import Role
     from longhaul.backups.at_once import back_up, behind, check_learner
     from longhaul.etcd_backups.listing import backups, warnings
-    from longhaul.report.programs import document
+    from longhaul.report.json_output import document
     from longhaul.terminal.say import say
 
     where = context(invocation)

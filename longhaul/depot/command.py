@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.depot import arguments
+from longhaul.depot import option_types
 from longhaul.project.context import context
 from longhaul.project.invocation import Invocation
-from longhaul.report.programs import document
+from longhaul.report.json_output import document
 from longhaul.terminal.exits import CommandError, Exit, help_text
 from longhaul.terminal.say import say
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import ssl
 
     from components.model import Environment
-    from longhaul.artifacts.drivers import DriverRequest
     from longhaul.artifacts.manifest import DepotReport
+    from longhaul.artifacts.nvidia_driver import DriverRequest
     from longhaul.artifacts.wanted import DepotContent
     from longhaul.depot.gather import DepotSources
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SUITE=FILE",
         action="append",
         default=[],
-        type=arguments.sources,
+        type=option_types.sources,
         help="a sources.list with the release's archives (default: this machine's own, if it runs that release)",
     )
     build.add_argument(
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SUITE=NAME",
         action="append",
         default=[],
-        type=arguments.package,
+        type=option_types.package,
         help="a package besides those of the roles, with all it needs",
     )
     build.add_argument(
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SUITE=KERNEL",
         action="append",
         default=[],
-        type=arguments.driver,
+        type=option_types.driver,
         help="NVIDIA's driver of the pinned branch, for hosts with this kernel (`uname -r`)",
     )
     build.add_argument(
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME:TAG@DIGEST",
         action="append",
         default=[],
-        type=arguments.pull,
+        type=option_types.pull,
         help="a container image besides Longhaul's own, with registry and digest",
     )
     build.add_argument(
@@ -81,9 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--json", action="store_true", help="for programs")
     verify = _verb(verbs, "verify", "hold every file of a depot against its checksum")
     verify.add_argument("folder", metavar="DIR", type=Path)
-    verify.add_argument("--digest", metavar="SHA256", type=arguments.digest, help="what `depot build` said it is")
+    verify.add_argument("--digest", metavar="SHA256", type=option_types.digest, help="what `depot build` said it is")
     verify.add_argument(
-        "--signed-by", metavar="FILE", type=arguments.key, help="the builder's public key: `gpg --export KEY > FILE`"
+        "--signed-by", metavar="FILE", type=option_types.key, help="the builder's public key: `gpg --export KEY > FILE`"
     )
     verify.add_argument("--json", action="store_true", help="for programs")
     serve = _verb(verbs, "serve", "serve a depot to machines over HTTP until it is stopped")
@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--listen",
         metavar="ADDRESS:PORT",
         default=("127.0.0.1", 8080),
-        type=arguments.listen,
+        type=option_types.listen,
         help="default: 127.0.0.1:8080",
     )
     serve.add_argument(
@@ -174,7 +174,7 @@ def _signer(environment: Environment, name: str | None) -> tuple[Callable[[Path]
 
 def _asked(invocation: Invocation) -> tuple[Environment, DepotContent, DepotSources]:
     """Return the environment, the content of the depot, and its sources, from the options."""
-    from longhaul.artifacts import contents
+    from longhaul.artifacts import image_contents
     from longhaul.artifacts.wanted import wanted
     from longhaul.depot.gather import DepotSources
     from longhaul.toolchain.spec import load
@@ -188,7 +188,7 @@ def _asked(invocation: Invocation) -> tuple[Environment, DepotContent, DepotSour
     spec = load(versions=environment.versions.pinned())
     asked = wanted(
         environment,
-        contents.load(gpus=True, rdma=True),
+        image_contents.load(gpus=True, rdma=True),
         spec,
         site=options.site,
         suites=options.suite,
@@ -220,7 +220,7 @@ def _asked(invocation: Invocation) -> tuple[Environment, DepotContent, DepotSour
 
 
 def _of_drivers(asked: Iterable[DriverRequest]) -> list[tuple[str, str]]:
-    from longhaul.artifacts.drivers import driver_packages, drivers
+    from longhaul.artifacts.nvidia_driver import driver_packages, drivers
     from longhaul.toolchain.errors import SetupError
 
     known = drivers()

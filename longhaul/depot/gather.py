@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longhaul.artifacts import pull
-from longhaul.artifacts.build import DepotParts, fill, made_image
-from longhaul.artifacts.contents import ContainerImage
+from longhaul.artifacts import image_pulls
+from longhaul.artifacts.image_contents import ContainerImage
+from longhaul.artifacts.image_pulls import Pulled
+from longhaul.artifacts.layout import DepotParts, fill, made_image
 from longhaul.artifacts.manifest import DepotReport, seal, verify
 from longhaul.artifacts.oci import Image
-from longhaul.artifacts.pull import Pulled
 from longhaul.artifacts.wanted import DepotContent
 from longhaul.toolchain import archive, debian, tools
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, remove, require_space, sha256_file
@@ -172,7 +172,8 @@ def _pulled(wanted: DepotContent, sources: DepotSources) -> list[Pulled]:
     crane = _tools(["crane"], sources)["crane"]
     log = sources.log_dir / "depot-images.log"
     return [
-        pull.pull(one, crane=crane, arch=machine_arch(), log=log, progress=sources.progress) for one in wanted.pulls
+        image_pulls.pull(one, crane=crane, arch=machine_arch(), log=log, progress=sources.progress)
+        for one in wanted.pulls
     ]
 
 
@@ -190,6 +191,6 @@ def _about(into: Path, wanted: DepotContent, parts: DepotParts, sources: DepotSo
         "packages": {suite: archive.versions(folder) for suite, folder in sorted(parts.archives.items())},
         "images": [
             {"name": name, "digest": known, "source": "pulled" if name in pulled else "made"}
-            for name, known in sorted(pull.images_of(into / "images"))
+            for name, known in sorted(image_pulls.images_of(into / "images"))
         ],
     }

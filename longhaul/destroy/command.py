@@ -13,14 +13,14 @@ from longhaul.engine.change import change
 from longhaul.engine.engine import Engine, engine_for, reason
 from longhaul.engine.execution import interruptible
 from longhaul.engine.options import again, log_of, refuse_event_log, wants_json
-from longhaul.engine.outcome import PhaseResult, attempt, of_engine, summary
 from longhaul.engine.pending import Pending, forget, pending_creates, state_of
+from longhaul.engine.phase_outcome import PhaseResult, attempt, of_engine, summary
 from longhaul.engine.recovery import recover
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
-from longhaul.terminal.arguments import add_verbose
 from longhaul.terminal.confirm import require_consent
 from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.option_types import add_verbose
 from longhaul.terminal.output import Output
 from longhaul.terminal.progress import Progress
 from longhaul.terminal.say import ask, say

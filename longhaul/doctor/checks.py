@@ -9,7 +9,7 @@ from clouds.base.doctor import DoctorQuestion
 from clouds.base.findings import Finding, unknown
 from clouds.base.local_machine import LocalMachine
 from clouds.registry import clouds
-from longhaul.doctor import NAMES, hosts, machine, recovery, size, state
+from longhaul.doctor import NAMES, control_plane_size, engine_state, hosts, recovery, this_machine
 from longhaul.doctor.target import DoctorTarget
 
 NOT_IN_A_LAB = ("permissions", "registrations", "quotas", "machine-types", "images")
@@ -44,13 +44,13 @@ def _of_clouds(target: DoctorTarget, here: LocalMachine) -> Iterator[DoctorQuest
 def _here(target: DoctorTarget, here: LocalMachine) -> Iterator[DoctorQuestion]:
     """Yield the checks that belong to no cloud."""
     local: tuple[tuple[str, Callable[[DoctorTarget], Iterable[Finding]]], ...] = (
-        ("state", state.backend),
-        ("state", state.encryption),
+        ("state", engine_state.backend),
+        ("state", engine_state.encryption),
         ("hosts", hosts.hosts),
-        ("size", size.size),
+        ("size", control_plane_size.size),
         ("recovery", recovery.declared),
         ("recovery", recovery.newest),
     )
     for name, look in local:
         yield DoctorQuestion(name=name, where=(target.file,), run=partial(look, target))
-    yield DoctorQuestion(name="dns", where=("this machine",), run=partial(machine.dns, target, here))
+    yield DoctorQuestion(name="dns", where=("this machine",), run=partial(this_machine.dns, target, here))

@@ -45,10 +45,10 @@ def run(invocation: Invocation) -> int:
         enter_lab(where, environment, invocation)
 
     from longhaul.doctor.checks import checks
-    from longhaul.doctor.machine import local_machine
     from longhaul.doctor.run import run_checks
     from longhaul.doctor.text import exit_code, to_json, to_text
-    from longhaul.report.programs import document
+    from longhaul.doctor.this_machine import local_machine
+    from longhaul.report.json_output import document
 
     options = invocation.options
     chosen = checks(_subject(where, environment), local_machine(), only=tuple(options.only or ()))

@@ -15,7 +15,7 @@ from typing import IO
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.events import EngineEvents
 from longhaul.engine.execution import EngineResult, ask_engine, run_engine
-from longhaul.engine.locate import engine_binary, engine_environment
+from longhaul.engine.location import engine_binary, engine_environment
 from longhaul.engine.records import RunFile
 from longhaul.project.checkout import OBJECTS, PROJECT_FILE, Project
 from longhaul.project.context import Context, state_folder

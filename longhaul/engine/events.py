@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from longhaul.engine.digest import GROUPS
+from longhaul.engine.preview_counts import GROUPS
 from longhaul.terminal.progress import awaited, counts
 
 STACK = "pulumi:pulumi:Stack"

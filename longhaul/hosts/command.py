@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from longhaul.project.context import context, enter_lab
 from longhaul.project.invocation import Invocation
-from longhaul.terminal.arguments import share, some
 from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.option_types import share, some
 from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
@@ -52,15 +52,15 @@ def run(invocation: Invocation) -> int:
 
     from components.model import plan
     from longhaul.hosts.selection import batches, select
+    from longhaul.racks.batches import RunOptions, roll
     from longhaul.racks.inventory import machines
-    from longhaul.racks.plays import RunOptions, roll
 
     there = list(machines(environment, plan(environment)))
     if not there:
         raise CommandError(f"{where.env} has neither on-prem gateways nor hosts", code=Exit.USAGE)
     chosen = select(there, options.limit)
     if options.action == SCAN_KEYS:
-        from longhaul.hosts.scanning import scan_keys
+        from longhaul.hosts.scan_keys import scan_keys
 
         enter_lab(where, environment, invocation)
         return scan_keys(where, environment, chosen, options)

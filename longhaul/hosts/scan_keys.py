@@ -1,90 +1,99 @@
-"""Reads the SSH host keys of gateways and hosts over the network, to be compared and pinned."""
+"""``longhaul hosts scan-keys``: shows the host keys that answer, asks, and pins those that had none."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import subprocess
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from enum import Enum
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from longhaul.racks.inventory import OnpremMachine
-from longhaul.terminal.exits import CommandError
+from longhaul.hosts.host_keys import Scanned, ScanResult, keyscan, scan
+from longhaul.hosts.pinning import pin_gateways, pin_hosts
+from longhaul.project.context import Context
+from longhaul.racks.inventory import GATEWAYS, OnpremMachine
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.say import ask, say
 
-KINDS = {"ssh-ed25519": "ed25519", "ecdsa-sha2-nistp256": "ecdsa", "ssh-rsa": "rsa"}
-"""Types of keys that may be pinned, and their names for ssh-keyscan(1), ``-t``."""
-BEST = "ssh-ed25519"
-"""Type that is asked of a machine without a pinned key."""
-TIMEOUT_S = 5
-"""Seconds that a machine has to answer."""
+if TYPE_CHECKING:
+    from components.model import Environment
 
-Scanner = Callable[[Sequence[str], Collection[str]], str]
-"""Returns lines of an address and its key, as in a file of known hosts, for the addresses that answer and the types."""
+COMPARE = "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
+"""Command that prints the fingerprint on the machine itself."""
 
 
-class ScanResult(Enum):
-    """Result of a scan for a machine."""
-
-    NEW = "not pinned yet"
-    SAME = "pinned"
-    OTHER = "another key answers than the pinned one"
-    SILENT = "no answer"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scanned:
-    """One machine and the key that answered."""
-
-    machine: OnpremMachine
-    key: str | None
-
-    @property
-    def state(self) -> ScanResult:
-        """Return what it says."""
-        if self.key is None:
-            return ScanResult.SILENT
-        if not self.machine.host_key:
-            return ScanResult.NEW
-        return ScanResult.SAME if self.key.split() == self.machine.host_key.split()[:2] else ScanResult.OTHER
-
-    @property
-    def fingerprint(self) -> str:
-        """Return the key's fingerprint, as ``ssh-keygen -l`` prints it; empty without a key."""
-        return "" if self.key is None else fingerprint(self.key)
-
-    @property
-    def kind(self) -> str:
-        """Return the key's type, as ``ssh-keygen -l`` prints it; empty without a key."""
-        return "" if self.key is None else KINDS[self.key.split()[0]].upper()
+def scan_keys(
+    where: Context, environment: Environment, machines: Sequence[OnpremMachine], options: argparse.Namespace
+) -> Exit:
+    """Scan, show, ask and pin. The exit code is 0 only when every machine has the key that is pinned now."""
+    found = scan(machines, keyscan)
+    new = [one for one in found if one.state is ScanResult.NEW]
+    _show(where.env, found, as_json=options.json)
+    if new and _agreed(len(new), yes=options.yes):
+        names = pin(where, environment, new)
+        say(f"pinned: {len(new)} in {' and '.join(names)}; commit them")
+        new = []
+    wrong = [one for one in found if one.state in (ScanResult.OTHER, ScanResult.SILENT)]
+    return Exit.FAILED if new or wrong else Exit.OK
 
 
-def fingerprint(key: str) -> str:
-    """Return the fingerprint of a public key, ``TYPE BASE64`` (ssh-keygen(1), ``-l``)."""
-    digest = hashlib.sha256(base64.b64decode(key.split()[1])).digest()
-    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+def pin(where: Context, environment: Environment, found: Sequence[Scanned]) -> list[str]:
+    """Write the keys into the environment's files, all or none; return the files' names."""
+    from longhaul.project.writing import write
+
+    stack = where.project.stack_file(where.env)
+    gateways = {one.machine.declared: str(one.key) for one in found if one.machine.group == GATEWAYS}
+    hosts = {one.machine.declared: str(one.key) for one in found if one.machine.group != GATEWAYS}
+    texts = {}
+    if environment.bare_metal:
+        path = stack.with_name(environment.bare_metal)
+        texts[path.name] = pin_hosts(path.read_text(encoding="utf-8"), hosts)
+    texts[stack.name] = pin_gateways(stack.read_text(encoding="utf-8"), gateways)
+    write(where.project.stacks, texts, stack=stack.name, force=True)
+    changed = {stack.name: bool(gateways), str(environment.bare_metal): bool(hosts)}
+    return [f"stacks/{name}" for name, is_changed in changed.items() if is_changed]
 
 
-def scan(machines: Sequence[OnpremMachine], scanner: Scanner) -> list[Scanned]:
-    """Return each machine with the key that answers at its address: that of the pinned type, or else of the best."""
-    found = {}
-    for line in scanner([str(machine.reached_at) for machine in machines], {BEST, *map(_kind, machines)}).splitlines():
-        words = line.split()
-        if len(words) >= 3 and not line.startswith("#"):
-            found[words[0], words[1]] = " ".join(words[1:3])
-    keys = ([found.get((str(machine.reached_at), kind)) for kind in (_kind(machine), BEST)] for machine in machines)
-    return [Scanned(machine=one, key=pinned or best) for one, (pinned, best) in zip(machines, keys, strict=True)]
+def _show(env: str, found: Sequence[Scanned], *, as_json: bool) -> None:
+    from longhaul.report.json_output import document
+    from longhaul.report.text import table
+
+    if as_json:
+        machines = [
+            {
+                "name": one.machine.name,
+                "address": str(one.machine.reached_at),
+                "state": one.state.name.lower(),
+                "fingerprint": one.fingerprint or None,
+                "host_key": one.key,
+                "pin_at": one.machine.pin_at,
+            }
+            for one in found
+        ]
+        print(document({"environment": env, "machines": machines}))
+        return
+    rows = [
+        (
+            one.machine.name,
+            str(one.machine.reached_at),
+            f"{one.fingerprint} ({one.kind})" if one.key else "-",
+            one.state.value,
+        )
+        for one in found
+    ]
+    print("\n".join(table(("MACHINE", "ADDRESS", "FINGERPRINT", "STATE"), rows, width=None)))
 
 
-def _kind(machine: OnpremMachine) -> str:
-    return machine.host_key.split()[0] if machine.host_key else BEST
+def _agreed(number: int, *, yes: bool) -> bool:
+    """Return whether the keys are to be pinned: a person compared them, or --yes says that somebody did."""
+    import sys
 
-
-def keyscan(addresses: Sequence[str], kinds: Collection[str]) -> str:
-    """Ask the addresses, all at once, by ssh-keyscan(1). It does not read the user's SSH configuration, so no
-    ``ProxyJump`` is used."""
-    argv = ["ssh-keyscan", "-T", str(TIMEOUT_S), "-t", ",".join(sorted(KINDS[kind] for kind in kinds)), *addresses]
-    try:
-        return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
-    except FileNotFoundError:
-        raise CommandError("ssh-keyscan is not here: it belongs to OpenSSH's client") from None
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        raise CommandError(
+            f"{number} not pinned: compare them on the machines (`{COMPARE}`), then pass --yes", code=Exit.USAGE
+        )
+    say(f"whoever sits between here and a machine can show a key of their own: compare on its console, `{COMPARE}`")
+    if ask(f"Pin {number} host keys? (yes/no) ") == "yes":
+        return True
+    say("nothing was pinned")
+    return False

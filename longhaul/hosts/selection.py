@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from longhaul.racks.inventory import GATEWAYS, NODES, OnpremMachine, site_group
-from longhaul.terminal.arguments import MachineShare
 from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.option_types import MachineShare
 
 
 def select(machines: Sequence[OnpremMachine], pattern: str | None) -> list[OnpremMachine]:

@@ -14,7 +14,7 @@ from longhaul.engine.change import exit_code
 from longhaul.project.context import Context, context, state_folder
 from longhaul.project.invocation import Invocation
 from longhaul.project.lab_seam import Lab, require_cloud
-from longhaul.report.programs import document
+from longhaul.report.json_output import document
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.say import say
 

@@ -12,7 +12,7 @@ from clouds.registry import clouds
 from longhaul.image.bake import Bake
 from longhaul.image.workshop import Workshop
 from longhaul.project.baked_images import MANIFEST, RECORD
-from longhaul.report.programs import document
+from longhaul.report.json_output import document
 from longhaul.terminal.exits import CommandError
 
 

@@ -56,7 +56,7 @@ def _git(root: Path, *words: str) -> str:
 def left_out(root: Path | None = None) -> list[str]:
     """Return container images that belong into the image but are left out without a depot, since images/image.toml has
     no digest to check them against. ``playbooks/filter_plugins/images.py`` applies the same rule."""
-    from longhaul.artifacts.contents import load
+    from longhaul.artifacts.image_contents import load
 
     wanted = load(root)
     versions = {tool.name: tool.version for tool in load_pins().tools}

@@ -67,7 +67,7 @@ def run(invocation: Invocation) -> int:
 
 def _say(project: Project, answers: Answers, names: list[str], environment: Environment, *, as_json: bool) -> None:
     from longhaul.init.next_steps import next_commands, notes
-    from longhaul.report.programs import document
+    from longhaul.report.json_output import document
     from longhaul.report.text import table
 
     written = [str((project.stacks / name).relative_to(project.root)) for name in names]

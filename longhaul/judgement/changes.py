@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from longhaul.judgement.document import PreviewDocument, PreviewStep
+from longhaul.judgement.preview_document import PreviewDocument, PreviewStep
 from longhaul.terminal.exits import CommandError, Exit
 
 

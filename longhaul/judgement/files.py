@@ -14,7 +14,7 @@ from longhaul.judgement.file_keys import GONE, NEW, expected, interrupts_nothing
 from longhaul.judgement.learner import KEY as LEARNER
 from longhaul.judgement.learner import learner_in_files
 from longhaul.judgement.properties import Property, between
-from longhaul.judgement.texts import SHORT
+from longhaul.judgement.text_changes import SHORT
 
 ALONE = "the file of before alone"
 """Words for what a plan without a state is compared with."""

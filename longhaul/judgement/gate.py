@@ -25,7 +25,7 @@ from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from longhaul.judgement.document import PreviewDocument
+    from longhaul.judgement.preview_document import PreviewDocument
 
 SKIP = "--skip-preview"
 """The engine's option that skips the preview."""
@@ -80,7 +80,7 @@ def seen(words: Sequence[str]) -> list[str]:
 
 def previewed(engine: Engine, rest: Iterable[str]) -> PreviewDocument:
     """Run the preview of one stack, without the program's own judgement, and return its document."""
-    from longhaul.judgement.document import read_document
+    from longhaul.judgement.preview_document import read_document
 
     run = new_run("preview")
     environ = {name: value for name, value in engine.environ.items() if name != _STREAMING}

@@ -12,10 +12,10 @@ from components.model import Environment
 from longhaul.judgement.capacity import CapacityRow, compare
 from longhaul.judgement.care import cares
 from longhaul.judgement.case import Case
+from longhaul.judgement.cautions import brought, left
 from longhaul.judgement.changes import Change, Changes, ResourceAction
 from longhaul.judgement.cost import CostChange, Prices, compare_cost
 from longhaul.judgement.deprecated import Ask, nobody
-from longhaul.judgement.doubts import brought, left
 from longhaul.judgement.earlier import Earlier, earlier
 from longhaul.judgement.files import by_files, file_changes
 from longhaul.judgement.kinds import is_group, kind_of
@@ -24,7 +24,7 @@ from longhaul.judgement.properties import Property, properties
 from longhaul.judgement.refusals import refusals
 from longhaul.judgement.risks import standing
 from longhaul.judgement.versions import deprecated_apis, upgrades
-from longhaul.terminal.arguments import MAX_REMOVED
+from longhaul.terminal.option_types import MAX_REMOVED
 
 NEW = "new"
 """Word for the verdict on a plan that was compared with nothing, and in which nothing needs care."""

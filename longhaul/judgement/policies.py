@@ -10,7 +10,7 @@ from clouds.base.policy import Resource
 from components.model import Environment
 from components.model.policy import rules
 from components.model.policy.rules import WHY, Waived, name_of
-from longhaul.judgement.document import PreviewDocument, PreviewStep
+from longhaul.judgement.preview_document import PreviewDocument, PreviewStep
 
 SAME, READ = "same", "refresh"
 

@@ -11,7 +11,7 @@ from typing import Any
 from clouds.base.inputs import MASKED, UNKNOWN
 from longhaul.judgement.changes import Change, ResourceAction
 from longhaul.judgement.masking import is_secret_key, masked
-from longhaul.judgement.texts import described, is_long, text_change
+from longhaul.judgement.text_changes import described, is_long, text_change
 
 NOTHING = "-"
 """Text shown for a missing value."""

@@ -16,7 +16,7 @@ from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, ResourceAction
 from longhaul.judgement.earlier import role_changes
 from longhaul.judgement.kinds import kind_of
-from longhaul.judgement.ranges import Moved, moved_in_files, moved_in_state
+from longhaul.judgement.moved_addresses import Moved, moved_in_files, moved_in_state
 from longhaul.judgement.risks import refused
 from longhaul.judgement.versions import lacking, removed_apis, skew, steps
 

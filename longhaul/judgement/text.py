@@ -11,7 +11,7 @@ from clouds.base.phrases import names
 from longhaul.judgement.capacity import CapacityRow, PlannedCapacity, total
 from longhaul.judgement.lines import blocks, summary
 from longhaul.judgement.plan import VERDICTS, Plan
-from longhaul.report.programs import document
+from longhaul.report.json_output import document
 from longhaul.report.text import table, wrapped
 
 

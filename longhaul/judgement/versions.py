@@ -12,7 +12,7 @@ from components.model.versions.steps import SKEW, TITLES, image_faults, is_taken
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction
 from longhaul.judgement.earlier import role_changes
-from longhaul.judgement.texts import machine_files
+from longhaul.judgement.text_changes import machine_files
 
 _NODE = "/etc/longhaul/node.json"
 

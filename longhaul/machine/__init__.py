@@ -1,1 +1,1 @@
-"""Machines that are lost to an attacker: cut off, refused, kept for a look, replaced (docs/quarantine.md)."""
+"""``longhaul machine``: what is done about one machine."""

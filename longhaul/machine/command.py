@@ -17,7 +17,7 @@ from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
-    from longhaul.machine.steps import QuarantineRun
+    from longhaul.machine.quarantine.steps import QuarantineRun
     from longhaul.vault.quarantine import QuarantineVault
 
 HELP = "take a machine out that is lost to an attacker (`quarantine`); its disk is kept for a look"
@@ -42,15 +42,15 @@ def run(invocation: Invocation) -> int:
     where = context(invocation)
     environment = where.project.load(where.env)
 
-    from longhaul.machine.target import refuse_others
+    from longhaul.machine.quarantine.target import refuse_others
 
     refuse_others(environment, options.name)
     enter_lab(where, environment, invocation)
 
     from clouds.base.errors import CloudError
     from contract.kubernetes.connection import ApiError
-    from longhaul.vault.half_restored import refuse_half_restored
     from longhaul.vault.quarantine import record_of
+    from longhaul.vault.restore_record import refuse_half_restored
 
     refuse_half_restored(environment)
     record = record_of(environment)
@@ -63,10 +63,10 @@ def run(invocation: Invocation) -> int:
 
 
 def _quarantine(steps: QuarantineRun, options: argparse.Namespace) -> int:
-    from longhaul.machine.node import seen
-    from longhaul.machine.target import begun
-    from longhaul.machine.text import document, told
-    from longhaul.report.programs import document as rendered
+    from longhaul.machine.quarantine.node import seen
+    from longhaul.machine.quarantine.target import begun
+    from longhaul.machine.quarantine.text import document, told
+    from longhaul.report.json_output import document as rendered
 
     env = steps.record.environment.name
     entry, machine = begun(steps.record, options.name, now=steps.now())
@@ -86,9 +86,9 @@ def _quarantine(steps: QuarantineRun, options: argparse.Namespace) -> int:
 
 
 def _release(steps: QuarantineRun, options: argparse.Namespace) -> int:
-    from longhaul.machine.target import recorded_machine
-    from longhaul.machine.text import document, released
-    from longhaul.report.programs import document as rendered
+    from longhaul.machine.quarantine.target import recorded_machine
+    from longhaul.machine.quarantine.text import document, released
+    from longhaul.report.json_output import document as rendered
 
     entry = steps.record.read().find(options.name)
     if entry is None or entry.released:
@@ -109,9 +109,9 @@ def _release(steps: QuarantineRun, options: argparse.Namespace) -> int:
 def _steps(where: Context, record: QuarantineVault, *, keep_disk: bool) -> Iterator[QuarantineRun]:
     """Give the steps with the cluster's API, as long as no other run has them."""
     from longhaul.cluster.api_access import api_of
-    from longhaul.cluster.sole_run import Words, sole_run
-    from longhaul.cluster.turn import ending_in
-    from longhaul.machine.steps import QuarantineRun
+    from longhaul.cluster.api_server_turn import ending_in
+    from longhaul.cluster.locks import Words, sole_run
+    from longhaul.machine.quarantine.steps import QuarantineRun
 
     words = Words(begins="of a quarantine", goes_on="a machine is being put into quarantine")
     with (

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from longhaul.costs import PRICE_FILE
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
-from longhaul.terminal.arguments import MAX_REMOVED, add_max_removed
 from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.option_types import MAX_REMOVED, add_max_removed
 
 if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.judgement.cost import Prices
-    from longhaul.judgement.document import PreviewDocument
     from longhaul.judgement.plan import Plan
+    from longhaul.judgement.preview_document import PreviewDocument
 
 HELP = "say what `up` would do, by site and machine, and judge it; needs no account, and changes nothing"
 TAKES_REST = True
@@ -110,9 +110,9 @@ def _raw(where: Context, environment: Environment, invocation: Invocation) -> Ex
 
 
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
-    from longhaul.judgement.asking import asking
     from longhaul.judgement.changes import read_changes
     from longhaul.judgement.deprecated import nobody
+    from longhaul.judgement.deprecated_apis import asking
     from longhaul.judgement.files import ALONE
     from longhaul.judgement.plan import PlanTerms, make_plan
     from longhaul.judgement.policies import policies
@@ -185,7 +185,7 @@ class _Previewed:
 
 def _read(sources: Sequence[Path], environment: Environment) -> _Previewed:
     """Read previews that were made elsewhere."""
-    from longhaul.judgement.document import read_files
+    from longhaul.judgement.preview_document import read_files
 
     documents = read_files(sources, env=environment.name)
     return _Previewed(documents=documents, against=f"as previewed in {', '.join(path.name for path in sources)}")

@@ -19,7 +19,7 @@ from longhaul.cluster.api_access import GIVEN, kubeconfig_file
 from longhaul.engine import processes
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.engine import Engine, objects_file
-from longhaul.engine.locate import engine_binary, engine_environment
+from longhaul.engine.location import engine_binary, engine_environment
 from longhaul.engine.plugins import INSTALL, Plugin, held, left_out, needed, of_cluster, of_existing, stand_in
 from longhaul.engine.records import VARIABLE, RunFile, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home

@@ -10,11 +10,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from longhaul.engine.change import exit_code
-from longhaul.engine.digest import Preview, parse_preview
 from longhaul.engine.engine import Engine
+from longhaul.engine.preview_counts import Preview, parse_preview
 from longhaul.plan.previews import Unseen, not_looked_up, preview_engines
 from longhaul.project.context import Context
-from longhaul.report.programs import line
+from longhaul.report.json_output import line
 from longhaul.terminal.exits import Exit
 from longhaul.terminal.say import say
 

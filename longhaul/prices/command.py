@@ -60,7 +60,7 @@ def _check(environment: Environment, path: Path, invocation: Invocation, now: da
     from components.model.prices.book import PriceBook
     from longhaul.prices.age import check
     from longhaul.prices.text import check_json, check_text
-    from longhaul.report.programs import line
+    from longhaul.report.json_output import line
 
     days = invocation.options.days
     if not path.exists():
@@ -81,7 +81,7 @@ def _read(environment: Environment, path: Path, invocation: Invocation, now: dat
     from longhaul.costs.text import cost_text
     from longhaul.prices.gather import PriceSources, gather
     from longhaul.prices.text import gathered_json, gathered_text
-    from longhaul.report.programs import line
+    from longhaul.report.json_output import line
 
     if not path.parent.is_dir():
         raise CommandError(f"--to {path}: there is no folder {path.parent}", code=Exit.USAGE)

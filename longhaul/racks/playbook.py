@@ -11,10 +11,10 @@ from typing import IO, TYPE_CHECKING
 from longhaul.cluster.api_access import kubeconfig_file
 from longhaul.engine import processes
 from longhaul.engine.execution import EngineResult, run_engine
-from longhaul.engine.locate import engine_environment
+from longhaul.engine.location import engine_environment
 from longhaul.engine.records import VARIABLE, new_run
 from longhaul.project.context import Context
-from longhaul.racks.script import CHECKOUT, PROJECT
+from longhaul.racks.ansible_script import CHECKOUT, PROJECT
 from longhaul.terminal.exits import CommandError
 from longhaul.terminal.output import Streams
 from longhaul.terminal.progress import Followed

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from clouds.base.phrases import counted
 from longhaul.racks.verdicts import HostResults, HostState, HostVerdict
-from longhaul.report.programs import document
+from longhaul.report.json_output import document
 from longhaul.report.text import MANY, Cell, Marked, table
 
 SLOWEST = 10

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     from components.model import Environment
-    from longhaul.restore.prepare import Prepared
+    from longhaul.restore.preparation import Prepared
     from longhaul.restore.steps import Restoration
-    from longhaul.vault.half_restored import HalfDone
+    from longhaul.vault.restore_record import HalfDone
 
 HELP = "make etcd clusters anew from backups when their quorum is lost for good; a run that was killed is gone on with"
 TAKES_REST = False
@@ -102,11 +102,11 @@ def _prepared(
 ) -> tuple[Prepared, Restoration]:
     from components.model import Role
     from longhaul.etcd_backups.listing import control_of
-    from longhaul.restore.fleet import PlaceMachines
-    from longhaul.restore.prepare import RestoreArguments, prepare
-    from longhaul.restore.sealed import sealed
+    from longhaul.restore.file_key import sealed
+    from longhaul.restore.machines import PlaceMachines
+    from longhaul.restore.preparation import RestoreArguments, prepare
     from longhaul.restore.steps import Restoration
-    from longhaul.vault.half_restored import Book
+    from longhaul.vault.restore_record import Book
 
     control, place = control_of(environment)
     book = Book(control=control, place=place, environment=environment)
@@ -141,9 +141,9 @@ def _confirm(env: str, prepared: Prepared, *, yes: bool) -> None:
 
 def _give_up(environment: Environment, env: str, *, yes: bool) -> int:
     from longhaul.etcd_backups.listing import control_of
-    from longhaul.restore.fleet import PlaceMachines
     from longhaul.restore.give_up import given_up
-    from longhaul.vault.half_restored import Book
+    from longhaul.restore.machines import PlaceMachines
+    from longhaul.vault.restore_record import Book
 
     control, place = control_of(environment)
     book = Book(control=control, place=place, environment=environment)
@@ -173,7 +173,7 @@ def _alone(where: Context) -> Iterator[None]:
 
 
 def _tell(environment: Environment, prepared: Prepared, restoration: Restoration, *, json: bool) -> None:
-    from longhaul.report.programs import document as rendered
+    from longhaul.report.json_output import document as rendered
     from longhaul.restore.loss import document
 
     asides = restoration.asides

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from components.model.secrets.vault import KEYS_IN_USE
-from longhaul.control_plane import encryption as machines
+from longhaul.control_plane import secret_keys
 from longhaul.vault.encryption_keys import EncryptionVault, names
 
 
@@ -15,7 +15,7 @@ def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> No
     if record.text(KEYS_IN_USE) is None:
         return
     keys = record.keys()
-    written = machines.written(record.environment, record.control, record.place)
+    written = secret_keys.written(record.environment, record.control, record.place)
     missing = sorted(name for name in written if name and name not in keys.names)
     found = [key for key in record.retired() if key.name in missing]
     if lost := [name for name in missing if name not in {key.name for key in found}]:
@@ -29,4 +29,4 @@ def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> No
         say(f"the backup is from before a rotation: API servers read with {names(found)} too; {said}")
     # A run before this one may have ended between the vault and the servers.
     if len(keys.keys) > 1:
-        machines.deliver(record.environment, record.control, record.place, keys)
+        secret_keys.deliver(record.environment, record.control, record.place, keys)

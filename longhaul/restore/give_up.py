@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from components.model import Role, control_machines, plan
-from longhaul.restore.seen import MemberStep, ObservedPlane, look, roles_of
+from longhaul.restore.machine_states import MemberStep, ObservedPlane, look, roles_of
 from longhaul.restore.steps import STOP_S
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.half_restored import HalfDone, RestoreState
+from longhaul.vault.restore_record import HalfDone, RestoreState
 
 if TYPE_CHECKING:
-    from longhaul.restore.fleet import PlaceMachines
-    from longhaul.vault.half_restored import Book
+    from longhaul.restore.machines import PlaceMachines
+    from longhaul.vault.restore_record import Book
 
 
 def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]) -> HalfDone:

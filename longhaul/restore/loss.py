@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longhaul.etcd_backups.choice import believed, furthest
-from longhaul.restore.seen import MemberStep, ObservedPlane
+from longhaul.restore.machine_states import MemberStep, ObservedPlane
 from longhaul.terminal.ages import age
-from longhaul.vault.half_restored import HalfDone
+from longhaul.vault.restore_record import HalfDone
 
 if TYPE_CHECKING:
     from components.model import Role

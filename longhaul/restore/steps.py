@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from components.model import Role, control_machines, plan
 from longhaul.restore.age_header import HeaderError, wrapped
-from longhaul.restore.fleet import Answer, PlaceMachines, RefusedStepError
 from longhaul.restore.former_keys import readmit_former
-from longhaul.restore.seen import LOOK_S, MemberSeen, MemberStep, ObservedPlane, look
+from longhaul.restore.machine_states import LOOK_S, MemberSeen, MemberStep, ObservedPlane, look
+from longhaul.restore.machines import Answer, PlaceMachines, RefusedStepError
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.encryption_keys import EncryptionVault
-from longhaul.vault.half_restored import Book, HalfDone, RestoreState
+from longhaul.vault.restore_record import Book, HalfDone, RestoreState
 
 if TYPE_CHECKING:
-    from longhaul.restore.sealed import SealedBackup
+    from longhaul.restore.file_key import SealedBackup
 
 STOP_S = 600.0
 """Time limit in seconds: the programs of an API server take up to 50 to stop, etcd up to 60, and a run command 20."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from longhaul.project.checkout import find_project
 from longhaul.project.invocation import Invocation
-from longhaul.report.programs import document, line
+from longhaul.report.json_output import document, line
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from clouds.registry import clouds
 from longhaul.project.checkout import Project
 from longhaul.review.outcome import ReviewOutcome
-from longhaul.review.sealed import SealedProject, sealed
+from longhaul.review.stack_without_secrets import SealedProject, sealed
 from longhaul.terminal.exits import CommandError, Exit
 
 
@@ -71,7 +71,7 @@ class Planner(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CommandPlanner:
-    """Runs ``longhaul plan`` on a copy of the stack without its secrets (:mod:`longhaul.review.sealed`)."""
+    """Runs ``longhaul plan`` on a copy of the stack (:mod:`longhaul.review.stack_without_secrets`)."""
 
     project: Project
     environ: Mapping[str, str]

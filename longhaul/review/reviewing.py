@@ -10,7 +10,7 @@ from clouds.base.phrases import counted
 from longhaul.judgement.lines import WORDS
 from longhaul.project.checkout import STACKS, Project
 from longhaul.report.text import seen_from
-from longhaul.review.affected import Side, affected, side
+from longhaul.review.affected_environments import Side, affected, side
 from longhaul.review.git import Repository
 from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome, in_order
 from longhaul.review.planner import Planned, Planner, ReviewPlanError, Summary

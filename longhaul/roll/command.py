@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
-from longhaul.terminal.arguments import duration, some
 from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.option_types import duration, some
 from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from components.model import Environment
     from contract.kubernetes.api import Api
     from longhaul.roll.events import RollReport
-    from longhaul.roll.run import Roll, RollSettings
+    from longhaul.roll.loop import Roll, RollSettings
 
 HELP = "take a pool's machines to its new image, or hosts to new versions; each once its work is over"
 TAKES_REST = False
@@ -66,7 +66,7 @@ def run(invocation: Invocation) -> int:
     from contract.kubernetes.connection import ApiError
     from longhaul.cluster.api_access import api_of
     from longhaul.roll.events import as_json, as_lines
-    from longhaul.roll.run import Roll
+    from longhaul.roll.loop import Roll
 
     group = _group(where, environment, options.pool)
     enter_lab(where, environment, invocation)
@@ -101,7 +101,7 @@ def _count(text: str) -> int:
 def _settings(environment: Environment, options: argparse.Namespace) -> RollSettings:
     from components.model.nodes.nodes import on_nodes, pool_taints
     from contract.labels import POOL_LABEL
-    from longhaul.roll.run import RollSettings
+    from longhaul.roll.loop import RollSettings
 
     return RollSettings(
         at_once=options.at_once.of,
@@ -114,8 +114,8 @@ def _settings(environment: Environment, options: argparse.Namespace) -> RollSett
 
 
 def _do(env: str, roll: Roll, options: argparse.Namespace) -> int:
-    from longhaul.cluster.sole_run import pool_lock
-    from longhaul.roll.run import StoppedError
+    from longhaul.cluster.locks import pool_lock
+    from longhaul.roll.loop import StoppedError
 
     if options.dry_run:
         return _dry_run(env, roll, options)
@@ -159,7 +159,7 @@ def _report(
     env: str, roll: Roll, options: argparse.Namespace, *, stopped: str = "", interrupted: bool = False
 ) -> RollReport:
     from longhaul.roll.events import RollReport
-    from longhaul.roll.run import reasons
+    from longhaul.roll.loop import reasons
 
     view = roll.view
     if view is None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from longhaul.report.programs import line
-from longhaul.roll.plan import RollState
+from longhaul.report.json_output import line
+from longhaul.roll.next_steps import RollState
 from longhaul.terminal.exits import Exit
 from longhaul.terminal.printable import one_line
 from longhaul.terminal.say import say

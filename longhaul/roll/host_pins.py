@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from components.model.versions.section import pinned
 from contract.kubernetes.connection import Object
 from contract.labels import DRIVER_LABEL
-from longhaul.artifacts.drivers import drivers as pinned_drivers
+from longhaul.artifacts.nvidia_driver import drivers as pinned_drivers
 
 UPGRADED = {"kubelet": "kubernetes", "containerd": "containerd"}
 """Programs that pods run on, each with its release in tools.toml. The role node replaces them on a node only when told

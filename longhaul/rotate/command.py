@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
-from longhaul.rotate.known import KNOWN, KnownRotation, RotationArguments
+from longhaul.rotate.subjects import KNOWN, KnownRotation, RotationArguments
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.say import say
 
@@ -52,8 +52,8 @@ def run(invocation: Invocation) -> int:
     enter_lab(where, environment, invocation)
 
     from contract.kubernetes.connection import ApiError
-    from longhaul.report.programs import document
-    from longhaul.vault.half_restored import refuse_half_restored
+    from longhaul.report.json_output import document
+    from longhaul.vault.restore_record import refuse_half_restored
 
     refuse_half_restored(environment)
     try:
@@ -81,7 +81,7 @@ def _rotate(
     from clouds.registry import cloud_of
     from components.model.sites.places import place_of
     from longhaul.cluster.api_access import api_of
-    from longhaul.cluster.turn import rotating
+    from longhaul.cluster.api_server_turn import rotating
 
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control

@@ -14,7 +14,7 @@ from clouds.base.phrases import counted
 from components.model.secrets.encryption_keys import ENCRYPTED, EncryptionKeys, RotationPhase
 from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import ApiError
-from longhaul.control_plane import encryption as machines
+from longhaul.control_plane import secret_keys
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.encryption_keys import EncryptionVault, names
 
@@ -89,7 +89,7 @@ class Rotation:
         for _ in range(ROUNDS):
             done = sum(self._rewrite_all(resource) for resource in ENCRYPTED)
             self.tell(f"{counted(done, 'object')} rewritten")
-            found = machines.written(self.record.environment, self.record.control, self.record.place)
+            found = secret_keys.written(self.record.environment, self.record.control, self.record.place)
             left = {name: count for name, count in found.items() if name != keys.names[0] and count}
             if not left:
                 return
@@ -121,10 +121,10 @@ class Rotation:
                 raise
 
     def _behind(self, keys: EncryptionKeys) -> tuple[str, ...]:
-        return machines.behind(self.record.environment, self.record.control, self.record.place, keys)
+        return secret_keys.behind(self.record.environment, self.record.control, self.record.place, keys)
 
     def _hand_out(self, keys: EncryptionKeys) -> None:
-        machines.hand_out(self.record.environment, self.record.control, self.record.place, keys, tell=self.tell)
+        secret_keys.hand_out(self.record.environment, self.record.control, self.record.place, keys, tell=self.tell)
 
     def _write(self, keys: EncryptionKeys) -> EncryptionKeys:
         """Write the next phase into the vault, if no other run may have."""

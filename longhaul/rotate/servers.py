@@ -15,7 +15,7 @@ from components.model.network.address_plan import FRONTEND
 from components.model.secrets.vault import ROTATIONS
 from components.render import secret_files
 from components.render.secrets import SecretFile
-from longhaul.control_plane.encryption import FETCH, TRIES, asked
+from longhaul.control_plane.secret_keys import FETCH, TRIES, asked
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.rotation import RotationVault
 

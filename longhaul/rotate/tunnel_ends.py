@@ -10,8 +10,8 @@ from clouds.base.resources import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model import plan
 from longhaul.judgement.places import TUNNEL_KEY
+from longhaul.racks.batches import RunOptions, roll
 from longhaul.racks.inventory import GATEWAYS, machines
-from longhaul.racks.plays import RunOptions, roll
 from longhaul.racks.text import to_text
 from longhaul.rotate.stack import AGAIN, Stack
 from longhaul.rotate.tunnels import KeyedTunnel

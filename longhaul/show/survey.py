@@ -17,8 +17,8 @@ from components.model.network.links import links
 from components.model.nodes.nodes import api_address, host_node_name, pod_mtu
 from components.model.sites.cloud_names import pool_groups
 from components.model.teams.queues import has_queues
+from longhaul.show.cloud_names import cloud_names
 from longhaul.show.counts import Bounds, GpuCount, by_model, exactly, total
-from longhaul.show.names import cloud_names
 from longhaul.show.overview import (
     ControlMachineOverview,
     ControlPlaneView,

@@ -13,7 +13,7 @@ from components.model.control_plane.machines import Role
 from components.model.network.links import LinkKind
 from longhaul.costs.cost import EnvironmentCost
 from longhaul.costs.text import cost_json
-from longhaul.report.programs import document
+from longhaul.report.json_output import document
 from longhaul.report.text import INDENT, table, wrapped
 from longhaul.show.counts import GpuCount, by_model, total
 from longhaul.show.drawing import NAMES, drawing

@@ -34,8 +34,8 @@ def run(invocation: Invocation) -> int:
 
     from longhaul.racks.ssh import prepare
     from longhaul.report.text import wants_colour
-    from longhaul.status.collect import collect
-    from longhaul.status.knock import knock_all
+    from longhaul.status.collection import collect
+    from longhaul.status.racks import knock_all
     from longhaul.status.text import to_json, to_text
     from longhaul.status.verdicts import judge
 

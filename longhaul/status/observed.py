@@ -11,7 +11,7 @@ from clouds.base.tunnels import TunnelView
 from components.model.access.quarantine import Quarantine
 from longhaul.cluster.nodes import NodeView
 from longhaul.control_plane.answers import NodeAnswer
-from longhaul.status.knock import Knock
+from longhaul.status.racks import Knock
 
 
 @dataclass(frozen=True, kw_only=True)

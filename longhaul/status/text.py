@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from clouds.base.findings import Severity
-from longhaul.report.programs import document
+from longhaul.report.json_output import document
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.report.text import MANY, Cell, Marked, painted, table
 from longhaul.status.fleet import NodeStatus

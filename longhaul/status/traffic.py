@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from components.model.network.links import PlannedLink
-from longhaul.status.knock import Knock
+from longhaul.status.racks import Knock
 
 if TYPE_CHECKING:
     from components.model import Environment

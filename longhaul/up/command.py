@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from longhaul.engine.engine import engine_for
 from longhaul.engine.execution import interruptible
 from longhaul.engine.options import again, log_of, names_of_one_stack, refuse_event_log
-from longhaul.engine.outcome import PhaseOutcome, summary, summed_up
+from longhaul.engine.phase_outcome import PhaseOutcome, summary, summed_up
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
-from longhaul.terminal.arguments import add_max_removed, add_verbose
 from longhaul.terminal.confirm import require_consent
 from longhaul.terminal.exits import CommandError, Exit
+from longhaul.terminal.option_types import add_max_removed, add_verbose
 from longhaul.terminal.output import Output
 from longhaul.terminal.say import ask, say
 from longhaul.up.phases import Phase, Preparation, UpJob, not_begun, phases, preparing, run_phase, run_side_by_side
@@ -87,7 +87,7 @@ def run(invocation: Invocation) -> int:
 
 def _replacing(environment: Environment, options: argparse.Namespace) -> tuple[str, ...]:
     """Return the engine's options for ``--replace``, and leave the infrastructure as the only phase."""
-    from longhaul.up.replacing import replacing
+    from longhaul.up.replaced_machines import replacing
 
     if options.only not in (None, Phase.INFRASTRUCTURE):
         raise CommandError(f"--replace is about the infrastructure, not about --only {options.only}", code=Exit.USAGE)
@@ -97,7 +97,7 @@ def _replacing(environment: Environment, options: argparse.Namespace) -> tuple[s
 
 def _reclaim(environment: Environment, name: str) -> None:
     from components.model import Role
-    from longhaul.up.reclaiming import reclaim
+    from longhaul.up.etcd_space import reclaim
 
     say(f"{name}: {reclaim(environment, Role(name), tell=say)}")
 

@@ -22,7 +22,7 @@ from longhaul.engine.change import change_with_pending, exit_code
 from longhaul.engine.engine import Engine, Ran, engine_for, ensure_stack
 from longhaul.engine.execution import EngineResult, fork, hold_signals, run_together
 from longhaul.engine.options import wants_json
-from longhaul.engine.outcome import PhaseOutcome, PhaseResult, attempt, caught, of_engine
+from longhaul.engine.phase_outcome import PhaseOutcome, PhaseResult, attempt, caught, of_engine
 from longhaul.engine.recovery import recover
 from longhaul.judgement.gate import is_judged, refused, seen
 from longhaul.project.context import Context
@@ -142,11 +142,11 @@ def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
     # Recovery comes first: another run that is alive may be working on the machines.
     recover(engine)
     if engine.has_stack() is not False:
-        from longhaul.vault.half_restored import refuse_half_restored
+        from longhaul.vault.restore_record import refuse_half_restored
 
         refuse_half_restored(job.environment)
     if is_judged(engine, words):
-        from longhaul.judgement.asking import asking
+        from longhaul.judgement.deprecated_apis import asking
         from longhaul.project.baked_images import image_versions
 
         images = image_versions(job.where, job.environment, job.environ)
@@ -160,14 +160,14 @@ def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
         power_on(job.environment)
     ran = _make(engine, words)
     if ran.events.renewed and not ran.interrupted:
-        from longhaul.up.renewed import hand_out
+        from longhaul.up.renewed_certificates import hand_out
 
         hand_out(job.environment, ran.events.renewed, progress.say)
     return of_engine(engine, ran)
 
 
 def _hosts(job: UpJob, progress: Progress, *, early: bool) -> PhaseResult:
-    from longhaul.racks.plays import run_all
+    from longhaul.racks.batches import run_all
 
     result, account = run_all(job.where, job.environment, job.environ, progress, early=early)
     states = Counter(str(verdict.state) for verdict in account.verdicts.values())

@@ -13,7 +13,7 @@ from longhaul.project.checkout import Project, find_project
 from longhaul.project.context import Context
 from longhaul.project.invocation import Invocation
 from longhaul.project.lab_seam import find_lab
-from longhaul.report.programs import document
+from longhaul.report.json_output import document
 from longhaul.terminal.exits import Exit
 
 if TYPE_CHECKING:

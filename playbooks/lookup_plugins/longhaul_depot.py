@@ -44,7 +44,7 @@ class LookupModule(LookupBase):
     """Entry point that Ansible loads."""
 
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[str]:
-        from longhaul.artifacts.reading import read
+        from longhaul.artifacts.served_files import read
         from longhaul.toolchain.errors import SetupError
 
         self.set_options(var_options=variables, direct=kwargs)

@@ -29,7 +29,7 @@ class LookupModule(LookupBase):
     """Entry point that Ansible loads."""
 
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
-        from longhaul.racks.script import host_map, join_map
+        from longhaul.racks.ansible_script import host_map, join_map
         from longhaul.terminal.exits import CommandError
 
         self.set_options(var_options=variables, direct=kwargs)

@@ -22,8 +22,8 @@ class LookupModule(LookupBase):
         self.set_options(var_options=variables, direct=kwargs)
         if terms:
             raise AnsibleLookupError("longhaul_stack takes no terms: the environment's variables say which stack")
-        from longhaul.racks.outputs import stack_outputs
-        from longhaul.racks.script import place
+        from longhaul.racks.ansible_script import place
+        from longhaul.racks.stack_outputs import stack_outputs
         from longhaul.terminal.exits import CommandError
 
         try:

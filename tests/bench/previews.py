@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from longhaul.engine.locate import engine_environment
+from longhaul.engine.location import engine_environment
 from tests.bench import watched
 from tests.longhaul.show import large
 from tests.support.hosts import hosts_file, production_with

@@ -36,11 +36,11 @@ from components.model.backups.section import Backups
 from components.model.secrets.vault import SecretKind
 from longhaul.etcd_backups.listing import control_of
 from longhaul.restore.age_header import identities
-from longhaul.restore.fleet import PlaceMachines
-from longhaul.restore.prepare import RestoreArguments, prepare
-from longhaul.restore.sealed import sealed
+from longhaul.restore.file_key import sealed
+from longhaul.restore.machines import PlaceMachines
+from longhaul.restore.preparation import RestoreArguments, prepare
 from longhaul.restore.steps import Restoration
-from longhaul.vault.half_restored import Book
+from longhaul.vault.restore_record import Book
 from tests.images.machines import Control, Place, eventually
 from tests.images.test_backup_restored import backup_of, stored_by
 from tests.images.test_membership import ready
@@ -258,7 +258,7 @@ def world(control: Control, live: Live, folder: Path, binaries: dict[str, Path],
         key=key,
         patch=patch,
     )
-    for module in ("longhaul.etcd_backups.listing", "longhaul.restore.sealed"):
+    for module in ("longhaul.etcd_backups.listing", "longhaul.restore.file_key"):
         patch.setattr(f"{module}.account_name", lambda _environment: ACCOUNT)
     patch.setattr(AzureControlAccess, "run_command", staticmethod(found.run_command))
     patch.setattr(AzureControlAccess, "machines", staticmethod(found.machines))

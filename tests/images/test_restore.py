@@ -17,9 +17,9 @@ from clouds.azure.control import AzureControlAccess
 from components.model import Role
 from lab import tools
 from longhaul.etcd_backups.opened import BUMP
-from longhaul.restore.prepare import RestoreArguments
+from longhaul.restore.preparation import RestoreArguments
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.half_restored import refuse_half_restored
+from longhaul.vault.restore_record import refuse_half_restored
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, eventually
 from tests.images.restore_world import World, answered, found_together, prepared, world

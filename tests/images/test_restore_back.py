@@ -8,11 +8,11 @@ import pytest
 
 from components.model import Role
 from longhaul.etcd_backups.listing import control_of
-from longhaul.restore.fleet import PlaceMachines
 from longhaul.restore.give_up import given_up
-from longhaul.restore.prepare import RestoreArguments
+from longhaul.restore.machines import PlaceMachines
+from longhaul.restore.preparation import RestoreArguments
 from longhaul.terminal.exits import CommandError
-from longhaul.vault.half_restored import Book, RestoreState
+from longhaul.vault.restore_record import Book, RestoreState
 from tests.images.machines import eventually
 from tests.images.restore_world import World
 from tests.images.test_membership import FIRST, THIRD, _promoted, ready

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lab import base, container_system, tools
-from longhaul.artifacts import contents
-from longhaul.artifacts.build import made_image
-from longhaul.artifacts.contents import System
+from longhaul.artifacts import image_contents
+from longhaul.artifacts.image_contents import System
+from longhaul.artifacts.layout import made_image
 from longhaul.artifacts.oci import Image, write_layout
 from longhaul.toolchain.errors import SetupError
 from tests.support.programs import write_program
@@ -59,16 +59,16 @@ def test_a_system_is_completed(tmp_path: Path) -> None:
 
 
 def test_only_images_of_labs_have_packages(tmp_path: Path) -> None:
-    text = (contents.repository() / "images/image.toml").read_text(encoding="utf-8")
+    text = (image_contents.repository() / "images/image.toml").read_text(encoding="utf-8")
     (tmp_path / "images").mkdir()
     (tmp_path / "images/image.toml").write_text(text.replace("lab_only = true\n", ""), encoding="utf-8")
     with pytest.raises(SetupError, match="has packages, which images of labs alone may have"):
-        contents.load(tmp_path)
+        image_contents.load(tmp_path)
 
 
 @pytest.mark.lab
 def test_agnhost_has_the_programs_users_and_files_of_kubernetes_own(tmp_path: Path) -> None:
-    listed = contents.load()
+    listed = image_contents.load()
     (wanted,) = (image for image in listed.images if image.tool == "agnhost")
     around = tools.ensure(["agnhost"], log_dir=tmp_path, progress=print)
     under = base.ensure(listed, log_dir=tmp_path, progress=print)

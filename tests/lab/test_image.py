@@ -14,7 +14,7 @@ import pytest
 
 from lab import image
 from lab.image import LabImages
-from longhaul.artifacts import contents
+from longhaul.artifacts import image_contents
 from longhaul.image.sources import PACKAGES
 from longhaul.toolchain import debian, services
 from longhaul.toolchain.cache import remove, sha256_file
@@ -127,7 +127,7 @@ def test_a_mistake_in_the_list_is_named(tmp_path: Path) -> None:
     text = (image.repository() / "images" / "image.toml").read_text(encoding="utf-8")
     write(tmp_path, "images/image.toml", text.replace("gateway = [", "gatewy = ["))
     with pytest.raises(SetupError, match=r"image\.toml: the key 'gateway' is missing"):
-        contents.load(tmp_path)
+        image_contents.load(tmp_path)
 
 
 def copy_sources(project: Path, copy: Path) -> None:

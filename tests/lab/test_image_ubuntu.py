@@ -12,7 +12,7 @@ import pytest
 
 from lab import image
 from lab.image import LabImages
-from longhaul.artifacts import contents
+from longhaul.artifacts import image_contents
 from longhaul.toolchain import debian
 from longhaul.toolchain.spec import repository
 
@@ -38,7 +38,7 @@ def said(root: Path, *argv: str) -> str:
 
 
 def test_it_is_ubuntu_with_every_package_and_binary(baked: LabImages) -> None:
-    wanted = contents.load(distribution="ubuntu")
+    wanted = image_contents.load(distribution="ubuntu")
     assert baked.manifest["suite"] == "noble"
     assert 'VERSION_ID="24.04"' in (baked.node / "etc/os-release").read_text()
     assert {*wanted.bare, *wanted.node} <= set(baked.manifest["packages"])

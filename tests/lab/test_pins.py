@@ -17,7 +17,7 @@ from components.model.versions.steps import minor, numbers
 from components.objects.queues import source
 from lab import tools
 from lab.queue_objects import FOLDER, documents, text_of
-from longhaul.artifacts import contents
+from longhaul.artifacts import image_contents
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.golang import find_compiler
 from longhaul.toolchain.process import output_of
@@ -99,21 +99,21 @@ def test_a_tool_can_be_asked_its_version(tool: Tool) -> None:
 
 
 def test_images_of_containers_are_of_what_the_pins_have() -> None:
-    declared = {image.tool: image for image in contents.load().images}
+    declared = {image.tool: image for image in image_contents.load().images}
     versions = {tool.name: tool.version for tool in SPEC.tools}
     assert set(declared) <= set(versions)
     assert {tool.name for tool in SPEC.select(["coredns", "agnhost", "pause"])} == set(declared)
 
 
 def test_every_machine_starts_pods_with_the_image_that_the_depot_has() -> None:
-    pause = next(image for image in contents.load().images if image.tool == "pause")
+    pause = next(image for image in image_contents.load().images if image.tool == "pause")
     version = next(tool.version for tool in SPEC.tools if tool.name == "pause")
     config = (ROOT / "images/rootfs/etc/containerd/conf.d/10-longhaul.toml").read_text(encoding="utf-8")
     assert f'"{pause.name}:{pause.tag.format(version=version)}"' in config
 
 
 def test_the_binaries_of_machines_are_of_tools_with_pins() -> None:
-    listed = contents.load()
+    listed = image_contents.load()
     assert set(listed.host_tools) <= set(listed.node_tools)
     assert {tool.name for tool in SPEC.select(listed.node_tools)} == set(listed.node_tools)
 

@@ -28,7 +28,7 @@ from lab import depot as build
 from lab.ansible.runner import play
 from lab.cloud.pki import ensure_pki
 from lab.signing import KEY
-from longhaul.artifacts import contents
+from longhaul.artifacts import image_contents
 from longhaul.artifacts.serving import served
 from longhaul.toolchain.cache import remove
 from longhaul.toolchain.errors import SetupError
@@ -66,7 +66,7 @@ def bare(tmp_path: Path) -> System:
     """A copy of the base image that may be changed."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    under = base.ensure(contents.load(), log_dir=tmp_path, progress=print)
+    under = base.ensure(image_contents.load(), log_dir=tmp_path, progress=print)
     copy_system(under / "rootfs", tmp_path / "root")
     return System(tmp_path / "root", tmp_path / "log")
 

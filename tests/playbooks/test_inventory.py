@@ -15,8 +15,8 @@ import pytest
 
 from components.model import Environment, load
 from longhaul.cli.examples import example_project
+from longhaul.racks.ansible_script import PROJECT
 from longhaul.racks.inventory import Reach, has_hosts, inventory, known_hosts
-from longhaul.racks.script import PROJECT
 from tests.support.hosts import production_with
 
 REACH = Reach(known_hosts=Path("/k n/own"), control_folder=Path("/c"), user="root", key="/key")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from longhaul.artifacts import contents
+from longhaul.artifacts import image_contents
 from longhaul.artifacts.oci import Image, write_layout
 from longhaul.artifacts.serving import served
 from longhaul.image.sources import left_out
@@ -185,7 +185,7 @@ def test_our_own_depot_is_such_a_registry(tmp_path: Path) -> None:
 def test_a_depot_is_asked_for_all_and_registries_for_what_has_a_digest() -> None:
     declared = PINS.from_toml((repository() / "images/image.toml").read_text(encoding="utf-8"))
     pins = PINS.from_toml((repository() / "tools.toml").read_text(encoding="utf-8"))
-    wanted, versions = contents.load(), {tool.name: tool.version for tool in load().tools}
+    wanted, versions = image_contents.load(), {tool.name: tool.version for tool in load().tools}
     images = [image for image in wanted.images if image.tool in wanted.preloaded]
     names = {f"{image.name}:{image.tag.format(version=versions[image.tool])}" for image in images}
     assert len(names) == len(wanted.preloaded) > 0

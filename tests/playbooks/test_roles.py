@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from longhaul.cli.examples import example_project
-from longhaul.racks.script import PROJECT
+from longhaul.racks.ansible_script import PROJECT
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 ROLES = sorted(path for path in (PLAYBOOKS / "roles").iterdir() if path.is_dir())

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.artifacts.reading import read
+from longhaul.artifacts.served_files import read
 from longhaul.artifacts.serving import served
 from longhaul.artifacts.signature import SignatureError, check
 from longhaul.toolchain.spec import repository

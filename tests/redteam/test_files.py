@@ -10,10 +10,10 @@ import pytest
 
 from components.model import ConfigurationError
 from longhaul.engine.throwaway import copy_stack_file
-from longhaul.judgement.texts import machine_files
+from longhaul.judgement.text_changes import machine_files
 from longhaul.project.checkout import Project
 from longhaul.project.writing import encryption
-from longhaul.review.sealed import sealed
+from longhaul.review.stack_without_secrets import sealed
 from longhaul.terminal.exits import CommandError
 
 ROOT = Path(__file__).parents[2]

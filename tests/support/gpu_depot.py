@@ -14,7 +14,7 @@ from typing import Any
 
 from lab import base, tools
 from lab.signing import KEY, signing
-from longhaul.artifacts import contents
+from longhaul.artifacts import image_contents
 from longhaul.artifacts.manifest import seal
 from longhaul.toolchain import archive, debian
 from longhaul.toolchain.cache import cache_root, digest, ensure_folder, sha256_file
@@ -73,7 +73,7 @@ class GpuDepot:
 
     @property
     def packages(self) -> Path:
-        return self.root / "debian" / contents.load(distribution=self.system.distribution).suite
+        return self.root / "debian" / image_contents.load(distribution=self.system.distribution).suite
 
     @property
     def kernel(self) -> str:
@@ -100,7 +100,7 @@ def pins(system: System = DEBIAN) -> dict[str, Any]:
 def ensure(log_dir: Path, system: System = DEBIAN) -> GpuDepot:
     """Return the depot. If it is not cached, 160 MB are downloaded (Ubuntu: 230 MB). Raises
     :class:`longhaul.toolchain.errors.SetupError`."""
-    wanted = contents.load(distribution=system.distribution)
+    wanted = image_contents.load(distribution=system.distribution)
     under = base.ensure(wanted, log_dir=log_dir, progress=print)
     found = tools.ensure([TOOLKIT], log_dir=log_dir, progress=print)
     (tool,) = load().select([TOOLKIT])

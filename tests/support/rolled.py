@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from longhaul.roll.events import Event, RollEventKind
-from longhaul.roll.run import Roll, RollSettings
+from longhaul.roll.loop import Roll, RollSettings
 from tests.support.pool import POOL, FakeCluster, FakeGroup
 
 

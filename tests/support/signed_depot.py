@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.artifacts.build import DepotParts, fill
+from longhaul.artifacts.layout import DepotParts, fill
 from longhaul.artifacts.manifest import seal
 from longhaul.artifacts.oci import Image, copy_of
 from longhaul.artifacts.signature import sign

@@ -15,7 +15,7 @@ import pytest
 
 from longhaul.engine.throwaway import STATE_VERSION, copy_stack_file, throwaway_backend
 from longhaul.judgement.changes import Changes, ResourceAction, read_changes
-from longhaul.judgement.document import read_document
+from longhaul.judgement.preview_document import read_document
 from tests.support.project import LIMIT_S, REPOSITORY
 from tests.upgrade.names import name_of
 from tests.upgrade.releases import ACCEPTED, LAB, Release

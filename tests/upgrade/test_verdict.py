@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from tests.longhaul.plan.steps import TEMPLATE, VM, Step, changes, step
+from tests.longhaul.judgement.steps import TEMPLATE, VM, Step, changes, step
 from tests.upgrade.releases import Entry
 from tests.upgrade.verdict import Verdict, judge
 

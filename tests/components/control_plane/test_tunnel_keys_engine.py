@@ -11,7 +11,7 @@ import pytest
 
 from components.model.network.tunnel_keys import READ_VARIABLE
 from lab import tools
-from longhaul.engine.locate import engine_environment
+from longhaul.engine.location import engine_environment
 from tests.components.control_plane.folder_vault import VAULT
 from tests.components.control_plane.tunnel_keys_program import OWN
 from tests.support.engine import printed

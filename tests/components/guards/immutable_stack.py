@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from longhaul.engine.locate import engine_environment
+from longhaul.engine.location import engine_environment
 from tests.components.guards.immutable_program import ENVIRONMENT, PARTS
 from tests.support.engine import printed
 from tests.support.project import REPOSITORY, hybrid

@@ -14,7 +14,7 @@ from components.objects import gpus
 from components.objects.device_plugins import AT_ONCE
 from contract.annotations import SKIP_AWAIT
 from contract.labels import GPU_LABEL
-from longhaul.artifacts import contents
+from longhaul.artifacts import image_contents
 from longhaul.toolchain.spec import load as load_spec
 from tests.support.api_server import ApiServer, eventually
 from tests.support.declared import plain
@@ -113,14 +113,14 @@ def test_it_watches_for_the_xids_that_the_preflight_takes_for_fatal(pod: Any, mo
 
 def test_the_labs_image_is_the_one_that_is_named(pod: Any) -> None:
     (container,) = pod["containers"]
-    (image,) = (one for one in contents.load(gpus=True).images if one.gpus)
+    (image,) = (one for one in image_contents.load(gpus=True).images if one.gpus)
     (tool,) = load_spec().select([image.tool])
     assert container["image"] == f"{image.name}:{image.tag.format(version=tool.version)}"
     assert "command" not in container, "the two images have the program in different places"
 
 
 def test_who_has_no_gpus_makes_no_image_for_them() -> None:
-    assert not any(image.gpus for image in contents.load().images)
+    assert not any(image.gpus for image in image_contents.load().images)
     spec = load_spec()
     on_demand = {tool.name for tool in spec.tools if tool.on_demand}
     assert gpus.NAME in on_demand

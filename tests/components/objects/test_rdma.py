@@ -11,7 +11,7 @@ from components.model import Environment
 from components.model.hosts.section import Host
 from components.objects import efa, rdma
 from contract.annotations import SKIP_AWAIT
-from longhaul.artifacts import contents
+from longhaul.artifacts import image_contents
 from longhaul.toolchain.spec import load as load_spec
 from tests.model import make
 from tests.support.api_server import ApiServer
@@ -152,11 +152,11 @@ def test_the_plugin_of_aws_is_the_image_of_the_file(objects: dict[str, Any]) -> 
 
 def test_the_labs_image_is_the_one_that_is_named(objects: dict[str, Any]) -> None:
     (container,) = pod_of(objects, "rdma-device-plugin-roce")["containers"]
-    (image,) = (one for one in contents.load(rdma=True).images if one.rdma)
+    (image,) = (one for one in image_contents.load(rdma=True).images if one.rdma)
     (tool,) = load_spec().select([image.tool])
     assert container["image"] == f"{image.name}:{image.tag.format(version=tool.version)}"
     assert not {"command", "args"} & set(container), "the official image has its program elsewhere, as its command"
-    assert not any(image.rdma for image in contents.load(gpus=True).images)
+    assert not any(image.rdma for image in image_contents.load(gpus=True).images)
 
 
 @pytest.mark.engine

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from components.model import Environment, load
-from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.acceptance.time_limit import Deadline
 from tests.longhaul.acceptance.fake_api import FakeApi
 from tests.longhaul.acceptance.stand_ins import FakeCommands, Time
 from tests.support.project import hybrid

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.acceptance.check import AcceptanceCheck
-from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.runner import Checking, Runner
 from longhaul.acceptance.steps import FinishedCommand
+from longhaul.acceptance.time_limit import Deadline
 from longhaul.engine.records import RunFile
 
 SAYS = {

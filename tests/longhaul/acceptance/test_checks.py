@@ -12,9 +12,9 @@ from components.model import Environment
 from contract.resources import GPU_RESOURCE
 from longhaul.acceptance import cluster, gpus, joining, scaling
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.limit import LateError
 from longhaul.acceptance.scaling import one_more_and_back, scaled_pool
 from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.acceptance.time_limit import LateError
 from longhaul.acceptance.traffic import METADATA, Traffic, tolerations
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 from tests.longhaul.acceptance.fake_api import NODES, UNKNOWN, FakeApi

@@ -15,9 +15,9 @@ from contract.kubernetes.connection import ApiError
 from longhaul.acceptance import cluster, disruption
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.disruption import Calls, calling
-from longhaul.acceptance.limit import Deadline, LateError
 from longhaul.acceptance.steps import FinishedCommand
 from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.acceptance.time_limit import Deadline, LateError
 from longhaul.terminal.exits import Exit
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 

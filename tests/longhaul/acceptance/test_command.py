@@ -17,8 +17,8 @@ from clouds.azure.api import KeyVault
 from clouds.azure.session import AzureError
 from components.model.prices.book import PriceBook
 from longhaul.acceptance import steps, waiting
-from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.steps import AcceptanceCommands
+from longhaul.acceptance.time_limit import Deadline
 from longhaul.prices.write import save
 from longhaul.project.checkout import Project
 from longhaul.project.context import Context
@@ -213,7 +213,7 @@ def test_a_killed_run_takes_its_commands_along(checkout: Checkout, engine: FakeE
     engine.waits()
     engine.has_stack()
     script = (
-        "import os; from pathlib import Path; from longhaul.acceptance.limit import Deadline; "
+        "import os; from pathlib import Path; from longhaul.acceptance.time_limit import Deadline; "
         "from longhaul.acceptance.steps import AcceptanceCommands; from longhaul.project.context import Context; "
         "from longhaul.project.checkout import Project; "
         f"where = Context(project=Project(root=Path({str(checkout.path)!r})), env='dev', lab=None); "

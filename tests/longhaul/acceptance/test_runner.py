@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.limit import Deadline
 from longhaul.acceptance.outcome import Stay, StepResult
 from longhaul.acceptance.runner import KILLED
 from longhaul.acceptance.steps import FinishedCommand
+from longhaul.acceptance.time_limit import Deadline
 from longhaul.engine.records import new_run
 from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.acceptance.stand_ins import FakeCommands, World, checking

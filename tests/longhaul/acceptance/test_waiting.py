@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longhaul.acceptance.limit import Deadline, LateError
+from longhaul.acceptance.time_limit import Deadline, LateError
 from longhaul.acceptance.waiting import TELL_S
 from tests.longhaul.acceptance.fake_api import NODES, FakeApi
 from tests.longhaul.acceptance.stand_ins import Time

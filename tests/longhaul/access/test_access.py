@@ -30,7 +30,7 @@ from longhaul.access.show import document, text, views
 from longhaul.access.steps import AccessRun
 from longhaul.client.profile import Inside, read_profile
 from longhaul.cluster.profile import profile_of
-from longhaul.control_plane.refusals import digest_of
+from longhaul.control_plane.denials import digest_of
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
 from tests.model.make import issuer

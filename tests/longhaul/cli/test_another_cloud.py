@@ -10,7 +10,7 @@ import pytest
 
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, Checkout
-from tests.longhaul.plan.steps import stack, step, text
+from tests.longhaul.judgement.steps import stack, step, text
 
 FLOCK = "nimbus:flocks:Flock"
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from lab.signing import KEY
-from longhaul.artifacts import contents
-from longhaul.artifacts.build import DepotParts
+from longhaul.artifacts import image_contents
+from longhaul.artifacts.layout import DepotParts
 from longhaul.artifacts.manifest import SUMS, digest_of, seal
 from longhaul.artifacts.wanted import DepotContent, Pull
 from longhaul.cli import main
@@ -194,7 +194,7 @@ def test_without_options_it_is_the_releases_own(
 ) -> None:
     assert build(checkout) == Exit.OK
     ((wanted, sources),) = asked
-    assert wanted.suites == (contents.load().suite,)
+    assert wanted.suites == (image_contents.load().suite,)
     assert [pull.name.rpartition(":")[0] for pull in wanted.pulls] == ["registry.k8s.io/pause"]
     assert (dict(sources.archives), sources.refresh) == ({}, False)
 
@@ -257,9 +257,9 @@ def test_a_sources_list_without_archives_is_refused(
 def test_what_cannot_be_had_fails_with_its_reason(
     checkout: Checkout, asked: list[Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours = contents.load(gpus=True)
+    ours = image_contents.load(gpus=True)
     bare = tuple(replace(image, digests={}) for image in ours.images)
-    monkeypatch.setattr(contents, "load", lambda **_: replace(ours, images=bare))
+    monkeypatch.setattr(image_contents, "load", lambda **_: replace(ours, images=bare))
     assert build(checkout) == Exit.FAILED
     assert "has no digest of registry.k8s.io/pause" in capsys.readouterr().err
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.artifacts.contents import ContainerImage
+from longhaul.artifacts.image_contents import ContainerImage
 from longhaul.artifacts.manifest import MANIFEST, DepotReport, verify
 from longhaul.artifacts.wanted import DepotContent
 from longhaul.depot.gather import DepotSources, assemble, gather

@@ -15,7 +15,7 @@ from clouds.aws import reader as aws
 from clouds.azure import reader as azure
 from clouds.azure.session import AzureError
 from clouds.base.findings import NotAskedError, Severity
-from longhaul.doctor import NAMES, machine
+from longhaul.doctor import NAMES, this_machine
 from longhaul.doctor import command as doctor
 from longhaul.doctor.checks import ASKING, NOT_IN_A_LAB, checks
 from longhaul.doctor.run import run_checks
@@ -41,7 +41,7 @@ def _cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut off: no cloud can be asked."""
     monkeypatch.setattr(azure, "shared", lambda _: Nobody())
     monkeypatch.setattr(aws, "_signed_in", no_clients)
-    monkeypatch.setattr(machine, "local_machine", alone)
+    monkeypatch.setattr(this_machine, "local_machine", alone)
     for name in ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_ACCESS_TOKEN"):
         monkeypatch.delenv(name, raising=False)
 

@@ -16,9 +16,9 @@ from clouds.base import local_machine
 from clouds.base.findings import Finding, NotAskedError, Severity
 from clouds.onprem.doctor import gateways
 from components.model.hosts.section import Host
+from longhaul.doctor import control_plane_size as size_checks
+from longhaul.doctor import engine_state, this_machine
 from longhaul.doctor import hosts as host_checks
-from longhaul.doctor import machine, state
-from longhaul.doctor import size as size_checks
 from longhaul.doctor.target import DoctorTarget
 from longhaul.engine.backend import Backend
 from tests.longhaul.doctor.world import FILE, raw_environment, severities, share, target
@@ -90,20 +90,20 @@ def failing(code: int) -> Callable[[str], object]:
 
 def test_every_name_that_is_needed_is_looked_up() -> None:
     asked: list[str] = []
-    (found,) = machine.dns(target(), here(resolve=asked.append))
+    (found,) = this_machine.dns(target(), here(resolve=asked.append))
     assert found.what == "6 names of the clouds have addresses"
     assert {"management.azure.com", "login.microsoftonline.com", "ec2.us-east-1.amazonaws.com"} <= set(asked)
 
 
 def test_a_name_without_an_address_is_a_problem() -> None:
-    found = list(machine.dns(target(), here(resolve=failing(socket.EAI_NONAME))))
+    found = list(this_machine.dns(target(), here(resolve=failing(socket.EAI_NONAME))))
     assert {finding.severity for finding in found} == {Severity.PROBLEM}
     assert found[0].where == (f"sites.weu in {FILE}",)
 
 
 def test_no_name_server_and_a_proxy_leave_it_unknown() -> None:
-    silent = machine.dns(target(), here(resolve=failing(socket.EAI_AGAIN)))
-    proxied = machine.dns(target(), here(proxied=lambda url: True, resolve=failing(socket.EAI_NONAME)))
+    silent = this_machine.dns(target(), here(resolve=failing(socket.EAI_AGAIN)))
+    proxied = this_machine.dns(target(), here(proxied=lambda url: True, resolve=failing(socket.EAI_NONAME)))
     assert {finding.severity for finding in (*silent, *proxied)} == {Severity.UNKNOWN}
 
 
@@ -150,7 +150,7 @@ def with_environment(looked_at: DoctorTarget, environment: Any) -> DoctorTarget:
     ],
 )
 def test_where_the_state_is(more: dict[str, Any], severity: Severity, words: str) -> None:
-    (found,) = state.backend(target(**more))
+    (found,) = engine_state.backend(target(**more))
     assert found.severity is severity
     assert words in found.what
     assert "secret" not in found.what
@@ -168,7 +168,7 @@ def test_where_the_state_is(more: dict[str, Any], severity: Severity, words: str
     ],
 )
 def test_what_encrypts_the_state(stack: dict[str, str], environ: dict[str, str], severity: Severity) -> None:
-    (found,) = state.encryption(target(stack=stack, environ=environ))
+    (found,) = engine_state.encryption(target(stack=stack, environ=environ))
     assert found.severity is severity
 
 
@@ -193,5 +193,9 @@ def test_the_figures_are_those_of_their_sources(root: Path) -> None:
 
 
 def test_a_finding_says_what_to_do_unless_all_is_well() -> None:
-    found: list[Finding] = [*gateways(share("onprem")), *state.backend(target()), *state.encryption(target())]
+    found: list[Finding] = [
+        *gateways(share("onprem")),
+        *engine_state.backend(target()),
+        *engine_state.encryption(target()),
+    ]
     assert all(finding.do for finding in found if finding.severity is not Severity.OK)

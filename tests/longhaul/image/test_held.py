@@ -12,7 +12,7 @@ from components.model import Environment
 from longhaul.project.baked_images import image_versions
 from longhaul.project.checkout import Project
 from longhaul.project.context import Context, state_folder
-from tests.longhaul.plan.steps import judged, lab
+from tests.longhaul.judgement.steps import judged, lab
 from tests.model import make
 
 

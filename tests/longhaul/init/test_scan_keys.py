@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from longhaul import cli
-from longhaul.hosts import scanning
+from longhaul.hosts import scan_keys
+from longhaul.hosts.host_keys import fingerprint
 from longhaul.hosts.pinning import pin_hosts
-from longhaul.hosts.scan_keys import fingerprint
 from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.init.asked import ACCESS, AZURE, HOST_KEY, Here, Person
 
@@ -58,7 +58,7 @@ def _room(here: Here, monkeypatch: pytest.MonkeyPatch) -> Room:
         keys = ((one, key) for one in addresses for key in room.answers.get(one, "").splitlines())
         return "".join(f"{one} {key}\n" for one, key in keys if key.split()[0] in kinds)
 
-    monkeypatch.setattr(scanning, "keyscan", keyscan)
+    monkeypatch.setattr(scan_keys, "keyscan", keyscan)
     return room
 
 

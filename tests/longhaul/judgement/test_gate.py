@@ -6,7 +6,7 @@ import pytest
 
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import UP, Checkout, FakeEngine
-from tests.longhaul.plan.steps import GROUP, OWN, Step, step, text
+from tests.longhaul.judgement.steps import GROUP, OWN, Step, step, text
 
 VAULT = step("delete", "azure-native:keyvault:Vault", "dev-control-plane-vault")
 AUTHORITY = step("replace", f"{OWN}CertificateAuthority", "dev-control-plane-ca-etcd")

@@ -13,7 +13,7 @@ from longhaul.cli import main
 from longhaul.judgement.plan import PlanTerms, make_plan
 from longhaul.judgement.text import to_text
 from longhaul.terminal.exits import Exit
-from tests.longhaul.plan.steps import changes
+from tests.longhaul.judgement.steps import changes
 from tests.longhaul.plan.test_files import STACK
 from tests.model.files import write
 from tests.model.nodes.test_promises import CASES, valid

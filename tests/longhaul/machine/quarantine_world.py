@@ -15,9 +15,9 @@ from components.model import Environment
 from components.model.access.quarantine import Quarantine, Quarantined, moment
 from components.model.secrets.vault import QUARANTINE
 from components.model.sites.places import place_of
-from longhaul.control_plane.refusals import digest_of
-from longhaul.machine.steps import QuarantineRun
-from longhaul.machine.target import PoolMachine
+from longhaul.control_plane.denials import digest_of
+from longhaul.machine.quarantine.steps import QuarantineRun
+from longhaul.machine.quarantine.target import PoolMachine
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.quarantine import QuarantineVault
 

@@ -17,9 +17,9 @@ from components.model import load
 from components.model.access.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
 from components.model.secrets.vault import QUARANTINE
 from contract.kubernetes.connection import ApiError
-from longhaul.machine.node import seen
-from longhaul.machine.target import PoolMachine, begun, recorded_machine, refuse_others
-from longhaul.machine.text import released, told
+from longhaul.machine.quarantine.node import seen
+from longhaul.machine.quarantine.target import PoolMachine, begun, recorded_machine, refuse_others
+from longhaul.machine.quarantine.text import released, told
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault import quarantine as records
 from longhaul.vault.quarantine import has_list, refuse_kept
@@ -218,7 +218,7 @@ def test_what_cannot_be_put_into_quarantine_says_what_can_be_done(world: World, 
 def test_a_name_that_nobody_has_is_an_error_and_a_host_s_is_found(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longhaul.machine.target.pool_machine", lambda _environment, _name: None)
+    monkeypatch.setattr("longhaul.machine.quarantine.target.pool_machine", lambda _environment, _name: None)
     entry, machine = begun(world.record(), HOST, now=NOW)
     assert (entry.site, machine) == ("rack", None)
     for name in ("i-9", "worker", "Lab-node-9", "lab-node 9", 'lab-"]'):
@@ -231,7 +231,7 @@ def test_a_name_that_nobody_has_is_an_error_and_a_host_s_is_found(
 def test_a_machine_that_is_gone_is_refused_by_its_name(
     world: World, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("longhaul.machine.target.pool_machine", lambda _environment, _name: None)
+    monkeypatch.setattr("longhaul.machine.quarantine.target.pool_machine", lambda _environment, _name: None)
     world.nodes.pop(name, None)
     world.pods.pop("work")
     entry, machine = begun(world.record(), name, now=NOW)
@@ -256,7 +256,7 @@ def test_a_machine_that_is_there_after_all_is_cut_off_by_the_next_run(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[PoolMachine | None] = [None]
-    monkeypatch.setattr("longhaul.machine.target.pool_machine", lambda _environment, _name: found[0])
+    monkeypatch.setattr("longhaul.machine.quarantine.target.pool_machine", lambda _environment, _name: found[0])
     world.run().quarantine(*begun(world.record(), NODE, now=NOW))
     world.nodes[NODE] = node(NODE)
     found[0] = world.machine()
@@ -268,7 +268,7 @@ def test_a_machine_that_is_there_after_all_is_cut_off_by_the_next_run(
 def test_a_half_done_quarantine_ends_though_its_site_left_the_file(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longhaul.machine.target.pool_machine", lambda _environment, _name: None)
+    monkeypatch.setattr("longhaul.machine.quarantine.target.pool_machine", lambda _environment, _name: None)
     world.dies_at = 8
     with pytest.raises(KilledError):
         world.run().quarantine(world.entry, world.machine())

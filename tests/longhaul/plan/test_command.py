@@ -11,7 +11,7 @@ import pytest
 
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
-from tests.longhaul.plan.steps import Step, machine, stack, step, text
+from tests.longhaul.judgement.steps import Step, machine, stack, step, text
 
 DOCUMENTS = Path(__file__).parent / "documents"
 SAFE = step("update", "longhaul:Nothing", "dev-x", {"a": 1}, {"a": 2}, custom=False)

@@ -15,7 +15,7 @@ from longhaul.judgement.files import ALONE, file_changes
 from longhaul.judgement.plan import Plan, PlanTerms, make_plan
 from longhaul.judgement.text import to_text
 from longhaul.plan.markdown import to_markdown
-from tests.longhaul.plan.steps import Step, changes, lab, machine, said
+from tests.longhaul.judgement.steps import Step, changes, lab, machine, said
 from tests.support.golden import Golden
 
 Raw = dict[str, Any]

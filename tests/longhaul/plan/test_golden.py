@@ -14,14 +14,14 @@ import pytest
 
 from clouds.base.findings import Severity
 from components.model import Environment
-from longhaul.engine.digest import parse_preview
+from longhaul.engine.preview_counts import parse_preview
 from longhaul.judgement.changes import ResourceAction, read_changes
-from longhaul.judgement.document import read_document
 from longhaul.judgement.plan import Plan, PlanTerms, make_plan
+from longhaul.judgement.preview_document import read_document
 from longhaul.judgement.text import to_json, to_text
 from longhaul.plan.markdown import to_markdown
 from longhaul.report.text import WIDTH
-from tests.longhaul.plan.steps import lab
+from tests.longhaul.judgement.steps import lab
 from tests.support.golden import Golden
 
 HERE = Path(__file__).parent

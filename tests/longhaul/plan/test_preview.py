@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.engine.digest import parse_preview
+from longhaul.engine.preview_counts import parse_preview
 from longhaul.engine.throwaway import PLACEHOLDER, can_decrypt, copy_stack_file, unlogged_home
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout, FakeEngine

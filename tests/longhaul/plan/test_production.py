@@ -23,7 +23,7 @@ from components.model import load
 from lab import tools
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout
-from tests.longhaul.plan.made import resources
+from tests.longhaul.judgement.made import resources
 from tests.support.hosts import stack_file
 from tests.support.project import REPOSITORY
 

@@ -12,7 +12,7 @@ from longhaul.judgement.places import ENVIRONMENT, LINKS
 from longhaul.judgement.text import to_json, to_text
 from longhaul.plan.markdown import to_markdown
 from longhaul.report.markdown import LONGEST
-from tests.longhaul.plan.steps import GROUP, OWN, TEMPLATE, VM, judged, machine, step
+from tests.longhaul.judgement.steps import GROUP, OWN, TEMPLATE, VM, judged, machine, step
 
 CONTROL = "longhaul:Cluster$longhaul:ControlPlane"
 SITE = "longhaul:Cluster$longhaul:azure:SiteNetwork"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-SCRIPT = "longhaul/racks/script.py"
+SCRIPT = "longhaul/racks/ansible_script.py"
 """Script that Ansible runs: it prints an inventory, which no ``--json`` asks for."""
 
 

@@ -22,13 +22,13 @@ from longhaul.etcd_backups.choice import bump, chosen, newest_known
 from longhaul.etcd_backups.listing import ListedBackup, control_of
 from longhaul.etcd_backups.opened import BUMP
 from longhaul.restore.age_header import KeyFileError, identities, wrapped
-from longhaul.restore.fleet import PlaceMachines
+from longhaul.restore.file_key import sealed
 from longhaul.restore.loss import told
-from longhaul.restore.prepare import Prepared, RestoreArguments, prepare
-from longhaul.restore.sealed import sealed
-from longhaul.restore.seen import MemberSeen, MemberStep, ObservedPlane, may_go_on
+from longhaul.restore.machine_states import MemberSeen, MemberStep, ObservedPlane, may_go_on
+from longhaul.restore.machines import PlaceMachines
+from longhaul.restore.preparation import Prepared, RestoreArguments, prepare
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.half_restored import Book, Choice, HalfDone, RestoreState, refuse_half_restored
+from longhaul.vault.restore_record import Book, Choice, HalfDone, RestoreState, refuse_half_restored
 from tests.longhaul.conftest import Checkout
 
 NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)

@@ -13,15 +13,15 @@ from components.model import Role
 from longhaul.backups.at_once import behind
 from longhaul.etcd_backups.choice import FAR, chosen
 from longhaul.etcd_backups.listing import control_of
-from longhaul.restore.fleet import PlaceMachines
+from longhaul.restore.file_key import SealedBackup
 from longhaul.restore.give_up import given_up
 from longhaul.restore.loss import revisions_lost, told
-from longhaul.restore.prepare import Prepared
-from longhaul.restore.sealed import SealedBackup
-from longhaul.restore.seen import MemberSeen, MemberStep, ObservedPlane, may_go_on
+from longhaul.restore.machine_states import MemberSeen, MemberStep, ObservedPlane, may_go_on
+from longhaul.restore.machines import PlaceMachines
+from longhaul.restore.preparation import Prepared
 from longhaul.restore.steps import Restoration
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.half_restored import Book, RestoreState, refuse_half_restored
+from longhaul.vault.restore_record import Book, RestoreState, refuse_half_restored
 from tests.longhaul.restore.test_restore import HALF, Cloud, _cloud, backup, half_done
 
 __all__ = ["_cloud"]

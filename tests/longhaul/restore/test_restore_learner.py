@@ -12,8 +12,8 @@ from components.model import Role, load
 from components.model.backups.section import Backups
 from components.model.environment import EtcdLearner
 from longhaul.etcd_backups.opened import BUMP
-from longhaul.restore.fleet import Answer, PlaceMachines, RefusedStepError
-from longhaul.vault.half_restored import RestoreState
+from longhaul.restore.machines import Answer, PlaceMachines, RefusedStepError
+from longhaul.vault.restore_record import RestoreState
 from tests.longhaul.restore.test_restore import OTHER, Cloud
 from tests.longhaul.restore.test_restore_changed import restoration
 

@@ -15,7 +15,7 @@ from lab import tools
 from longhaul.report.markdown import plain
 from longhaul.review.outcome import ReviewOutcome
 from longhaul.review.planner import CommandPlanner, Planned
-from longhaul.review.sealed import sealed
+from longhaul.review.stack_without_secrets import sealed
 from tests.longhaul.review.conftest import SUBSCRIPTION, Checkout
 
 pytestmark = pytest.mark.engine

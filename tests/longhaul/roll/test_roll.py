@@ -15,9 +15,9 @@ from clouds.base.errors import CloudError
 from contract.kubernetes.connection import ApiError
 from longhaul.cli import main
 from longhaul.cluster import api_access as cluster
-from longhaul.roll import hosts, pools, run
-from longhaul.terminal.arguments import duration
+from longhaul.roll import hosts, loop, pools
 from longhaul.terminal.exits import Exit
+from longhaul.terminal.option_types import duration
 from tests.longhaul.conftest import Checkout
 from tests.support.pool import FakeCluster, FakeGroup
 
@@ -53,8 +53,8 @@ def _roll(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Rolled:
 
     monkeypatch.setattr(pools, "rolled_of", lambda _environment, _pool: rolled.cloud)
     monkeypatch.setattr(cluster, "api_of", api)
-    timed = functools.partial(run.Roll, clock=lambda: rolled.cluster.seconds, wait=rolled.wait)
-    monkeypatch.setattr(run, "Roll", timed)
+    timed = functools.partial(loop.Roll, clock=lambda: rolled.cluster.seconds, wait=rolled.wait)
+    monkeypatch.setattr(loop, "Roll", timed)
     return rolled
 
 

@@ -24,9 +24,9 @@ from contract.kubernetes.drain import DrainError, cordon, drain, pods_on
 from contract.kubernetes.lease import LEASES
 from lab import tools
 from longhaul.cluster.api_access import kubeconfig
-from longhaul.cluster.sole_run import pool_lock
+from longhaul.cluster.locks import pool_lock
 from longhaul.roll.events import Event, RollEventKind
-from longhaul.roll.run import Roll, RollSettings
+from longhaul.roll.loop import Roll, RollSettings
 from longhaul.terminal.exits import CommandError
 from tests.support.api_server import ApiServer, api_server
 

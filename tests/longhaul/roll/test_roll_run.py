@@ -13,7 +13,7 @@ from clouds.base.live_groups import LiveMachine
 from contract.annotations import ROLL, ROLL_STAGE
 from contract.kubernetes.connection import ApiError
 from longhaul.roll.events import RollEventKind
-from longhaul.roll.run import PATIENCE_S, StoppedError
+from longhaul.roll.loop import PATIENCE_S, StoppedError
 from tests.support.rolled import Pool
 
 

@@ -28,10 +28,10 @@ from longhaul.control_plane.answers import parse_answer
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.rotate.authorities import TIMES
 from longhaul.rotate.command import run
-from longhaul.rotate.known import KNOWN
 from longhaul.rotate.overlap import PATIENCE
 from longhaul.rotate.servers import digests
 from longhaul.rotate.service_accounts import TOKEN_HOURS
+from longhaul.rotate.subjects import KNOWN
 from longhaul.status.observed import ApiEndpoint, ClusterView, Observed
 from longhaul.status.rotations import judge_rotations
 from longhaul.terminal.exits import CommandError, Exit

@@ -22,9 +22,9 @@ from contract.labels import UNCHECKED
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status import cluster, tunnels
 from longhaul.status.fleet import judge_addons, judge_links, judge_nodes
-from longhaul.status.knock import answer
 from longhaul.status.observed import AddonView, ApiEndpoint, ClusterView, Observed
 from longhaul.status.pools import judge_pools
+from longhaul.status.racks import answer
 from tests.longhaul.status.test_status import CLUSTER, TUNNELS, node, tunnel
 
 SEEN = Observed(

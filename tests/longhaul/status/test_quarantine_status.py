@@ -15,7 +15,7 @@ from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.control_plane.answers import parse_answer
 from longhaul.report.status_verdict import StatusVerdict
-from longhaul.status import collect
+from longhaul.status import collection
 from longhaul.status.fleet import judge_nodes
 from longhaul.status.observed import ApiEndpoint, ClusterView, Observed
 from longhaul.status.quarantine import judge_quarantine
@@ -83,7 +83,7 @@ def test_status_tells_that_the_list_cannot_be_read(world: World, monkeypatch: py
         world.vault[QUARANTINE] = "no list"
     else:
         monkeypatch.setattr(world, "secret", refuse)
-    held, error = collect._quarantine(world.record())
+    held, error = collection._quarantine(world.record())
     seen_ = replace(observed(held, refuses=()), quarantine_error=error)
     (found,) = judge_quarantine(world.environment, SERVERS, seen_)
     assert (found.name, found.verdict) == ("(list)", StatusVerdict.DEGRADED)
@@ -92,7 +92,7 @@ def test_status_tells_that_the_list_cannot_be_read(world: World, monkeypatch: py
 
 def test_status_says_nothing_of_a_list_that_is_not_there_yet(world: World) -> None:
     world.vault.clear()
-    assert collect._quarantine(world.record()) == (Quarantine(), "")
+    assert collection._quarantine(world.record()) == (Quarantine(), "")
 
 
 def test_a_host_in_quarantine_is_not_said_to_be_made_a_node_again(world: World) -> None:

@@ -24,10 +24,10 @@ from longhaul.cluster.nodes import NodeView
 from longhaul.control_plane.answers import NodeAnswer, parse_answer
 from longhaul.racks.inventory import OnpremMachine
 from longhaul.report.status_verdict import StatusVerdict
-from longhaul.status import collect
+from longhaul.status import collection
 from longhaul.status.fleet import LinkStatus, judge_links
-from longhaul.status.knock import Knock
 from longhaul.status.observed import AddonView, ApiEndpoint, CloudView, ClusterView, Observed, ReportedGroups
+from longhaul.status.racks import Knock
 from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import Status, judge
 from longhaul.terminal.exits import CommandError, Exit
@@ -350,8 +350,10 @@ def test_running_machines_are_asked_side_by_side(
     environment: Environment, machines: tuple[Machine, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control, "AzureApi", FakeAzure())
-    monkeypatch.setattr(collect, "ask_tunnels", lambda _environment: ((), {}))
-    monkeypatch.setattr(collect, "ask_pool", lambda _environment, name, _cluster: ReportedGroups(error=f"not {name}"))
+    monkeypatch.setattr(collection, "ask_tunnels", lambda _environment: ((), {}))
+    monkeypatch.setattr(
+        collection, "ask_pool", lambda _environment, name, _cluster: ReportedGroups(error=f"not {name}")
+    )
     knocked: list[str] = []
 
     def knock(asked: Iterable[OnpremMachine]) -> dict[str, Knock]:
@@ -359,7 +361,7 @@ def test_running_machines_are_asked_side_by_side(
         knocked.extend(names)
         return dict.fromkeys(names, Knock(reached=True))
 
-    observed = collect.collect(environment, machines, identity=lambda: None, knock=knock)
+    observed = collection.collect(environment, machines, identity=lambda: None, knock=knock)
     assert (observed.groups["cpu"].error, knocked) == ("not cpu", ["lab-gw-0"]), "the API told of no host"
     assert set(observed.cloud) == {"lab-etcd-0", "lab-etcd-1", "lab-api-0"}
     assert observed.answers["lab-etcd-0"].ready
@@ -377,7 +379,7 @@ def test_a_cloud_that_does_not_answer_is_unreachable(
 
     monkeypatch.setattr(control, "AzureApi", Silent())
     with pytest.raises(CommandError) as refused:
-        collect.collect(environment, machines, identity=lambda: None, knock=lambda _: {})
+        collection.collect(environment, machines, identity=lambda: None, knock=lambda _: {})
     assert refused.value.code is Exit.UNREACHABLE
 
 

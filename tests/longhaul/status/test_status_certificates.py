@@ -17,7 +17,7 @@ from contract.reasons.status import StatusReason
 from longhaul.control_plane.answers import CertificateView, parse_answer
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.certificates import judge_certificates
-from longhaul.up.renewed import hand_out
+from longhaul.up.renewed_certificates import hand_out
 
 NOW = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
 

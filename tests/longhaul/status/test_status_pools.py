@@ -18,9 +18,9 @@ from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status import groups
 from longhaul.status.fleet import judge_addons, judge_nodes
 from longhaul.status.gateways import judge_gateways
-from longhaul.status.knock import Knock, answer, knock
 from longhaul.status.observed import AddonView, ApiEndpoint, ClusterView, Observed, ReportedGroups
 from longhaul.status.pools import judge_pools, judge_unjoined
+from longhaul.status.racks import Knock, answer, knock
 from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import judge
 from tests.longhaul.status.test_status import CLUSTER, TUNNELS, node, tunnel

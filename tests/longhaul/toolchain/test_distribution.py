@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.artifacts import contents
+from longhaul.artifacts import image_contents
 from longhaul.toolchain import debian
 from longhaul.toolchain.distribution import DEBIAN, UBUNTU, Distribution
 from longhaul.toolchain.errors import SetupError
@@ -14,7 +14,7 @@ from tests.support.gpg import gpg, needs_gpg
 
 
 def test_the_default_is_debian_and_the_same_file_has_ubuntu() -> None:
-    found, other = contents.load(), contents.load(distribution="ubuntu")
+    found, other = image_contents.load(), image_contents.load(distribution="ubuntu")
     assert (found.distribution, found.suite) == (DEBIAN, "bookworm")
     assert (other.distribution, other.suite) == (UBUNTU, "noble")
     assert (found.node, found.gateway, found.node_tools) == (other.node, other.gateway, other.node_tools)
@@ -23,7 +23,7 @@ def test_the_default_is_debian_and_the_same_file_has_ubuntu() -> None:
 
 def test_another_distribution_is_refused_by_name() -> None:
     with pytest.raises(SetupError, match="'fedora' is no distribution that images are made of: debian, ubuntu"):
-        contents.load(distribution="fedora")
+        image_contents.load(distribution="fedora")
 
 
 @pytest.mark.parametrize(

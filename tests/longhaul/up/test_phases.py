@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.engine.outcome import PhaseOutcome, summed_up
+from longhaul.engine.phase_outcome import PhaseOutcome, summed_up
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.fake_ansible import FakeAnsible

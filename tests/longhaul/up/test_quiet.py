@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.cli.parsing import parse, parser
-from longhaul.engine.outcome import PhaseResult
+from longhaul.engine.phase_outcome import PhaseResult
 from longhaul.engine.run_log import KEPT, new_log
 from longhaul.project.checkout import Project
 from longhaul.project.context import Context

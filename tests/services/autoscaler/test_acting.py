@@ -16,7 +16,7 @@ from components.model.prices.book import PriceBook
 from contract.kubernetes.drain import NODES
 from contract.kubernetes.election import Candidate
 from contract.kubernetes.lease import LEASES
-from longhaul.cluster.sole_run import pool_lock
+from longhaul.cluster.locks import pool_lock
 from services.autoscaler.actions import Verb
 from services.autoscaler.guard import LostError
 from services.autoscaler.metrics import AutoscalerMetrics, served

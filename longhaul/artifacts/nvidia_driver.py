@@ -1,0 +1,89 @@
+"""NVIDIA's driver in ``images/image.toml``: the branch for each system, and the names of its packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longhaul.artifacts.image_contents import reading
+from longhaul.toolchain.errors import SetupError
+
+OPEN, PROPRIETARY = "open", "proprietary"
+KINDS = (OPEN, PROPRIETARY)
+"""Kinds of kernel modules: open for Turing and later, proprietary up to Hopper (role nvidia_driver)."""
+
+_ASKED = re.compile(r"(?P<suite>[a-z][a-z0-9-]*)=(?P<kernel>[0-9][A-Za-z0-9.+~-]*)(=(?P<kind>open|proprietary))?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverPackage:
+    """The driver for one system."""
+
+    suite: str
+    """Name of the system's release in archives, as in ``bookworm``."""
+    branch: str
+    modules: Mapping[str, tuple[str, ...]]
+    """Packages by kind; empty for a kind that the archives do not have."""
+    libraries: tuple[str, ...]
+    headers: str
+    """Package name, in which ``{kernel}`` stands for a release of the kernel."""
+
+    def packages(self, kernel: str, kind: str = "") -> tuple[str, ...]:
+        """Return all packages that role nvidia_driver installs for a kernel; of the open modules if available, unless a
+        kind is named. The fabric manager, for machines with NVSwitches, is not included. Raise :class:`SetupError` when
+        the system has no modules of that kind."""
+        wanted = kind or next(name for name in KINDS if self.modules[name])
+        if not self.modules[wanted]:
+            raise SetupError(
+                f"{self.suite} has no {wanted} modules of branch {self.branch} (images/image.toml, [nvidia])"
+            )
+        return (self.headers.format(kernel=kernel), *self.modules[wanted], *self.libraries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverRequest:
+    """A driver that a depot is to contain."""
+
+    suite: str
+    kernel: str
+    """Release of the kernel, as printed by ``uname -r``."""
+    kind: str
+    """Kind of modules; empty for the first kind that exists."""
+
+
+def parse_request(text: str) -> DriverRequest:
+    """Parse ``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``; ValueError for anything else."""
+    match = _ASKED.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f"{text!r}: write SUITE=KERNEL, the kernel as `uname -r` says it, or SUITE=KERNEL=KIND ({', '.join(KINDS)})"
+        )
+    return DriverRequest(suite=match["suite"], kernel=match["kernel"], kind=match["kind"] or "")
+
+
+def drivers(root: Path | None = None) -> dict[str, DriverPackage]:
+    """Return the drivers by system, as in ``debian-12``. Raise :class:`SetupError` when the file is wrong."""
+    with reading(root) as raw:
+        return {system: _driver(pin) for system, pin in raw["nvidia"].items()}
+
+
+def driver_packages(asked: DriverRequest, known: Mapping[str, DriverPackage]) -> list[tuple[str, str]]:
+    """Return each package with its suite. Raise :class:`SetupError` when no driver is pinned for the suite."""
+    found = [driver for driver in known.values() if driver.suite == asked.suite]
+    if not found:
+        suites = ", ".join(driver.suite for driver in known.values())
+        raise SetupError(f"no branch of NVIDIA's driver is pinned for {asked.suite} (images/image.toml has {suites})")
+    return [(asked.suite, name) for driver in found for name in driver.packages(asked.kernel, asked.kind)]
+
+
+def _driver(pin: Mapping[str, Any]) -> DriverPackage:
+    return DriverPackage(
+        suite=pin["suite"],
+        branch=pin["branch"],
+        modules={kind: tuple(pin[kind]) for kind in KINDS},
+        libraries=tuple(pin["libraries"]),
+        headers=pin["headers"],
+    )

@@ -1,0 +1,78 @@
+"""The turn of whoever starts API servers anew one after the other: two at once could stop the last one that answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from contract.kubernetes.connection import ApiError
+from longhaul.cluster.locks import Words, sole_run
+from longhaul.terminal.exits import CommandError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from components.model import Environment
+    from contract.kubernetes.api import Api
+    from longhaul.project.context import Context
+
+LEASE = "longhaul-rotate"
+"""Name of the lease."""
+WORDS = Words(
+    begins="to rotate a key or to start API servers anew",
+    goes_on="a key is being rotated, or API servers are started anew,",
+)
+
+
+@contextmanager
+def rotating(api: Api) -> Iterator[Callable[[], bool]]:
+    """Have the turn during the block, as :func:`longhaul.cluster.locks.sole_run` does."""
+    with sole_run(api, LEASE, WORDS) as held:
+        yield held
+
+
+@contextmanager
+def ending(
+    api: AbstractContextManager[Api], *, refuse_up: Callable[[], None], tell: Callable[[str], None]
+) -> Iterator[None]:
+    """Have the turn during the block, which ends what was open before a list was handed out. ``CommandError`` when a
+    rotation, another such run or `longhaul up` has it. Where the API does not answer, nothing rotates either, and
+    whom API servers refuse does not hang on it: so the block runs."""
+    with ExitStack() as turn:
+        try:
+            refuse_up()
+            turn.enter_context(rotating(turn.enter_context(api)))
+        except ApiError as error:
+            if not error.passing:
+                raise CommandError(_later(str(error))) from None
+            tell(f"{error}: so no key is being rotated, and API servers are started anew at once")
+        except CommandError as error:
+            raise CommandError(_later(str(error)), code=error.code) from None
+        yield
+
+
+def ending_in(where: Context, environment: Environment, tell: Callable[[str], None]) -> AbstractContextManager[None]:
+    """Return :func:`ending` of an environment."""
+    from longhaul.cluster.api_access import api_of
+
+    return ending(api_of(where, environment, os.environ), refuse_up=lambda: refuse_up(where), tell=tell)
+
+
+def refuse_up(where: Context) -> None:
+    """Raise ``CommandError`` while `longhaul up` changes the environment. Its guards wait until another server answers
+    before they give one up, so one that begins later waits by itself."""
+    from longhaul.engine.engine import engine_for
+    from longhaul.engine.recovery import refuse_at_work
+
+    try:
+        engine = engine_for(where)
+    except CommandError:
+        # Who has no engine here, or no state of it, cannot know: nothing else of the command needs one.
+        return
+    refuse_at_work(engine)
+
+
+def _later(why: str) -> str:
+    return f"every API server refuses whom it should, but what was open before goes on: {why}. Then run this again"

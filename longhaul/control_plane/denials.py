@@ -1,0 +1,124 @@
+"""API servers' part in a quarantine, and in the revocation of a person's access: each refuses those of a list, whatever
+they present."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from components.model import Role, control_machines, plan
+from components.model.control_plane.machines import members
+from longhaul.control_plane.secret_keys import FETCH, LIMIT_S, TRIES
+from longhaul.terminal.exits import CommandError
+
+if TYPE_CHECKING:
+    from longhaul.vault.record import VaultRecord
+
+LOAD_S = 150
+"""Seconds in which kube-apiserver has to use a new list. It reads the file when that changes, and once a minute
+(k8s.io/kubernetes 1.36, pkg/kubeapiserver/authorizer/reload.go)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusalList:
+    """A list of those whom API servers refuse."""
+
+    ask: str
+    """Command of an API server's machine that tells whom it refuses (images/rootfs, node.py)."""
+    nobody: str
+    """Words for an empty list."""
+
+
+MACHINES = RefusalList(ask="longhaul-node quarantine", nobody="no machine")
+PEOPLE = RefusalList(ask="longhaul-node revoked", nobody="nobody")
+
+
+def hand_out(vault: VaultRecord, names: Sequence[str], *, tell: Callable[[str], None]) -> None:
+    """Have every API server refuse machines, all of them before anything else is done. ``CommandError`` for the first
+    that does not."""
+    for server in servers(vault):
+        tell(f"{server} refuses {', '.join(hand_to(vault, server, lambda: names, MACHINES)) or MACHINES.nobody}")
+
+
+def hand_to(
+    vault: VaultRecord, server: str, wanted: Callable[[], Sequence[str]], refusal: RefusalList
+) -> Sequence[str]:
+    """Have one API server refuse those whom ``wanted`` names, and return their names; ``CommandError`` when it does
+    not. ``wanted`` is asked again when the server has another list: others may have changed it."""
+    answer: Mapping[str, Any] = {}
+    fetched, names = False, tuple(wanted())
+    for _ in range(TRIES):
+        answer = asked(vault, server, f"{FETCH} && {refusal.ask} --digest {digest_of(names)} --wait {LOAD_S}")
+        fetched = answer.get("digest") == digest_of(names)
+        if fetched:
+            break
+        names = tuple(wanted())
+    if not fetched or not answer.get("loaded"):
+        raise CommandError(f"{server} {_why(answer, vault.environment.name, fetched=fetched)}")
+    return names
+
+
+def digest_of(names: Sequence[str]) -> str:
+    """Return the SHA-256 of names, as an API server's machine tells it of its list."""
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
+
+
+def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal: RefusalList = MACHINES) -> None:
+    """Start the servers anew that have connections from before, one after the other."""
+    for server in servers(vault):
+        answer = asked(vault, server, f"{refusal.ask} --end-connections")
+        if not answer.get("ended"):
+            raise CommandError(
+                f"{server} may still serve what was asked before ({answer.get('error') or 'it was not restarted'}): "
+                "`longhaul status` says how it is"
+            )
+        tell(f"{server} has ended what was open")
+
+
+def servers(vault: VaultRecord) -> list[str]:
+    """Return the names of the API servers' machines."""
+    return _of(vault, Role.API)
+
+
+def vpn_machines(vault: VaultRecord) -> list[str]:
+    """Return the names of the VPN's machines, which refuse people as API servers do, and end what they have open at
+    once."""
+    return _of(vault, Role.VPN)
+
+
+def _of(vault: VaultRecord, role: Role) -> list[str]:
+    machines = control_machines(vault.environment, plan(vault.environment))
+    return [machine.name for machine in members(machines, role)]
+
+
+def asked(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
+    """Return what a machine answers to a script; ``CommandError`` when it does not answer."""
+    try:
+        output = vault.control.run_command(vault.place, machine, script, timeout_s=LIMIT_S)
+    except CloudError as error:
+        raise CommandError(
+            f"{machine} cannot be asked: {error}. While it runs, it may serve whom others refuse: `longhaul "
+            "status` says how it is, and `longhaul up` starts or makes it"
+        ) from None
+    try:
+        answer = json.loads(output.stdout)
+    except ValueError:
+        said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+        raise CommandError(
+            f"{machine} does not tell whom it refuses: {said[-1]}. `longhaul up --env {vault.environment.name}` makes "
+            "it anew as this release wants it"
+        ) from None
+    return answer if isinstance(answer, dict) else {}
+
+
+def _why(answer: Mapping[str, Any], env: str, *, fetched: bool) -> str:
+    """Return why a server does not refuse those of its list."""
+    if answer.get("error"):
+        return f"does not tell whom it refuses: {answer['error']}. `longhaul up --env {env}` makes it as it should be"
+    if fetched:
+        return "has the list, but its kube-apiserver does not use it (journalctl -u kube-apiserver)"
+    return "could not fetch the list (journalctl -u longhaul-secrets-refresh)"

@@ -1,0 +1,84 @@
+"""Text of everything that a quarantine does, said before it is done, and its outcome for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.phrases import counted
+
+if TYPE_CHECKING:
+    from components.model.access.quarantine import Quarantined
+    from longhaul.machine.quarantine.node import NodeExposure
+    from longhaul.machine.quarantine.target import PoolMachine
+
+SHOWN = 20
+"""Number of Secrets that the text names; ``--json`` has all."""
+
+
+def told(entry: Quarantined, machine: PoolMachine | None, seen: NodeExposure, *, sites: Collection[str]) -> list[str]:
+    """Return a line for each thing that will be done, and for what stays to be done by people. ``sites`` are those of
+    the environment's file."""
+    if machine is not None:
+        of_it, cloud = f"of pool {entry.pool} in {entry.site}", machine.cloud.consequences()
+    elif entry.gone:
+        of_it, cloud = "of which there is no machine in any pool and no host", GONE
+    elif entry.site not in sites:
+        of_it, cloud = f"of {entry.site}, a site that the file does not have any more", LEFT
+    else:
+        of_it, cloud = f"a host of {entry.site}", HOST
+    lines = [
+        f"{entry.name}, {of_it}, goes into quarantine:",
+        "- every API server refuses whatever presents its certificate, and ends what is open: each is started anew, "
+        "one after the other, so watches and `kubectl exec` of others are interrupted too",
+        "- no certificate is renewed for its name, and it cannot join again",
+        f"- {counted(len(seen.pods), 'pod')} of it are deleted at once, disruption budgets or not; controllers make "
+        "theirs elsewhere. The tokens of their accounts are void then",
+        *(f"- {line}" for line in cloud),
+    ]
+    if seen.accounts:
+        lines.append(f"whoever was root on it was {_some(seen.accounts)}: look in the audit log for what they did")
+    if seen.secrets:
+        lines.append(
+            f"and knows {counted(len(seen.secrets), 'Secret')} of pods that are there now, which have to be changed: "
+            f"{_some(seen.secrets)}. Those of earlier pods are in the audit log: `get` of Secrets by "
+            f"system:node:{entry.name}"
+        )
+    return lines
+
+
+GONE = (
+    "nothing is cut off, kept or replaced: if its machine runs on outside its group, end it yourself",
+    "look at the name: a machine that gets it later is refused as well",
+)
+LEFT = (
+    "its site's cloud, gateways and hosts are asked nothing: what an earlier run has not cut off, kept or replaced "
+    "stays so. If its machine runs on, end it yourself",
+)
+HOST = (
+    "what cuts it off is in the hosts file: write `quarantined: true` into its entry, then `longhaul hosts`: the "
+    "gateways and the other hosts of its site drop what it sends. It can still take a neighbour's address there, so "
+    "take it off its switch and its RDMA fabric, or power it off",
+    "its machine and its disks stay as they are; nothing takes its place",
+)
+
+
+def released(entry: Quarantined, machine: PoolMachine | None) -> list[str]:
+    """Return a line for each thing that the end of a quarantine does."""
+    kept = ", ".join(entry.kept if machine else ()) or "nothing"
+    return [
+        f"the quarantine of {entry.name} ends:",
+        f"- deleted for good: {kept}",
+        f"- its name stays refused until {entry.refused_until():%Y-%m-%d %H:%M} UTC",
+    ]
+
+
+def document(entry: Quarantined, seen: NodeExposure | None) -> dict[str, Any]:
+    """Return the outcome for programs."""
+    return {"machine": asdict(entry), "known": asdict(seen) if seen else None}
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -1,0 +1,179 @@
+"""State of the machines before a step of a restore, and what follows from it. Pure but for :func:`look`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from clouds.base.errors import CloudError
+from components.model import Role
+from components.model.control_plane.machines import learners
+from components.model.control_plane.machines import members as voters
+from longhaul.restore.machines import Answer, PlaceMachines, RefusedStepError
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.restore_record import HalfDone
+
+if TYPE_CHECKING:
+    from components.model import Machine
+    from longhaul.etcd_backups.listing import ListedBackup
+
+LOOK_S = 180.0
+"""Time limit of a look in seconds: Azure's agent alone takes at least 20, and waits for the command before."""
+
+
+class MemberStep(IntEnum):
+    """Last step that is done on a member (images/rootfs, restore/record.py)."""
+
+    NONE = -1
+    BEGUN = 0
+    STOPPED = 1
+    REBUILT = 2
+    STARTED = 3
+    FINISHED = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberSeen:
+    """One member, as it describes itself."""
+
+    name: str
+    quorum: bool
+    revision: int
+    """Newest revision that it has; 0 when its etcd does not answer."""
+    id: str = ""
+    """Id of the last restore here; empty without any."""
+    backup: str = ""
+    step: MemberStep = MemberStep.NONE
+    noted: MemberStep = MemberStep.NONE
+    """Step that it once had come to: with its new data gone, it is back at a lower one."""
+    made: str = ""
+    """Id of the etcd cluster that the restore has made its data for."""
+    cluster: str = ""
+    """Id of the etcd cluster that answers it with a quorum."""
+    asides: tuple[str, ...] = ()
+
+    def at(self, id_: str) -> MemberStep:
+        """Return how far a restore is on it."""
+        return self.step if self.id == id_ else MemberStep.NONE
+
+    @property
+    def half_done(self) -> str:
+        """Return the id of the restore that is half done here; empty without one."""
+        return self.id if self.id and self.step is not MemberStep.FINISHED else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedPlane:
+    """The control plane."""
+
+    members: Mapping[Role, Sequence[MemberSeen]]
+    """Voting members."""
+    servers: tuple[str, ...]
+    backups: Sequence[ListedBackup] = ()
+    """Backups in the storage, the one first that was made last."""
+    learners: tuple[MemberSeen, ...] = ()
+    """The learner of the main etcd cluster, if it is there and answers."""
+
+    def alive(self, role: Role, id_: str) -> bool:
+        """Return whether an etcd cluster that a restore has made has a quorum: its members that know nothing of the
+        restore are new ones, or have lost their data since, and join it."""
+        made = {member.made for member in self.members[role] if member.made and member.at(id_) >= MemberStep.STARTED}
+        return any(member.quorum and member.cluster in made for member in self.members[role])
+
+    def started(self, role: Role, id_: str) -> bool:
+        """Return whether nothing of an etcd cluster is to be made by a restore any more."""
+        return self.alive(role, id_) or all(member.at(id_) >= MemberStep.STARTED for member in self.members[role])
+
+    def stopped(self, role: Role, id_: str) -> bool:
+        """Return whether a restore has stopped any member of an etcd cluster."""
+        return any(member.at(id_) >= MemberStep.STOPPED for member in self.members[role])
+
+    def without_quorum(self) -> list[Role]:
+        """Return the etcd clusters in which no member answers with a quorum."""
+        return [role for role, those in self.members.items() if not any(one.quorum for one in those)]
+
+    def revisions(self, role: Role) -> dict[str, int]:
+        """Return the revisions that members tell, by name."""
+        beside = self.learners if role is Role.ETCD else ()
+        return {member.name: member.revision for member in (*self.members[role], *beside) if member.revision}
+
+
+def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
+    """Ask all machines of the control plane but the VPN's; ``CommandError`` when one does not answer: it might go on
+    with old data, or with an old state in its memory. The learner may be silent: it serves nobody, and refuses to start
+    with old data."""
+    asked = [machine.name for machine in machines if machine.role is not Role.VPN]
+    found = fleet.ask_all(dict.fromkeys(asked, "restore look"), limit_s=LOOK_S)
+    aside = {learner.name for learner in learners(tuple(machines))}
+    silent = [
+        f"  {name}: {one}" for name, one in found.items() if isinstance(one, RefusedStepError) and name not in aside
+    ]
+    if silent:
+        raise CommandError(
+            "these machines cannot be asked, so nothing was done:\n"
+            + "\n".join(silent)
+            + "\nA machine that will not come back: delete it in the cloud, run `longhaul up`, which makes it anew, "
+            "and then this again",
+            code=Exit.REFUSED,
+        )
+    answers = {name: one for name, one in found.items() if not isinstance(one, RefusedStepError)}
+    those = {role: voters(tuple(machines), role) for role in Role}
+    return ObservedPlane(
+        members={role: [_member(answers[one.name]) for one in those[role]] for role in Role if role.is_etcd},
+        servers=tuple(one.name for one in those[Role.API]),
+        learners=tuple(_member(answers[name]) for name in sorted(aside & answers.keys())),
+    )
+
+
+def missing(fleet: PlaceMachines, machines: Sequence[Machine]) -> list[str]:
+    """Return what the cloud says of machines that are gone or do not run; ``CommandError`` when it does not answer."""
+    try:
+        views = {view.name: view for view in fleet.control.machines(fleet.place)}
+    except CloudError as error:
+        raise CommandError(f"{fleet.place.environment} cannot be asked: {error}", code=Exit.UNREACHABLE) from None
+    found = []
+    for machine in machines:
+        if machine.is_learner or machine.role is Role.VPN:
+            continue
+        view = views.get(machine.name)
+        if view is None:
+            found.append(f"{machine.name} is gone")
+        elif view.power != "running":
+            found.append(f"{machine.name} is {view.power or 'in no known state'}")
+    return found
+
+
+def may_go_on(half: HalfDone, seen: ObservedPlane) -> bool:
+    """Return whether a half-done restore can be gone on with. Once a member has been started, one that knows nothing of
+    the restore cannot be given the same data: its etcd cluster has been told more since."""
+    for role in roles_of(half):
+        those = seen.members[role]
+        if seen.alive(role, half.id):
+            continue
+        furthest = max(max(one.step, one.noted) if one.id == half.id else MemberStep.NONE for one in those)
+        if furthest >= MemberStep.STARTED and min(one.at(half.id) for one in those) < MemberStep.REBUILT:
+            return False
+    return True
+
+
+def roles_of(half: HalfDone) -> list[Role]:
+    """Return the etcd clusters of a restore."""
+    return [Role(name) for name in half.clusters]
+
+
+def _member(told: Answer) -> MemberSeen:
+    record: Mapping[str, Any] = told.get("record") or {}
+    return MemberSeen(
+        name=str(told["machine"]),
+        quorum=bool(told.get("quorum")),
+        revision=int(told.get("revision") or 0),
+        id=str(record.get("id", "")),
+        backup=str(record.get("backup", "")),
+        step=MemberStep(int(record["step"])) if record else MemberStep.NONE,
+        noted=MemberStep(int(record.get("noted", record["step"]))) if record else MemberStep.NONE,
+        made=str(record.get("cluster", "")),
+        cluster=str(told.get("cluster", "")),
+        asides=tuple(map(str, told.get("asides") or ())),
+    )

@@ -1,0 +1,216 @@
+"""Preparation of a restore: one that is half done is gone on with, or a new one is chosen."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from components.model import Role, control_machines, plan
+from longhaul.etcd_backups.choice import bump, chosen, newest_known, unknown
+from longhaul.etcd_backups.listing import ListedBackup, backups
+from longhaul.restore.machine_states import MemberStep, ObservedPlane, look, may_go_on, missing, roles_of
+from longhaul.terminal.exits import CommandError, Exit
+from longhaul.vault.restore_record import Book, Choice, HalfDone, RestoreState
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.restore.machines import PlaceMachines
+
+GIB = 2**30
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreArguments:
+    """Wishes of whoever runs the command."""
+
+    roles: Sequence[Role] = ()
+    """Etcd clusters by name; empty for those whose quorum is lost."""
+    at: datetime | None = None
+    names: Sequence[str] = ()
+    although_healthy: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A restore that is not begun, or not gone on with, yet."""
+
+    half: HalfDone
+    backups: Mapping[Role, ListedBackup]
+    seen: ObservedPlane
+    notes: Sequence[str]
+    """Lines that whoever is asked has to know besides."""
+    healthy: Sequence[Role]
+    """Etcd clusters that have a quorum and are to be replaced nevertheless."""
+    before: HalfDone | None
+    """Last restore in the vault."""
+
+
+def prepare(environment: Environment, book: Book, fleet: PlaceMachines, wanted: RestoreArguments) -> Prepared:
+    """Look at everything, and choose; ``CommandError`` when it may not or cannot be done. Changes nothing on any
+    machine."""
+    last = book.last()
+    half = last if last and last.state is not RestoreState.DONE else None
+    machines = control_machines(environment, plan(environment))
+    if gone := missing(fleet, machines):
+        if half is not None:
+            # So that `up` is let in.
+            book.write(replace(half, state=RestoreState.PAUSED))
+        raise CommandError(
+            f"{', '.join(gone)}: run `longhaul up --env {environment.name}`, which makes or starts it, then this "
+            "again. `up` waits for members that cannot be ready before the restore: interrupt it when the machine runs",
+            code=Exit.REFUSED,
+        )
+    seen = look(fleet, machines)
+    found = backups(environment, list(seen.members), now=datetime.now(tz=UTC))
+    seen = replace(seen, backups=found)
+    if names := unknown(wanted.names, found):
+        said = f"{', '.join(names)}: no such backup. `longhaul backups --env {environment.name} --all` lists them"
+        raise CommandError(said, code=Exit.USAGE)
+    begun = half
+    if half is not None and not any(seen.stopped(role, half.id) for role in roles_of(half)):
+        half = None  # it has stopped no member, so what it found may be true no more
+    if half is not None and not _another(half, wanted) and may_go_on(half, seen):
+        return replace(_gone_on(half, found, seen, wanted), before=last)
+    try:
+        return replace(_begun(environment, half, found, seen, wanted, last.revisions if last else {}), before=last)
+    except CommandError as error:
+        if begun is None:
+            raise
+        said = f"{error}. To end the restore {begun.id}, which may have stopped API servers: --give-up"
+        raise CommandError(said, code=error.code) from None
+
+
+def _another(half: HalfDone, wanted: RestoreArguments) -> bool:
+    """Return whether something else is asked for than what is half done."""
+    known = {cluster.backup for cluster in half.clusters.values()}
+    other_roles = bool(wanted.roles) and {str(role) for role in wanted.roles} != set(half.clusters)
+    return other_roles or wanted.at is not None or not set(wanted.names) <= known
+
+
+def _gone_on(half: HalfDone, found: Sequence[ListedBackup], seen: ObservedPlane, wanted: RestoreArguments) -> Prepared:
+    allowed = half.although_healthy or wanted.although_healthy
+    lost = seen.without_quorum()
+    back = [role for role in roles_of(half) if role not in lost and not seen.started(role, half.id)]
+    if back and not allowed:
+        raise CommandError(
+            f"{' and '.join(map(str, back))}: there is a quorum again, so the restore {half.id} does not go on: "
+            "`longhaul restore --give-up` ends it; to replace it all the same: --etcd NAME --although-healthy",
+            code=Exit.REFUSED,
+        )
+    names = [cluster.backup for cluster in half.clusters.values()]
+    mine = {role: chosen(str(role), found, at=None, names=names) for role in roles_of(half)}
+    if away := set(names) - {one.name for one in mine.values()}:
+        said = f"{', '.join(sorted(away))} is half restored, and is no longer there: name another one with --backup"
+        raise CommandError(said)
+    note = f"a restore is half done (its id is {half.id}): this goes on with it"
+    notes = [note, *_joining(half, seen)]
+    half = replace(half, state=RestoreState.RUNNING, although_healthy=allowed)
+    return Prepared(half=half, backups=mine, seen=seen, notes=notes, healthy=back, before=None)
+
+
+def _joining(half: HalfDone, seen: ObservedPlane) -> Iterator[str]:
+    """Yield what is said of restored etcd clusters that have a quorum without some member."""
+    for role in roles_of(half):
+        names = [member.name for member in seen.members[role] if member.at(half.id) < MemberStep.REBUILT]
+        if names and seen.alive(role, half.id):
+            yield f"{role} is restored and has a quorum: {', '.join(names)} joins it without the backup"
+
+
+def _begun(
+    environment: Environment,
+    half: HalfDone | None,
+    found: Sequence[ListedBackup],
+    seen: ObservedPlane,
+    wanted: RestoreArguments,
+    given: Mapping[str, int],
+) -> Prepared:
+    """Return a new restore. ``given``: the highest revisions that restores have begun with."""
+    roles = list(wanted.roles) or (roles_of(half) if half else seen.without_quorum())
+    stopped = [role for role in roles_of(half) if seen.stopped(role, half.id)] if half else []
+    if left := [str(role) for role in stopped if role not in roles]:
+        said = f"{', '.join(left)}: half restored, too. Leave --etcd out, so that both are restored"
+        raise CommandError(said, code=Exit.USAGE)
+    lost = seen.without_quorum()
+    healthy = [role for role in roles if role not in lost]
+    if not roles or (healthy and not wanted.although_healthy):
+        raise CommandError(
+            f"{' and '.join(map(str, healthy or seen.members))}: there is a quorum, so nothing is lost and nothing was "
+            "done. To go back in time all the same: --etcd NAME --although-healthy",
+            code=Exit.REFUSED,
+        )
+    names = wanted.names or (
+        [cluster.backup for cluster in half.clusters.values()] if half and wanted.at is None else ()
+    )
+    mine = {role: chosen(str(role), found, at=wanted.at, names=names) for role in roles}
+    choices = {}
+    for role, one in mine.items():
+        newest = newest_known(one, found, seen.revisions(role).values())
+        choices[str(role)] = Choice(backup=one.name, bump=bump(one, max(newest, given.get(str(role), 0))))
+    first = {str(role): one.revision + choices[str(role)].bump for role, one in mine.items()}
+    new = HalfDone(
+        id=uuid.uuid4().hex[:12],
+        state=RestoreState.RUNNING,
+        clusters=choices,
+        revisions={**given, **first},
+        although_healthy=wanted.although_healthy,
+    )
+    notes = [
+        *_given_up(half, seen, roles),
+        *_not_the_last(mine, found, wanted),
+        *_newer(mine, seen),
+        *_too_large(mine, environment),
+    ]
+    return Prepared(half=new, backups=mine, seen=seen, notes=notes, healthy=healthy, before=None)
+
+
+def _not_the_last(
+    backups: Mapping[Role, ListedBackup], found: Sequence[ListedBackup], wanted: RestoreArguments
+) -> Iterator[str]:
+    """Yield what is said of backups that were made later, of which one has less."""
+    for role, mine in backups.items() if wanted.at is None else ():
+        last = next((one for one in found if one.etcd == mine.etcd and not one.flaw), mine)
+        if mine.name not in wanted.names and last.revision < mine.revision:
+            yield (
+                f"{role}: {last.name} was made later, and has revision {last.revision}, "
+                f"{mine.revision - last.revision} less than {mine.name}, which is taken: who made it was behind. To "
+                "take it all the same: --backup"
+            )
+
+
+def _newer(backups: Mapping[Role, ListedBackup], seen: ObservedPlane) -> Iterator[str]:
+    """Yield what is said of a learner that has more than the backup."""
+    backup = backups.get(Role.ETCD)
+    for learner in seen.learners if backup else ():
+        if backup and learner.revision > backup.revision:
+            yield (
+                f"{learner.name} has revision {learner.revision}, {learner.revision - backup.revision} more than that "
+                "backup: `longhaul backups --now --from-learner` first, then this again, and these are not lost"
+            )
+
+
+def _too_large(backups: Mapping[Role, ListedBackup], environment: Environment) -> Iterator[str]:
+    """Yield what is said of backups whose database has reached its members' quota, such as those of a learner."""
+    control = environment.control_plane
+    for role, backup in backups.items():
+        quota_gib = (control.etcd if role is Role.ETCD else control.events).quota_gib
+        if backup.plain_bytes >= quota_gib * GIB:
+            size = f"{backup.plain_bytes / GIB:.1f} GiB"
+            yield (
+                f"{role}: the database in {backup.name} has {size}, and the members' quota is {quota_gib}. It is "
+                "rewritten without its gaps; where that is not enough, writes end with the alarm NOSPACE, and API "
+                f"servers do not get ready: `longhaul up --reclaim {role} --only infrastructure` then, and this again"
+            )
+
+
+def _given_up(half: HalfDone | None, seen: ObservedPlane, roles: Sequence[Role]) -> list[str]:
+    """Return what is said of restores that are half done, and given up for this one."""
+    left = {member.half_done: member.backup for role in roles for member in seen.members[role] if member.half_done}
+    if half is not None:
+        left.setdefault(half.id, ", ".join(cluster.backup for cluster in half.clusters.values()))
+    return [
+        f"the restore {id_} of {backup} is half done and given up: this one begins anew"
+        for id_, backup in sorted(left.items())
+    ]

@@ -1,0 +1,141 @@
+"""Copies a stack without its secrets, for previews that need no passphrase or key.
+
+Everybody who can change a pull request's code can read what its jobs can read. So the jobs get the state as it is in
+its backend, with secrets encrypted, and no means to decrypt it. The engine would refuse such a state. In the copy made
+here, every secret is the same placeholder. Inputs that come from a secret have the placeholder on both sides of the
+comparison, so nothing seems to change. Only a change of a secret's value cannot be seen, and that is not a change of
+the program or of its files.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clouds.base.inputs import SECRET, SIGNATURE
+from components.model.loading.document import document_text, read_source
+from components.model.loading.errors import ConfigurationError
+from longhaul.engine.backend import current_backend
+from longhaul.engine.location import engine_binary
+from longhaul.engine.throwaway import throwaway_backend
+from longhaul.project.checkout import OBJECTS, PROJECT_FILE, Project
+from longhaul.terminal.exits import CommandError
+
+PLACEHOLDER = '"taken out for this preview"'
+"""Text in place of every secret's value. It is JSON, because a state holds the plain values of secrets as JSON."""
+
+_ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
+"""Keys of a stack file that say how its secrets are encrypted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SealedProject:
+    """Project and variables to run a preview with."""
+
+    project: Project
+    environ: Mapping[str, str]
+    has_state: bool
+    """True when there is a stack to compare with. Without one, the preview is of a new environment."""
+    backend: str
+    """Address of the temporary backend. It means nothing to people, so it must not be shown."""
+
+
+def sealed(project: Project, env: str, *, folder: Path, environ: Mapping[str, str]) -> SealedProject:
+    """Return a project in ``folder`` with this project's program and files, and a backend with the stack's state.
+
+    Raises:
+        CommandError: the backend cannot be read.
+    """
+    copy = _project(project, folder / "project", env=env)
+    state = _exported(project, env, environ)
+    kept = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
+    # The code under review is what runs, wherever the command itself is installed.
+    kept["PYTHONPATH"] = str(project.root)
+    if state is None:
+        return SealedProject(project=copy, environ={**kept, "PULUMI_BACKEND_URL": ""}, has_state=False, backend="")
+    name = str(project.definition()["name"])
+    variables = throwaway_backend(folder / "state", project=name, stack=env)
+    _put(folder / "state" / ".pulumi" / "stacks" / name / f"{env}.json", state)
+    variables["PULUMI_CONFIG_PASSPHRASE"] = secrets.token_urlsafe()
+    return SealedProject(
+        project=copy, environ={**kept, **variables}, has_state=True, backend=variables["PULUMI_BACKEND_URL"]
+    )
+
+
+_NOT_PASSED = ("GITHUB_TOKEN", "LONGHAUL_ENV", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
+
+
+def without_secrets(value: Any) -> Any:
+    """Return a deployment in which every secret has the same value and nothing says how secrets are encrypted."""
+    if isinstance(value, dict):
+        if value.get(SIGNATURE) == SECRET:
+            return {SIGNATURE: SECRET, "plaintext": PLACEHOLDER}
+        return {key: without_secrets(inner) for key, inner in value.items() if key != "secrets_providers"}
+    if isinstance(value, list):
+        return [without_secrets(inner) for inner in value]
+    return value
+
+
+def _project(project: Project, root: Path, *, env: str) -> Project:
+    """Copy the project's program and environments, without the keys that say how their secrets are encrypted.
+
+    Links stay links: what one points to is not copied, and may have no end. Files of other environments that cannot be
+    read are left out, so that they end no plan but their own.
+    """
+    root.mkdir(parents=True)
+    definition = {key: value for key, value in project.definition().items() if key != "backend"}
+    (root / PROJECT_FILE).write_text(document_text(definition), encoding="utf-8")
+    shutil.copytree(project.stacks, root / "stacks", ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
+    copy = Project(root=root)
+    own = {copy.stack_file(name) for name in (env, f"{env}{OBJECTS}")}
+    for path in copy.stacks.glob("Pulumi.*.yaml"):
+        try:
+            path.write_text(_plain(read_source(path)), encoding="utf-8")
+        except ConfigurationError:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path not in own:
+                path.unlink()
+    return copy
+
+
+def _plain(text: str) -> str:
+    """Return a stack file with the lines of those keys empty. Every other line keeps its number, because errors name
+    lines."""
+    lines = text.splitlines(keepends=True)
+    return "".join("\n" if line.split(":")[0] in _ENCRYPTION else line for line in lines)
+
+
+def _exported(project: Project, env: str, environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the stack's deployment from its backend, with secrets encrypted; None when there is no such stack or no
+    backend is chosen."""
+    url = current_backend(project.definition(), environ).url
+    if not url:
+        return None
+    words = [str(engine_binary(environ)), "stack", "export", "--stack", env, "--non-interactive"]
+    given = {**environ, "PULUMI_BACKEND_URL": url, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    done = subprocess.run(
+        words, cwd=project.root, env=given, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        if "no stack named" in done.stderr:
+            return None
+        raise CommandError(f"{env}: its state cannot be read from the backend: {done.stderr.strip()}")
+    try:
+        content = json.loads(done.stdout)
+    except ValueError as error:
+        raise CommandError(f"{env}: what the backend has is no state: {error}") from None
+    deployment = content.get("deployment") if isinstance(content, dict) else None
+    return deployment if isinstance(deployment, dict) else None
+
+
+def _put(path: Path, deployment: dict[str, Any]) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["checkpoint"]["latest"] = without_secrets(deployment)
+    path.write_text(json.dumps(content), encoding="utf-8")

@@ -1,0 +1,300 @@
+"""The roll itself: look, decide, act, and repeat, until nothing is left to do.
+
+It keeps nothing that another run would need. Begun steps are noted on Nodes and in the cloud, and each step may be done
+twice. Only durations are counted anew by each run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from clouds.base.errors import CloudError
+from clouds.base.live_groups import Life, Rolled
+from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.drain import NODES, annotate, cordon, evict_all, told, uncordon
+from longhaul.roll.events import Event, RollEventKind, Tell
+from longhaul.roll.next_steps import RollAction, RollLimits, RollPlan, RollState, RollStep, plan, why_kept, why_released
+from longhaul.roll.observed import ANNOTATIONS, REBUILDING, REPLACING, ObservedMachine, View, observe
+
+LOOK_S = 3.0
+"""Least interval between two looks at the pool, seconds."""
+LOOKS_A_SECOND = 100
+"""Largest number of machines that are looked at per second: a large pool is looked at less often."""
+PATIENCE_S = 900.0
+"""Time without an answer from the cloud or the cluster after which a run ends, seconds. Nothing happens meanwhile, and
+nothing is lost by waiting."""
+
+
+class StoppedError(Exception):
+    """The roll cannot go on; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RollSettings:
+    """Settings of a roll."""
+
+    at_once: Callable[[int], int]
+    """Returns the number of machines that may be out of service at a time, given the pool's total."""
+    deadline: timedelta | None
+    within_s: float
+    """Time that a machine may take to become empty, and again until its successor is in service, seconds."""
+    budget: int
+    """Number of machines that may fail at that before the roll stops."""
+    pool_label: str
+    """Label selector of the pool's Nodes."""
+    taints: frozenset[tuple[str, str]]
+    """Key and effect of the taints that the pool's nodes have permanently."""
+
+    def limits(self, view: View) -> RollLimits:
+        """Return the limits for the pool as it is."""
+        total = max(view.group.wanted, len(view.seen))
+        return RollLimits(at_once=max(1, self.at_once(total)), deadline=self.deadline)
+
+
+@dataclass(kw_only=True)
+class Roll:
+    """One run."""
+
+    cloud: Rolled
+    api: Api
+    settings: RollSettings
+    tell: Tell
+    clock: Callable[[], float] = time.monotonic
+    wait: Callable[[float], None] = time.sleep
+    held: Callable[[], bool] = lambda: True
+    """Tells whether this run still holds the pool's lease."""
+    view: View | None = None
+    """The last view of the pool."""
+    plan: RollPlan = field(default_factory=RollPlan)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Machines that are given up, by id, with the reason."""
+    replaced: set[str] = field(default_factory=set)
+    """Ids of machines whose replacement this run began."""
+    _states: dict[str, RollState] = field(default_factory=dict)
+    _begun: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Start times of waits, by machine and the awaited event."""
+    _blocked: dict[str, str] = field(default_factory=dict)
+
+    def look(self) -> View:
+        """Look at the pool and decide. Failures that may pass are retried for up to :data:`PATIENCE_S`."""
+        until = self.clock() + PATIENCE_S
+        while True:
+            try:
+                return self._see()
+            except (ApiError, CloudError) as error:
+                if not error.passing or self.clock() > until:
+                    raise
+                self.tell(Event(kind=RollEventKind.RETRY, detail=f"{error}; asked again"))
+                self.wait(LOOK_S)
+
+    def look_back(self) -> None:
+        """Look once more, for the report of an interrupted run. When there is no answer at once, the last view
+        stays."""
+        with suppress(ApiError, CloudError):
+            self._see()
+
+    def _see(self) -> View:
+        view = observe(self.cloud, self.api, pool_label=self.settings.pool_label, taints=self.settings.taints)
+        # Set both at once, so that an interrupted run can still report the last view.
+        self.plan, self.view = plan(view, self.settings.limits(view), failed=self.failed), view
+        return view
+
+    def run(self) -> None:
+        """Go on until all is done. ``StoppedError`` when too many machines failed. Machines that were cordoned but not
+        begun are uncordoned then, and the rest of the pool stays as it is."""
+        while True:
+            view = self.look()
+            if not self.held():
+                raise StoppedError("somebody else rolls the pool now: this run did not reach the API for too long")
+            self._notice(view)
+            self._judge(view)
+            if self.plan.done:
+                return
+            self._take(view)
+            self.wait(max(LOOK_S, len(view.seen) / LOOKS_A_SECOND))
+
+    def _take(self, view: View) -> None:
+        """Do the steps, until too many have failed or the lease is lost. The time that a step takes (a host's upgrade
+        may take minutes) is not counted for waiting machines, since nothing was asked about them meanwhile."""
+        began = self.clock()
+        for step in self.plan.steps:
+            if len(self.failed) > self.settings.budget or not self.held():
+                break
+            if step.seen.machine.id not in self.failed:
+                self._try(step, view)
+        spent = self.clock() - began
+        self._begun = {key: since + spent for key, since in self._begun.items()}
+
+    def _notice(self, view: View) -> None:
+        """Report what has changed since the last look."""
+        first = not self._states
+        limits = self.settings.limits(view)
+        for seen in view.seen:
+            state = self.plan.states[seen.machine.id]
+            if state is self._states.get(seen.machine.id):
+                continue
+            self._states[seen.machine.id] = state
+            if state is RollState.WAITING:
+                self._say(RollEventKind.WAITING, seen, f"waits for {_names(seen)}")
+            elif state is RollState.RELEASED:
+                self._say(RollEventKind.RELEASED, seen, why_released(seen, view, limits))
+            elif state is RollState.JOINING:
+                self._say(RollEventKind.JOINING, seen, "is made from the new model, and not in service yet")
+            elif state is RollState.KEPT:
+                self._say(RollEventKind.KEPT, seen, f"is left alone: {why_kept(seen)}")
+            elif state is RollState.CURRENT and not first:
+                self._say(RollEventKind.READY, seen, "is in service")
+
+    def _judge(self, view: View) -> None:
+        """Give up machines that take too long, and stop when these are too many."""
+        waited: dict[tuple[str, str], tuple[ObservedMachine | None, str]] = {
+            (seen.machine.id, what): (seen, reason) for seen, what, reason in self._awaited(view)
+        }
+        if self.plan.short:
+            waited["", "short"] = (None, f"{self.plan.short} machines are missing: the cloud has not made them")
+        now = self.clock()
+        self._begun = {key: self._begun.get(key, now) for key in waited}
+        for key, (seen, reason) in waited.items():
+            if now - self._begun[key] < self.settings.within_s:
+                continue
+            late = f"{reason}, after {self.settings.within_s / 60:.0f} min"
+            if seen is None:
+                self._stop(view, late)
+            else:
+                self._fail(seen, late)
+        if len(self.failed) > self.settings.budget:
+            self._stop(view, f"{len(self.failed)} failed, and {self.settings.budget} may")
+
+    def _awaited(self, view: View) -> Iterable[tuple[ObservedMachine, str, str]]:
+        """Yield what should now happen by itself: machine, awaited event, and why it has not happened."""
+        acting = {step.seen.machine.id: step.action for step in self.plan.steps}
+        for seen in view.seen:
+            if seen.machine.id in self.failed:
+                continue
+            state = self.plan.states[seen.machine.id]
+            if state is RollState.JOINING:
+                yield seen, "joining", seen.unready or "the cloud still makes it"
+            elif state is RollState.REPLACING:
+                yield seen, "replacing", "the cloud has not replaced it"
+            elif state is RollState.ABSENT and seen.machine.life is not Life.PRESENT:
+                yield seen, "absent", "the cloud still makes it"
+            elif acting.get(seen.machine.id) is RollAction.EMPTY:
+                blocked = self._blocked.get(seen.machine.id)
+                yield seen, "empty", f"it is not empty: {blocked or 'its pods have not ended'}"
+
+    def _try(self, step: RollStep, view: View) -> None:
+        """Do a step. A failure that may pass is retried by itself; any other makes the machine fail."""
+        try:
+            self._do(step, view)
+        except (ApiError, CloudError) as error:
+            if error.passing:
+                self._say(RollEventKind.RETRY, step.seen, f"{error}; asked again")
+            else:
+                self._fail(step.seen, str(error))
+
+    def _do(self, step: RollStep, view: View) -> None:
+        seen, machine, node = step.seen, step.seen.machine, step.seen.node
+        match step.action, node:
+            case RollAction.REMAKE, _:
+                self.replaced.add(machine.id)
+                self._say(RollEventKind.REPLACING, seen, f"is replaced: {step.reason}")
+                self.cloud.remake(machine)
+            case RollAction.REPLACE, _:
+                self._replace(step)
+            case RollAction.REBUILD, _:
+                self.cloud.rebuild(machine)
+                self._note(seen, REBUILDING)
+            case RollAction.EMPTY, _:
+                self._empty(step)
+            case _, None:
+                pass
+            case RollAction.CORDON, _:
+                since = view.now.isoformat(timespec="seconds")
+                if cordon(self.api, node, annotations={ROLL: view.group.target, ROLL_SINCE: since}):
+                    self._say(RollEventKind.CORDONED, seen, f"is cordoned: {step.reason}")
+            case RollAction.UNCORDON, _:
+                self._give_back(seen, step.reason)
+            case RollAction.FORGET, _:
+                self.api.delete(NODES + path_of(seen.name), uid=node["metadata"]["uid"])
+
+    def _replace(self, step: RollStep) -> None:
+        seen, machine = step.seen, step.seen.machine
+        if not seen.stage:
+            if not self._note(seen, REPLACING):
+                return
+            self._say(RollEventKind.REPLACING, seen, "is replaced")
+        self.replaced.add(machine.id)
+        self.cloud.replace(machine)
+
+    def _empty(self, step: RollStep) -> None:
+        seen = step.seen
+        if seen.machine.id not in self._blocked:
+            self._blocked[seen.machine.id] = ""
+            self._say(RollEventKind.EMPTYING, seen, f"is emptied: {step.reason}")
+        left = {pod: reason for pod, reason in evict_all(self.api, seen.left).items() if reason}
+        blocked = told(left)
+        if blocked and blocked != self._blocked[seen.machine.id]:
+            self._say(RollEventKind.BLOCKED, seen, f"may not be emptied yet: {blocked}")
+        self._blocked[seen.machine.id] = blocked
+
+    def _note(self, seen: ObservedMachine, stage: str) -> bool:
+        return seen.node is not None and annotate(self.api, seen.node, {ROLL_STAGE: stage})
+
+    def _give_back(self, seen: ObservedMachine, reason: str) -> bool:
+        done = seen.node is not None and uncordon(self.api, seen.node, annotations=ANNOTATIONS)
+        if done:
+            self._say(RollEventKind.UNCORDONED, seen, f"takes pods again: {reason}")
+        return done
+
+    def _fail(self, seen: ObservedMachine, reason: str) -> None:
+        """Give a machine up. If it was only cordoned, it takes pods again."""
+        self.failed[seen.machine.id] = reason
+        self._say(RollEventKind.FAILED, seen, reason)
+        self.give_back([seen], "it was given up")
+
+    def _stop(self, view: View, reason: str) -> None:
+        self.give_back(view.seen, "the roll has stopped")
+        raise StoppedError(reason)
+
+    def give_back(self, seen: Iterable[ObservedMachine], reason: str) -> None:
+        """Uncordon machines that the roll cordoned but did not begin to replace. Machines whose replacement was begun
+        cannot take work; another run goes on with them."""
+        for first in (one for one in seen if not one.machine.current):
+            one = first
+            try:
+                # Somebody who changed it since the last look may also have cordoned it, so it is read again.
+                while one.ours and one.cordoned and not one.stage and not self._give_back(one, reason):
+                    one = replace(one, node=self.api.find(NODES + path_of(one.name)))
+            except ApiError as error:
+                self._say(RollEventKind.RETRY, one, f"stays cordoned: {error}")
+
+    def _say(self, kind: RollEventKind, seen: ObservedMachine, detail: str) -> None:
+        self.tell(Event(kind=kind, node=seen.name, machine=seen.machine.id, detail=detail))
+
+
+def reasons(view: View, states: Mapping[str, RollState], limits: RollLimits) -> dict[str, str]:
+    """Return why machines are not current, by node's name."""
+    found = {}
+    for seen in view.seen:
+        match states[seen.machine.id]:
+            case RollState.WAITING | RollState.BUSY:
+                found[seen.name] = f"works on {_names(seen)}"
+            case RollState.KEPT:
+                found[seen.name] = why_kept(seen)
+            case RollState.JOINING:
+                found[seen.name] = seen.unready
+            case RollState.RELEASED:
+                found[seen.name] = why_released(seen, view, limits)
+    return found
+
+
+def _names(seen: ObservedMachine) -> str:
+    """Return a machine's work in a few words."""
+    first = ", ".join(map(str, seen.work[:3]))
+    return f"{first} and {len(seen.work) - 3} others" if len(seen.work) > 3 else first

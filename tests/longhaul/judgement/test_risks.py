@@ -1,0 +1,132 @@
+"""Risks of a file: introduced, as before, and refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clouds.base.findings import Finding, Severity
+from components.model import Environment
+from tests.longhaul.judgement.steps import Step, judged, lab, step
+from tests.model import make
+
+LINK = "longhaul:Cluster$longhaul:Links$longhaul:azure:VpnPeer"
+OF_GATEWAYS = "longhaul:Cluster$longhaul:Links$longhaul:azure:VpnGateway"
+CONNECTION = "azure-native:network:VirtualNetworkGatewayConnection"
+GATEWAY = "azure-native:network:VirtualNetworkGateway"
+OF_THE_LAB = {"vpn-instance", "vpn-static", "vpn-throughput", "one-gateway"}
+
+
+def named(raw: dict[str, Any]) -> None:
+    """Name a gateway with two active instances."""
+    network = make.azure_existing()["network"]
+    gateway = {"id": network.replace("virtualNetworks", "virtualNetworkGateways"), "addresses": ["198.51.100.8"] * 2}
+    gateway["addresses"] = ["198.51.100.8", "198.51.100.9"]
+    raw["sites"]["weu"] |= {"range": "10.64.0.0/16", "existing": {"network": network, "vpn_gateway": gateway}}
+
+
+def one_zone(raw: dict[str, Any]) -> None:
+    raw["sites"]["weu"]["zones"] = ["1"]
+
+
+def connection(op: str = "create", name: str = "lab-links-weu-use1-0-0-connection") -> Step:
+    return step(op, CONNECTION, name, {}, {}, within=LINK)
+
+
+def gateway(key: str, before: Any, after: Any) -> Step:
+    return step("update", GATEWAY, "lab-links-weu-gateway", {key: before}, {key: after}, within=OF_GATEWAYS)
+
+
+def checks(found: tuple[Finding, ...], severity: Severity | None = None) -> set[str]:
+    return {one.check for one in found if severity in (None, one.severity)}
+
+
+def test_a_change_that_touches_no_link_leaves_the_verdict_alone() -> None:
+    plan = judged()
+    assert (plan.verdict, plan.reasons) == (Severity.OK, ())
+    assert checks(plan.risks) == OF_THE_LAB
+    assert all(one.why and one.do and one.where for one in plan.risks)
+
+
+def test_a_new_link_brings_the_risks_of_its_ends() -> None:
+    plan = judged(connection())
+    assert plan.verdict is Severity.WARNING
+    assert checks(plan.reasons) == OF_THE_LAB - {"one-gateway"}, "the racks have no part in it"
+    assert checks(plan.risks) == {"one-gateway"}
+
+
+def test_a_gateway_that_changes_brings_them_and_tags_do_not() -> None:
+    plan = judged(gateway("activeActive", True, False), connection("delete", "lab-links-weu-use1-0-1-connection"))
+    assert OF_THE_LAB - {"one-gateway"} < checks(plan.reasons)
+    assert plan.verdict is Severity.WARNING
+    assert checks(judged(gateway("tags", {}, {"team": "ml"})).risks) == OF_THE_LAB
+
+
+def test_what_azure_does_not_document_is_not_made() -> None:
+    plan = judged(connection(), environment=lab(named))
+    assert plan.verdict is Severity.PROBLEM
+    (reason,) = [one for one in plan.reasons if one.severity is Severity.PROBLEM]
+    assert (reason.check, "BGP" in reason.why) == ("links", True)
+    before = judged(gateway("sku", "VpnGw2AZ", "VpnGw3AZ"), environment=lab(named))
+    assert before.verdict is Severity.WARNING, "it is there already, and nothing of it is made"
+    assert "vpn-active-active" in checks(before.risks)
+
+
+def test_racks_alone_may_be_at_the_end_of_two_active_instances() -> None:
+    def without_aws(raw: dict[str, Any]) -> None:
+        named(raw)
+        del raw["sites"]["use1"], raw["pools"]["cpu"]
+
+    plan = judged(connection(name="lab-links-weu-rack-gw-0-connection"), environment=lab(without_aws))
+    assert checks(plan.reasons) == {"vpn-static", "one-gateway"}
+
+
+def test_the_file_of_before_shows_what_is_new() -> None:
+    assert checks(judged(base=lab(), environment=lab(one_zone)).reasons) == {"one-zone"}
+    plan = judged(connection(), base=lab(one_zone), environment=lab(one_zone))
+    assert (plan.reasons, checks(plan.risks)) == ((), OF_THE_LAB | {"one-zone"})
+    assert judged(connection(), base=lab(), environment=lab(named)).verdict is Severity.PROBLEM
+    kept = judged(gateway("sku", "VpnGw2AZ", "VpnGw3AZ"), base=lab(), environment=lab(named))
+    assert kept.verdict is Severity.WARNING, "nothing of it is made"
+    assert judged(connection(), base=lab(named), environment=lab(named)).verdict is Severity.OK
+
+
+def test_a_gateway_has_thirty_connections() -> None:
+    def racks(number: int) -> Environment:
+        raw = make.minimal()
+        raw["supernet"] = "10.0.0.0/8"
+        raw["sites"] |= {
+            f"r{index}": {
+                "kind": "onprem",
+                "gateways": [{"name": f"g{index}", "public_address": f"192.0.2.{index + 1}"}],
+            }
+            for index in range(number)
+        }
+        return make.environment(raw)
+
+    assert judged(base=racks(1), environment=racks(30)).verdict is Severity.WARNING
+    made = connection(name=f"{make.STACK}-links-weu-r30-g30-connection")
+    (refused,) = [one for one in judged(made, base=racks(1), environment=racks(31)).reasons if one.check == "links"]
+    assert "31 connections, of 30" in refused.what
+
+
+def test_gpu_pools_without_reserved_capacity() -> None:
+    def with_pools(raw: dict[str, Any]) -> None:
+        gpus = {"site": "use1", "machine_type": "p5.48xlarge", "max": 2}
+        reserved = {**gpus, "zones": ["a"], "reservation": {"id": "cr-0123456789abcdef0"}}
+        raw["pools"] |= {"h100": gpus, "spare": {**gpus, "spot": True}, "kept": reserved}
+
+    found = checks(judged(base=lab(), environment=lab(with_pools)).reasons)
+    assert {name for name in found if name.startswith("unreserved")} == {"unreserved-h100"}
+    assert "unreserved-h100" in checks(judged(environment=lab(with_pools)).risks), "it is there already"
+
+
+def test_adapters_that_no_device_plugin_gives_to_pods() -> None:
+    def with_adapters(raw: dict[str, Any]) -> None:
+        raw["pools"]["h100"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 2, "spot": True, "efa": True}
+
+    def with_plugin(raw: dict[str, Any]) -> None:
+        with_adapters(raw)
+        raw["images"] = {"efa_device_plugin": f"registry.example.com/efa:v1@sha256:{'0' * 64}"}
+
+    assert "no-device-plugin-h100" in checks(judged(base=lab(), environment=lab(with_adapters)).reasons)
+    assert checks(judged(base=lab(), environment=lab(with_plugin)).reasons) == set()
