@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contract.labels import SITE_LABEL
+from contract.labels import GROUP_LABEL, SITE_LABEL
 
 # Of a Node: what the autoscaler does with it, and may do.
 SCALE_IN = "longhaul.dev/scale-in-since"
@@ -45,9 +45,14 @@ MIRROR = "kubernetes.io/config.mirror"
 PROVED_SITE = SITE_LABEL
 PROVED_MACHINE = "longhaul.dev/machine"
 
+# Of an OCI layout.
+IMAGE_NAME = "io.containerd.image.name"
+"""Annotation with the name that `ctr images import` gives to an image."""
+
 # Of our own objects.
-GROUP_ANNOTATION = "longhaul.dev/group"
-"""Annotation of a binding: the group's name, which may have characters that an object's name cannot have."""
+GROUP_ANNOTATION = GROUP_LABEL
+"""Annotation of a binding: the group's name, which may have characters that an object's name cannot have. It has
+the key of a Node's label for its scale set."""
 CONFIG_DIGEST = "longhaul.dev/config"
 """Digest of a pod's configuration, for programs that read it once: another one takes another pod."""
 FIELD_MANAGER = "pulumi.com/patchFieldManager"

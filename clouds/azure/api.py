@@ -23,14 +23,13 @@ from clouds.azure.session import (
     retries,
     transport,
 )
+from clouds.azure.versions import COMPUTE_VERSION, VAULTS_VERSION
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.locked_cache import locked_cache
 
 if TYPE_CHECKING:
     from azure.keyvault.secrets import SecretClient
 
-COMPUTE_VERSION = "2024-07-01"
-VAULTS_VERSION = "2023-07-01"
 PURGE_S = 300.0
 """Time limit for the purge of a vault, in seconds."""
 SOFT_DELETE_S = 120.0

@@ -10,15 +10,12 @@ from xml.etree import ElementTree
 
 from clouds.azure.session import AzureError, AzureSession
 from clouds.base.control import BackupView
-
-AUDIENCE = "https://storage.azure.com"
-VERSION = "2021-12-02"
-"""Version of the interface."""
+from contract.azure import BLOBS_VERSION, STORAGE
 
 
 def listed(account: str, container: str, prefix: str) -> Iterator[BackupView]:
     """Yield the blobs of a container below a prefix, by name, with their metadata. Raise ``AzureError``."""
-    session, marker = AzureSession(AUDIENCE, headers={"x-ms-version": VERSION}), ""
+    session, marker = AzureSession(STORAGE, headers={"x-ms-version": BLOBS_VERSION}), ""
     while True:
         query = {"restype": "container", "comp": "list", "include": "metadata", "prefix": prefix}
         more = {"marker": marker} if marker else {}
@@ -36,14 +33,14 @@ def listed(account: str, container: str, prefix: str) -> Iterator[BackupView]:
 
 def fetched(account: str, container: str, name: str, to: Path) -> None:
     """Write a blob's content to a file. Raise ``AzureError``."""
-    AzureSession(AUDIENCE, headers={"x-ms-version": VERSION}).fetch(_url(account, container, name), to)
+    AzureSession(STORAGE, headers={"x-ms-version": BLOBS_VERSION}).fetch(_url(account, container, name), to)
 
 
 def head(account: str, container: str, name: str, length: int) -> bytes:
     """Return the first bytes of a blob, ``length`` at most (learn.microsoft.com, "Specify the range header for Blob
     service operations"). Raise ``AzureError``."""
-    headers = {"x-ms-version": VERSION, "x-ms-range": f"bytes=0-{length - 1}"}
-    answer = AzureSession(AUDIENCE, headers=headers).request("GET", _url(account, container, name))
+    headers = {"x-ms-version": BLOBS_VERSION, "x-ms-range": f"bytes=0-{length - 1}"}
+    answer = AzureSession(STORAGE, headers=headers).request("GET", _url(account, container, name))
     return bytes(answer.content)
 
 

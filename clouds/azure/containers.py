@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from clouds.azure.session import MANAGEMENT, AzureError, AzureSession, ResourceManager
+from clouds.azure.session import AzureError, AzureSession, ResourceManager
+from contract.azure import MANAGEMENT
 
 VERSION = "2024-01-01"
 """API version of Azure Storage's resource provider (learn.microsoft.com, "Blob Containers")."""

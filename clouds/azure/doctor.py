@@ -13,18 +13,14 @@ from clouds.azure.offers import offers
 from clouds.azure.parts import AzureSiteParts
 from clouds.azure.permissions import permissions, registrations, scaling_role
 from clouds.azure.quotas import quotas
-from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, AzureReader, region_name
-from clouds.azure.session import MANAGEMENT
+from clouds.azure.reader import AzureReader, region_name
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_region, by_subscription, is_example
+from clouds.azure.versions import GALLERY_VERSION, NETWORK_VERSION, RESOURCES_VERSION
 from clouds.base.doctor import CloudDoctor, CloudShare, DoctorQuestion, bake, compared, unbaked
 from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.local_machine import clock
-
-SIGN_IN = "https://login.microsoftonline.com"
-"""Address at which Azure issues tokens."""
-
-GALLERY_VERSION = "2023-07-03"
+from contract.azure import MANAGEMENT, SIGN_IN
 
 
 class AzureCloudDoctor(CloudDoctor[AzureSite]):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
 from clouds.azure.existing import AzureVpn
-from clouds.azure.names import subnet_name
+from clouds.azure.names import STORAGE, subnet_name
 from clouds.azure.parts import control_subnets, makes_vpn_gateway
 from clouds.azure.site import AzureSite
 from clouds.base import existing_networks
@@ -18,8 +18,6 @@ from clouds.base.ranges import SiteRanges
 VAULT_ENDPOINT = "Microsoft.KeyVault"
 """Service endpoint through which a subnet reaches vaults without leaving Azure's network."""
 
-STORAGE_ENDPOINT = "Microsoft.Storage"
-"""The same for blobs."""
 
 BACKUP_SUBNETS = ("etcd", "events")
 """Parts whose machines make backups."""
@@ -77,8 +75,8 @@ def _subnet(found: FoundSubnet, part: str, wanted: IPv4Network, place: Place[Azu
         yield f"is delegated to {found.delegated}; end that"
     if part in control_subnets(place) and VAULT_ENDPOINT not in found.endpoints:
         yield f"lacks the service endpoint {VAULT_ENDPOINT}, by which machines reach the vault; add it"
-    if place.has_backups and part in BACKUP_SUBNETS and STORAGE_ENDPOINT not in found.endpoints:
-        yield f"lacks the service endpoint {STORAGE_ENDPOINT}, by which members reach the backups; add it"
+    if place.has_backups and part in BACKUP_SUBNETS and STORAGE not in found.endpoints:
+        yield f"lacks the service endpoint {STORAGE}, by which members reach the backups; add it"
 
 
 def gateway_faults(found: FoundGateway, vpn: AzureVpn, *, network: str) -> Iterator[str]:

@@ -11,12 +11,11 @@ from typing import Any
 from clouds.azure.names import resource_group_path
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
+from clouds.azure.versions import GROUPS_VERSION, NETWORK_VERSION
 from clouds.base.listing import PublicAddress, ResourceListing
 from clouds.base.place import Place
 from clouds.base.tagging import ENVIRONMENT
 
-NETWORK_VERSION = "2024-05-01"
-GROUPS_VERSION = "2021-04-01"
 GATEWAYS = ("natgateways", "virtualnetworkgateways", "bastionhosts")
 """Types of resources that may hold a public address: NAT gateways, VPN gateways and Azure's bastion."""
 

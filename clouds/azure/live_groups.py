@@ -20,12 +20,12 @@ from clouds.azure.names import resource_group_path
 from clouds.azure.refusals import SIGNS
 from clouds.azure.session import RequestSender, ResourceManager
 from clouds.azure.site import AzureSite
+from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import GroupState, Life, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal, cause_of
 
-COMPUTE_VERSION = "2024-07-01"
 LOOK_S = 5.0
 """Pause between two looks at a machine that is being updated to a model, in seconds."""
 TAKES_OVER_S = 900.0

@@ -8,8 +8,9 @@ from typing import Any
 
 from clouds.azure.existing import AzureVpn, name_of
 from clouds.azure.existing_networks import FoundGateway, gateway_faults, network_faults
-from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, ZONES_VERSION, AzureReader
+from clouds.azure.reader import AzureReader
 from clouds.azure.site import AzureSite
+from clouds.azure.versions import NETWORK_VERSION, RESOURCES_VERSION, ZONES_VERSION
 from clouds.base.doctor import CloudShare, fitted
 from clouds.base.existing_networks import FoundNetwork, FoundSubnet, ranges_of
 from clouds.base.findings import Finding

@@ -8,9 +8,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from clouds.azure.reader import RESOURCES_VERSION, AzureReader
+from clouds.azure.names import STORAGE
+from clouds.azure.reader import AzureReader
+from clouds.azure.roles import AUTOSCALER
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_subscription
+from clouds.azure.versions import FEATURES_VERSION, PERMISSIONS_VERSION, RESOURCES_VERSION, ROLES_VERSION
 from clouds.base.doctor import PAGE, CloudShare
 from clouds.base.findings import Finding, ok, problem
 
@@ -20,22 +23,13 @@ ROLE = Path(__file__).with_name("operator-role.json")
 PROVIDERS = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.KeyVault", "Microsoft.ManagedIdentity")
 """Resource providers that must be registered in a subscription."""
 
-STORAGE = "Microsoft.Storage"
-"""Resource provider of backups: it, and the role's actions of it, are needed only where there are some."""
 
 AUTOSCALER_ROLE = Path(__file__).with_name("autoscaler-role.json")
 """The role of an autoscaler, as the resource manager takes it."""
 
-AUTOSCALER = "56c7267f-6b58-5bc1-8b66-ce1fa91a6ae9"
-"""Name under which an owner makes that role, once in a directory. No built-in role sizes scale sets and has no say in
-other machines. Who runs `longhaul up` makes no roles: they could then have any."""
 
 FEATURES = (("Microsoft.Compute", "EncryptionAtHost"),)
 """Features that must be registered in a subscription, each after its provider."""
-
-PERMISSIONS_VERSION = "2015-07-01"
-FEATURES_VERSION = "2021-07-01"
-ROLES_VERSION = "2022-04-01"
 
 
 def actions() -> tuple[str, ...]:

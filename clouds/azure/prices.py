@@ -20,6 +20,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from clouds.azure.names import VPN_SKU
 from clouds.azure.site import AzureSite
 from clouds.base.prices import (
     Key,
@@ -38,8 +39,6 @@ from clouds.base.web import Web, WebError
 URL = "https://prices.azure.com/api/retail/prices"
 GLOBAL = "Global"
 
-VPN_SKU = "VpnGw2AZ"
-"""SKU of the VPN gateway that ``components/azure/vpn.py`` makes."""
 
 PAGES = 100
 """Limit of pages, at up to 1,000 items each. No request here has so many; a chain of links that does not end is an

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.azure.live_groups import COMPUTE_VERSION, live_groups
+from clouds.azure.live_groups import live_groups
 from clouds.azure.names import resource_group_path
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
+from clouds.azure.versions import COMPUTE_VERSION, SNAPSHOT_VERSION
 from clouds.base.place import Place
 from clouds.base.quarantine import PoolQuarantine, Suspect, suspect_in
 
-SNAPSHOT_VERSION = "2024-03-02"
 LIMIT_S = 900.0
 """Time limit of one operation, in seconds."""
 OFF = ("PowerState/stopped", "PowerState/deallocated")

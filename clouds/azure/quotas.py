@@ -8,9 +8,10 @@ from typing import Any
 
 from clouds.azure.names import resource_group
 from clouds.azure.parts import public_addresses
-from clouds.azure.reader import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VERSION, AzureReader
+from clouds.azure.reader import AzureReader
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_region
+from clouds.azure.versions import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VERSION
 from clouds.base.doctor import CloudShare, MachineDemand
 from clouds.base.findings import Finding, unknown
 from clouds.base.quotas import Quota, judge

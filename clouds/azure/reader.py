@@ -11,16 +11,10 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from clouds.azure.session import MANAGEMENT, AzureError, RequestSender, ResourceManager, shared
+from clouds.azure.session import AzureError, RequestSender, ResourceManager, shared
+from clouds.azure.versions import SKUS_VERSION
 from clouds.base.findings import NotAllowedError, NotAskedError
-
-RESOURCES_VERSION = "2022-12-01"
-"""API version of subscriptions, resource groups and providers."""
-COMPUTE_VERSION = "2024-07-01"
-SKUS_VERSION = "2021-07-01"
-NETWORK_VERSION = "2024-05-01"
-ZONES_VERSION = "2024-06-01"
-"""API version of private DNS zones."""
+from contract.azure import MANAGEMENT
 
 SIGN_IN = "sign in (`az login`), or set AZURE_CLIENT_ID and what belongs to it"
 

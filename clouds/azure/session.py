@@ -20,6 +20,7 @@ from clouds.azure.refusals import refuses_machines
 from clouds.azure.tokens import KeptTokens, default_credential
 from clouds.base.errors import CloudError
 from clouds.base.locked_cache import locked_cache
+from contract.azure import MANAGEMENT
 
 if TYPE_CHECKING:
     from azure.core import PipelineClient
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from azure.core.pipeline.transport import RequestsTransport
     from azure.core.rest import HttpResponse
 
-MANAGEMENT = "https://management.azure.com"
 TIMEOUT_S = 60.0
 """Time limit of one request, in seconds."""
 PROMPT_CONNECT_S, PROMPT_READ_S = 2.0, 5.0

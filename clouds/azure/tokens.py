@@ -16,12 +16,11 @@ from threading import Lock
 from typing import Any
 
 from clouds.base.machine_access import NoTokenError, socket_token
+from contract.azure import TOKENS_VARIABLE
 
 EARLY_S = 300.0
 """Remaining life of a token in seconds below which another one is asked for, as in azure-core's own policy."""
 
-SOCKET = "LONGHAUL_AZURE_TOKENS"
-"""Variable with the path of a socket that gives tokens, on a machine of the control plane."""
 
 PROCESS_S = 90
 """Time limit of a program that gives tokens, Azure CLI for one, in seconds. Its default is 10, and `az` needs up to 13
@@ -106,7 +105,7 @@ class SocketTokens:
 def default_credential() -> KeptTokens:
     """Return the tokens of the socket that the environment names; else the default chain of azure-identity: environment
     variables, workload identity, managed identity, Azure CLI."""
-    if path := os.environ.get(SOCKET):
+    if path := os.environ.get(TOKENS_VARIABLE):
         return KeptTokens(SocketTokens(path))
     from azure.identity import DefaultAzureCredential
 

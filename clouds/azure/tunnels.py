@@ -9,12 +9,11 @@ from typing import Any
 from clouds.azure.names import resource_group_path
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
+from clouds.azure.versions import NETWORK_VERSION
 from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.site import SiteBase
 from clouds.base.tunnels import Risk, SiteTunnels, TunnelView, link_of
-
-NETWORK_VERSION = "2024-05-01"
 
 CONNECTIONS, THROUGHPUT = 30, "1 Gbit/s"
 """Largest number of connections of a gateway that Longhaul makes (VpnGw2AZ, ``components/azure/vpn.py``), and what it

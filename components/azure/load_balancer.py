@@ -14,8 +14,8 @@ from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment
 from components.model.control_plane.health import READY_PATH
 from components.model.network.address_plan import FRONTEND
-from components.model.nodes.joining import JOIN_PATH, JOIN_PORT
 from components.model.sites.cloud_names import cloud_name
+from contract.endpoints import JOIN_HEALTH_PATH, JOIN_PORT
 
 FRONT, BACK, PROBE, JOIN = "api", "api-servers", "ready", "join"
 
@@ -53,7 +53,7 @@ class ApiLoadBalancer(ComponentResource):
             _Service(
                 name=FRONT, probe=PROBE, port=environment.control_plane.api.port, path=READY_PATH, idle_minutes=30
             ),
-            _Service(name=JOIN, probe=JOIN, port=JOIN_PORT, path=JOIN_PATH, idle_minutes=4),
+            _Service(name=JOIN, probe=JOIN, port=JOIN_PORT, path=JOIN_HEALTH_PATH, idle_minutes=4),
         )
         balancer = network.LoadBalancer(
             name,

@@ -10,10 +10,11 @@ import pulumi
 from pulumi import Output, ResourceOptions
 from pulumi_azure_native import authorization, compute, managedidentity, network, privatedns
 
+from clouds.azure.roles import SECRETS_USER
 from clouds.base.tagging import MACHINE
 from components import render
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
-from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
+from components.azure.roles import role_assignment_name, role_definition_id
 from components.control_plane.parts import ControlPlaneMachine, MachineArgs
 from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment, Role, vault_name

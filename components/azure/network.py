@@ -11,8 +11,8 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns, resources
 
 from clouds.azure.existing import group_of, name_of
-from clouds.azure.existing_networks import BACKUP_SUBNETS, STORAGE_ENDPOINT, VAULT_ENDPOINT
-from clouds.azure.names import resource_group, subnet_name
+from clouds.azure.existing_networks import BACKUP_SUBNETS, VAULT_ENDPOINT
+from clouds.azure.names import STORAGE, resource_group, subnet_name
 from clouds.azure.parts import control_subnets
 from clouds.azure.zones import address_zones
 from components.azure import existing
@@ -184,7 +184,7 @@ class SiteNetwork(ComponentResource):
     ) -> network.Subnet:
         endpoints = [VAULT_ENDPOINT] if part in self._control_subnets else []
         if self._args.environment.backups is not None and part in BACKUP_SUBNETS:
-            endpoints.append(STORAGE_ENDPOINT)
+            endpoints.append(STORAGE)
         return network.Subnet(
             f"{self._name}-{part}",
             subnet_name=subnet_name(place_of(self._args.environment, self._args.site), part),

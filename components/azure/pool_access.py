@@ -10,9 +10,9 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization
 
-from clouds.azure.permissions import AUTOSCALER
+from clouds.azure.roles import AUTOSCALER, READER
 from components.azure.account import azure_site
-from components.azure.roles import READER, role_assignment_name, role_definition_id
+from components.azure.roles import role_assignment_name, role_definition_id
 from components.model import Environment
 
 

@@ -9,14 +9,9 @@ import pulumi
 from pulumi import Output, ResourceOptions
 from pulumi_azure_native import authorization, keyvault
 
+from clouds.azure.roles import SECRETS_OFFICER, SECRETS_USER
 from components.azure.account import azure_site
-from components.azure.roles import (
-    PRINCIPAL_TYPES,
-    SECRETS_OFFICER,
-    SECRETS_USER,
-    role_assignment_name,
-    role_definition_id,
-)
+from components.azure.roles import PRINCIPAL_TYPES, role_assignment_name, role_definition_id
 from components.control_plane.parts import ControlPlaneVault
 from components.control_plane.secrets import VaultAccess
 from components.environment.tags import site_tags

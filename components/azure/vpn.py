@@ -10,12 +10,9 @@ import pulumi
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_azure_native import network
 
-from clouds.azure.names import GATEWAY_SUBNET
+from clouds.azure.names import GATEWAY_SUBNET, VPN_SKU
 from clouds.azure.zones import address_zones
 from clouds.base.ipsec import SUITE
-
-SKU = "VpnGw2AZ"
-"""Size of the gateway: 1 Gbit/s in all, 30 tunnels, spread over zones (learn.microsoft.com, "About gateway SKUs")."""
 
 CIPHERS = {"AES-256-GCM": "GCMAES256"}
 DERIVATIONS = {"SHA-384": "SHA384"}
@@ -71,7 +68,7 @@ class AzureVpnGateway(ComponentResource):
             gateway_type="Vpn",
             vpn_type="RouteBased",
             vpn_gateway_generation="Generation2",
-            sku=network.VirtualNetworkGatewaySkuArgs(name=SKU, tier=SKU),
+            sku=network.VirtualNetworkGatewaySkuArgs(name=VPN_SKU, tier=VPN_SKU),
             active_active=False,
             enable_bgp=False,
             ip_configurations=[

@@ -30,6 +30,7 @@ from components.control_plane.replacement import GuardRefusedError, Leaving, Rep
 from components.model import AddressPlan, Environment, Role, control_machines
 from components.model.control_plane.machines import MOST_MEMBERS, members
 from components.model.network.address_plan import FRONTEND
+from components.model.secrets.certificates import ETCD_CLIENT
 from components.model.secrets.vault import etcd_state_secret, vault_url
 from components.model.vpn.section import MACHINES
 
@@ -38,9 +39,6 @@ DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 
 MOST_SERVERS = 15
 """Largest number of API servers that an environment may ever have: the model's limit."""
-
-ETCD_CLIENT_PART = "etcd-client"
-"""The part of an API server's certificates that gives access to the etcd clusters."""
 
 PATIENCE = WaitingTimes(replaced=DEADLINE_S, other=30.0, look=2.0)
 """Waiting times of guards. A machine that this run makes gets as long as its readiness waits; a machine that should be
@@ -186,7 +184,7 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
         elif role is Role.VPN:
             found[machine] = one_at_a_time_hook(guarded)
         else:
-            opened_by = f"{machine}-{ETCD_CLIENT_PART}"
+            opened_by = f"{machine}-{ETCD_CLIENT}"
             found[machine] = server_hook(guarded, others=bool(others), frontend=frontend, opened_by=opened_by)
     return found
 

@@ -10,7 +10,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.control_plane.certificates import CertificateAuthority, IssuedCertificate
 from components.control_plane.founding import Bootstrapped
-from components.control_plane.guard import ETCD_CLIENT_PART, DestructionGuard
+from components.control_plane.guard import DestructionGuard
 from components.control_plane.hooks import machine_hooks
 from components.control_plane.parts import ControlPlaneBackups, ControlPlaneMachine, ControlPlaneParts, MachineArgs
 from components.control_plane.readiness import Readiness, ReadinessArgs
@@ -29,6 +29,7 @@ from components.model import (
 from components.model.backups import storage
 from components.model.control_plane.machines import learners, members
 from components.model.identity.sign_in import settings
+from components.model.secrets.certificates import ETCD_CLIENT
 from components.model.secrets.vault import ISSUERS, VPN_REMOTES, etcd_state_secret
 from components.model.vpn.section import remotes
 
@@ -169,7 +170,7 @@ class ControlPlaneComponent(ComponentResource):
     def _opens_etcd(self, certificate: Certificate) -> bool:
         """Return whether it is an API server's credential for the etcd clusters."""
         servers = {machine.name for machine in members(self._machines, Role.API)}
-        return certificate.part == ETCD_CLIENT_PART and certificate.holder in servers
+        return certificate.part == ETCD_CLIENT and certificate.holder in servers
 
     def _etcd_clusters(self) -> tuple[list[Readiness], list[pulumi.Resource]]:
         """Make all members of both etcd clusters at once. Return their readiness, and the records that the etcd

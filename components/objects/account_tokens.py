@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 
 from components.objects.admission import refuse
-from components.objects.labels import SYSTEM
 from contract.labels import NAMESPACE_LABEL
+from contract.objects import SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
@@ -40,7 +40,7 @@ def policy() -> ValidatingAdmissionPolicySpecArgsDict:
                 {"api_groups": [""], "api_versions": ["v1"], "operations": ["CREATE"], "resources": ["secrets"]}
             ],
             "namespace_selector": {
-                "match_expressions": [{"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [SYSTEM]}]
+                "match_expressions": [{"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [SYSTEM_NAMESPACE]}]
             },
         },
         "failure_policy": "Fail",

@@ -14,19 +14,18 @@ from pulumi_kubernetes.core.v1 import ConfigMap
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from components.model import Environment
-from components.model.autoscaler.document import CONFIGMAP, KEY, NAMESPACE, Given, to_text
+from components.model.autoscaler.document import CONFIGMAP, KEY, Given, to_text
 from components.model.autoscaler.rights import Rule, everywhere, in_kube_system, leases
 from components.model.loading.document import read_document
 from components.model.secrets.certificates import AUTOSCALER_USER as USER
 from components.objects.autoscaler_policies import PART, AutoscalerPolicies
 from components.objects.labels import meta
+from components.objects.programs import RBAC
+from contract.objects import SYSTEM_NAMESPACE
+from contract.project import PRICE_FILE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
-
-API = "rbac.authorization.k8s.io"
-PRICES = "prices.yaml"
-"""Price file beside the environments' files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +51,7 @@ class AutoscalerAccess(ComponentResource):
         )
         ConfigMap(
             CONFIGMAP,
-            metadata=meta(CONFIGMAP, part=PART, namespace=NAMESPACE),
+            metadata=meta(CONFIGMAP, part=PART, namespace=SYSTEM_NAMESPACE),
             data={KEY: document},
             opts=child,
         )
@@ -60,26 +59,26 @@ class AutoscalerAccess(ComponentResource):
         # The roles give more than is meant until the policies are in force.
         guarded = AutoscalerPolicies(f"{name}-policies", leases=own, opts=child).bindings
         bound = ResourceOptions(parent=self, depends_on=guarded)
-        subject: SubjectArgsDict = {"kind": "User", "name": USER, "api_group": API}
+        subject: SubjectArgsDict = {"kind": "User", "name": USER, "api_group": RBAC}
         wide = ClusterRole(USER, metadata=meta(USER, part=PART), rules=_typed(everywhere(acts=acts)), opts=child)
         ClusterRoleBinding(
             f"{USER}-binding",
             metadata=meta(USER, part=PART),
-            role_ref={"api_group": API, "kind": "ClusterRole", "name": USER},
+            role_ref={"api_group": RBAC, "kind": "ClusterRole", "name": USER},
             subjects=[subject],
             opts=ResourceOptions.merge(bound, ResourceOptions(depends_on=[wide])),
         )
-        metadata = meta(USER, part=PART, namespace=NAMESPACE)
+        metadata = meta(USER, part=PART, namespace=SYSTEM_NAMESPACE)
         inside = Role(
-            f"{USER}-{NAMESPACE}",
+            f"{USER}-{SYSTEM_NAMESPACE}",
             metadata=metadata,
             rules=_typed(in_kube_system(environment.pools, acts=acts)),
             opts=child,
         )
         RoleBinding(
-            f"{USER}-{NAMESPACE}-binding",
+            f"{USER}-{SYSTEM_NAMESPACE}-binding",
             metadata=metadata,
-            role_ref={"api_group": API, "kind": "Role", "name": USER},
+            role_ref={"api_group": RBAC, "kind": "Role", "name": USER},
             subjects=[subject],
             opts=ResourceOptions.merge(bound, ResourceOptions(depends_on=[inside])),
         )
@@ -93,7 +92,7 @@ def _typed(rules: Iterable[Rule]) -> list[PolicyRuleArgsDict]:
 def prices_of(environment: Environment, folder: Path) -> dict[str, Any]:
     """Return the entries of the price file in ``folder`` that are about the pools' machines; nothing without a file.
     The autoscaler checks them as `longhaul prices` does."""
-    path = folder / PRICES
+    path = folder / PRICE_FILE
     if not path.exists():
         return {}
     wanted = {

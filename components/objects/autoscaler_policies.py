@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Resource, ResourceOptions
 
-from components.model.autoscaler.leases import AUTOSCALER
 from components.model.secrets.certificates import AUTOSCALER_USER
 from components.objects.admission import refuse
 from components.objects.node_labels import LIFTS, NEW, NEW_NOTES, OLD, OLD_NOTES, changed
 from contract.annotations import SCALE_IN
+from contract.objects import AUTOSCALER
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (

@@ -11,14 +11,14 @@ from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.model.nodes.nodes import pool_labels
 from components.model.sites.cloud_names import pool_groups
-from components.objects.labels import SYSTEM, meta
+from components.objects.labels import meta
 from contract.labels import KIND_LABEL
+from contract.objects import CAPACITY_CONFIGMAP, CAPACITY_KEY, SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from components.model import Environment
 
 PART = "capacity"
-CONFIGMAP, KEY = "longhaul-capacity", "pools"
 
 
 class Capacity(ComponentResource):
@@ -27,9 +27,9 @@ class Capacity(ComponentResource):
     def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Capacity", name, None, opts)
         ConfigMap(
-            CONFIGMAP,
-            metadata=meta(CONFIGMAP, part=PART, namespace=SYSTEM),
-            data={KEY: json.dumps(declared(environment))},
+            CAPACITY_CONFIGMAP,
+            metadata=meta(CAPACITY_CONFIGMAP, part=PART, namespace=SYSTEM_NAMESPACE),
+            data={CAPACITY_KEY: json.dumps(declared(environment))},
             opts=ResourceOptions(parent=self),
         )
         self.register_outputs({})

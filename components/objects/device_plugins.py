@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from pulumi import ResourceOptions
 from pulumi_kubernetes.apps.v1 import DaemonSet
 
-from components.objects.labels import SYSTEM, labels, meta
+from components.objects.labels import labels, meta
 from contract.annotations import SKIP_AWAIT
+from contract.objects import SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +39,9 @@ def device_plugin(
     DaemonSet(
         name,
         # Not waited for: a machine whose driver does not load must not hold up all other objects.
-        metadata=meta(name, part=part, namespace=SYSTEM, more_labels={**selector}, annotations={SKIP_AWAIT: "true"}),
+        metadata=meta(
+            name, part=part, namespace=SYSTEM_NAMESPACE, more_labels={**selector}, annotations={SKIP_AWAIT: "true"}
+        ),
         spec=spec,
         opts=opts,
     )

@@ -21,9 +21,10 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
 from components.model import AddressPlan, Environment
 from components.model.nodes.nodes import api_address
 from components.model.versions.section import pinned
-from components.objects.labels import SYSTEM, labels, meta
+from components.objects.labels import labels, meta
 from contract.annotations import SKIP_AWAIT
 from contract.labels import HOSTNAME_LABEL, POOL_LABEL, ZONE_LABEL
+from contract.objects import CLUSTER_DOMAIN, COREDNS, SYSTEM_NAMESPACE
 from contract.resources import GPU_RESOURCE
 from contract.taints import SYSTEM_TAINT
 
@@ -33,11 +34,9 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict
 
 PART = "dns"
-NAME = "coredns"
 SELECTOR = {"k8s-app": "kube-dns"}
 """Label by which programs find a cluster's DNS."""
 SERVICE = "kube-dns"
-CLUSTER_DOMAIN = "cluster.local"
 REPLICAS = 2
 READY_S = 900
 """Time in seconds that DNS waits for the first nodes, whose machines boot and join meanwhile."""
@@ -65,19 +64,21 @@ class Dns(ComponentResource):
         super().__init__("longhaul:objects:Dns", name, None, opts)
         self._args = args
         self._child = ResourceOptions(parent=self)
-        account = ServiceAccount(NAME, metadata=meta(NAME, part=PART, namespace=SYSTEM), opts=self._child)
+        account = ServiceAccount(
+            COREDNS, metadata=meta(COREDNS, part=PART, namespace=SYSTEM_NAMESPACE), opts=self._child
+        )
         access = self._access()
         config = corefile(args.environment, args.addresses)
         mapped = ConfigMap(
-            f"{NAME}-config",
-            metadata=meta(NAME, part=PART, namespace=SYSTEM),
+            f"{COREDNS}-config",
+            metadata=meta(COREDNS, part=PART, namespace=SYSTEM_NAMESPACE),
             data={"Corefile": config},
             opts=self._child,
         )
         self._service()
         PodDisruptionBudget(
-            f"{NAME}-budget",
-            metadata=meta(NAME, part=PART, namespace=SYSTEM),
+            f"{COREDNS}-budget",
+            metadata=meta(COREDNS, part=PART, namespace=SYSTEM_NAMESPACE),
             # Not "one must stay": with a single pod, its machine could never be drained.
             spec={"max_unavailable": 1, "selector": {"match_labels": SELECTOR}},
             opts=self._child,
@@ -86,13 +87,13 @@ class Dns(ComponentResource):
         self.register_outputs({})
 
     def _access(self) -> ClusterRoleBinding:
-        name = f"longhaul:{NAME}"
-        role = ClusterRole(f"{NAME}-role", metadata=meta(name, part=PART), rules=list(RULES), opts=self._child)
+        name = f"longhaul:{COREDNS}"
+        role = ClusterRole(f"{COREDNS}-role", metadata=meta(name, part=PART), rules=list(RULES), opts=self._child)
         return ClusterRoleBinding(
-            f"{NAME}-binding",
+            f"{COREDNS}-binding",
             metadata=meta(name, part=PART),
             role_ref={"api_group": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-            subjects=[{"kind": "ServiceAccount", "name": NAME, "namespace": SYSTEM}],
+            subjects=[{"kind": "ServiceAccount", "name": COREDNS, "namespace": SYSTEM_NAMESPACE}],
             opts=ResourceOptions(parent=self, depends_on=[role]),
         )
 
@@ -100,7 +101,9 @@ class Dns(ComponentResource):
         Service(
             SERVICE,
             # Ready when its pods are, which the deployment waits for already.
-            metadata=meta(SERVICE, part=PART, namespace=SYSTEM, more_labels=SELECTOR, annotations={SKIP_AWAIT: "true"}),
+            metadata=meta(
+                SERVICE, part=PART, namespace=SYSTEM_NAMESPACE, more_labels=SELECTOR, annotations={SKIP_AWAIT: "true"}
+            ),
             spec={
                 "type": "ClusterIP",
                 "cluster_ip": str(self._args.addresses.dns_service),
@@ -125,11 +128,11 @@ class Dns(ComponentResource):
                 resource=self,
             )
         Deployment(
-            NAME,
+            COREDNS,
             metadata=meta(
-                NAME,
+                COREDNS,
                 part=PART,
-                namespace=SYSTEM,
+                namespace=SYSTEM_NAMESPACE,
                 more_labels=SELECTOR,
                 # Where no machine runs until there is work, DNS starts with the first one.
                 annotations=None if nodes else {SKIP_AWAIT: "true"},
@@ -212,7 +215,7 @@ def deployment_spec(environment: Environment, *, config: str, replicas: int) -> 
 def _pod(environment: Environment) -> PodSpecArgsDict:
     return {
         "priority_class_name": "system-cluster-critical",
-        "service_account_name": NAME,
+        "service_account_name": COREDNS,
         # Names outside the cluster are asked of the machine's own DNS.
         "dns_policy": "Default",
         "tolerations": [_tolerate(key) for key in TOLERATED],
@@ -226,7 +229,7 @@ def _pod(environment: Environment) -> PodSpecArgsDict:
             }
         ],
         "containers": [_container()],
-        "volumes": [{"name": "config", "config_map": {"name": NAME}}],
+        "volumes": [{"name": "config", "config_map": {"name": COREDNS}}],
     }
 
 
@@ -258,7 +261,7 @@ def _affinity(environment: Environment) -> AffinityArgsDict:
 
 def _container() -> ContainerArgsDict:
     return {
-        "name": NAME,
+        "name": COREDNS,
         "image": f"registry.k8s.io/coredns/coredns:v{pinned('coredns')}",
         "args": ["-conf", "/etc/coredns/Corefile"],
         "ports": [

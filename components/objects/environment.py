@@ -10,7 +10,8 @@ from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.model import AddressPlan, Environment
 from components.objects.labels import meta
-from components.render.controller import CONFIGMAP, KEY, NAMESPACE, environment_document
+from components.render.controller import CONFIGMAP, KEY, environment_document
+from contract.objects import SYSTEM_NAMESPACE
 
 PART = "environment"
 
@@ -35,7 +36,7 @@ class EnvironmentDocument(ComponentResource):
         )
         ConfigMap(
             CONFIGMAP,
-            metadata=meta(CONFIGMAP, part=PART, namespace=NAMESPACE),
+            metadata=meta(CONFIGMAP, part=PART, namespace=SYSTEM_NAMESPACE),
             data={KEY: document},
             opts=ResourceOptions(parent=self),
         )

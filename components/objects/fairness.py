@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.flowcontrol.v1 import FlowSchema, PriorityLevelConfiguration
 
-from components.model.secrets.certificates import ADMINISTRATORS_GROUP, AUTOSCALER_USER, JOIN_USER, NODE_CONTROLLER
-from components.objects.labels import SYSTEM, meta
+from components.model.secrets.certificates import ADMINISTRATORS_GROUP, AUTOSCALER_USER, NODE_CONTROLLER
+from components.objects.labels import meta
+from contract.objects import SYSTEM_NAMESPACE
+from contract.users import JOIN_USER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +88,7 @@ SCHEMAS = (
             "verbs": ["get", "create", "update"],
             "api_groups": ["coordination.k8s.io"],
             "resources": ["leases"],
-            "namespaces": [SYSTEM],
+            "namespaces": [SYSTEM_NAMESPACE],
         },
     ),
     Schema(

@@ -22,8 +22,9 @@ from pulumi_kubernetes.node.v1 import RuntimeClass
 from components.model.versions.section import pinned
 from components.objects.admission import refuse
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
-from components.objects.labels import SYSTEM, meta
+from components.objects.labels import meta
 from contract.labels import GPU_LABEL, NAMESPACE_LABEL
+from contract.objects import SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -96,7 +97,7 @@ def runtime_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     or of its own, a container of that class has every GPU of the machine, those of other pods too
     (``NVIDIA_VISIBLE_DEVICES``), and asked for none."""
     elsewhere: LabelSelectorArgsDict = {
-        "match_expressions": [{"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [SYSTEM]}]
+        "match_expressions": [{"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [SYSTEM_NAMESPACE]}]
     }
     pods: NamedRuleWithOperationsArgsDict = {
         "api_groups": [""],

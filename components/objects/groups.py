@@ -13,13 +13,13 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, RoleBindi
 from components.model import Environment
 from components.model.vpn.section import RIGHT
 from components.objects.labels import meta
+from components.objects.programs import RBAC
 from contract.annotations import GROUP_ANNOTATION
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
 
 PART = "groups"
-API = "rbac.authorization.k8s.io"
 
 
 VPN = "longhaul-vpn"
@@ -56,12 +56,12 @@ class GroupBindings(ComponentResource):
         """Bind a group to a role. The role is in the binding's name, since a binding's role cannot be changed."""
         name = f"longhaul:group:{hashlib.sha256(group.encode()).hexdigest()[:12]}:{role}"
         metadata = meta(name, part=PART, namespace=namespace, annotations={GROUP_ANNOTATION: group})
-        subject: SubjectArgsDict = {"kind": "Group", "name": group, "api_group": API}
+        subject: SubjectArgsDict = {"kind": "Group", "name": group, "api_group": RBAC}
         if namespace is None:
             ClusterRoleBinding(
                 name,
                 metadata=metadata,
-                role_ref={"api_group": API, "kind": "ClusterRole", "name": role},
+                role_ref={"api_group": RBAC, "kind": "ClusterRole", "name": role},
                 subjects=[subject],
                 opts=ResourceOptions(parent=self),
             )
@@ -69,7 +69,7 @@ class GroupBindings(ComponentResource):
         RoleBinding(
             f"{name}:{namespace}",
             metadata=metadata,
-            role_ref={"api_group": API, "kind": "ClusterRole", "name": role},
+            role_ref={"api_group": RBAC, "kind": "ClusterRole", "name": role},
             subjects=[subject],
             opts=ResourceOptions(parent=self, depends_on=[*filter(None, [self._namespaces.get(namespace)])]),
         )

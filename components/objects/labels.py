@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import NamedRuleWithOperationsArgsDict
     from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
 
-SYSTEM = "kube-system"
-"""Namespace of our objects, except for permissions in other namespaces."""
-
 
 def labels(part: str) -> dict[str, str]:
     """Return the labels of an object of one part, such as ``dns`` (kubernetes.io, "Recommended Labels")."""

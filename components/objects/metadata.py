@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 
 from components.objects.admission import refuse
-from components.objects.labels import SYSTEM, new_pods
+from components.objects.labels import new_pods
 from contract.labels import HOST_NETWORK_LABEL, NAMESPACE_LABEL
+from contract.objects import SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
@@ -48,7 +49,7 @@ def policy() -> ValidatingAdmissionPolicySpecArgsDict:
             "resource_rules": new_pods(),
             "namespace_selector": {
                 "match_expressions": [
-                    {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [SYSTEM]},
+                    {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [SYSTEM_NAMESPACE]},
                     {"key": HOST_NETWORK_LABEL, "operator": "NotIn", "values": [ALLOWED]},
                 ]
             },

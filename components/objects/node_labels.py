@@ -24,8 +24,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.objects.admission import mutate, refuse
-from components.objects.labels import SYSTEM, meta
-from components.objects.rbac import LOOKED_AT, NODES
+from components.objects.labels import meta
 from contract.annotations import KEEP, ROLL, SCALE_IN
 from contract.labels import (
     GPU_LABEL,
@@ -38,6 +37,8 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
+from contract.objects import LOOKED_AT, LOOKED_AT_KEY, SYSTEM_NAMESPACE
+from contract.users import NODES_GROUP
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
 PART = "node-labels"
 KEPT, PUT_BACK, MARK = "longhaul-node-labels", "longhaul-node-labels-put-back", "longhaul-new-nodes"
 """Names of the three policies."""
-LOOKED_AT_KEY = "looked-at"
-"""Key of the ConfigMap; the node controller writes it (images/rootfs, controller/new_nodes.py)."""
 
 COMPARED = (
     HOSTNAME_LABEL,
@@ -70,7 +69,7 @@ COMPARED = (
 REFUSAL = "a node may not change these labels of its own"
 UNCORDONED = "a node may not lift its own cordon"
 NOTED = "a node may not change these annotations of its own"
-FROM_A_NODE = f"'{NODES}' in request.userInfo.?groups.orValue([])"
+FROM_A_NODE = f"'{NODES_GROUP}' in request.userInfo.?groups.orValue([])"
 OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
 OLD_NOTES, NEW_NOTES = (f"{one}.metadata.?annotations.orValue({{}})" for one in ("oldObject", "object"))
 LIFTS = "(oldObject.spec.?unschedulable.orValue(false) && !object.spec.?unschedulable.orValue(false))"
@@ -82,11 +81,15 @@ class NodeLabels(ComponentResource):
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:NodeLabels", name, None, opts)
         # What is in it is the controller's alone.
-        ConfigMap(LOOKED_AT, metadata=meta(LOOKED_AT, part=PART, namespace=SYSTEM), opts=ResourceOptions(parent=self))
+        ConfigMap(
+            LOOKED_AT,
+            metadata=meta(LOOKED_AT, part=PART, namespace=SYSTEM_NAMESPACE),
+            opts=ResourceOptions(parent=self),
+        )
         # Put back first: a refusal would stop kubelets.
         put_back = mutate(PUT_BACK, put_back_policy(), part=PART, parent=self)
         # Without the ConfigMap no Node is marked.
-        mutate(MARK, mark_policy(), part=PART, parent=self, param={"name": LOOKED_AT, "namespace": SYSTEM})
+        mutate(MARK, mark_policy(), part=PART, parent=self, param={"name": LOOKED_AT, "namespace": SYSTEM_NAMESPACE})
         refuse(KEPT, keep_policy(), part=PART, parent=self, after=[put_back])
         self.register_outputs({})
 

@@ -17,9 +17,9 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ResourceQuota
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
-from components.objects.labels import SYSTEM as KUBE_SYSTEM
 from components.objects.labels import meta
 from components.render.admission import SYSTEM_PRIORITIES
+from contract.objects import SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.core.v1 import ScopedResourceSelectorRequirementArgsDict
@@ -90,7 +90,7 @@ class PriorityClasses(ComponentResource):
         }
         ResourceQuota(
             QUOTA,
-            metadata=meta(QUOTA, part=PART, namespace=KUBE_SYSTEM),
+            metadata=meta(QUOTA, part=PART, namespace=SYSTEM_NAMESPACE),
             spec={"hard": {"pods": "1G"}, "scope_selector": {"match_expressions": [scope]}},
             opts=ResourceOptions(parent=self),
         )

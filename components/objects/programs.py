@@ -13,7 +13,8 @@ from components.objects.labels import meta
 if TYPE_CHECKING:
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
 
-API = "rbac.authorization.k8s.io"
+RBAC = "rbac.authorization.k8s.io"
+"""API group of roles and bindings."""
 
 
 def grant(
@@ -28,13 +29,13 @@ def grant(
 ) -> None:
     """Grant permissions in the whole cluster, and in each namespace. All roles wait for ``after``, those in namespaces
     for ``held`` as well, which limits what they grant."""
-    subject: SubjectArgsDict = {"kind": "User", "name": user, "api_group": API}
+    subject: SubjectArgsDict = {"kind": "User", "name": user, "api_group": RBAC}
     first = ResourceOptions(parent=parent, depends_on=list(after))
     role = ClusterRole(user, metadata=meta(user, part=part), rules=list(everywhere), opts=first)
     ClusterRoleBinding(
         f"{user}-binding",
         metadata=meta(user, part=part),
-        role_ref={"api_group": API, "kind": "ClusterRole", "name": user},
+        role_ref={"api_group": RBAC, "kind": "ClusterRole", "name": user},
         subjects=[subject],
         opts=ResourceOptions(parent=parent, depends_on=[role]),
     )
@@ -45,7 +46,7 @@ def grant(
         RoleBinding(
             f"{user}-{namespace}-binding",
             metadata=metadata,
-            role_ref={"api_group": API, "kind": "Role", "name": user},
+            role_ref={"api_group": RBAC, "kind": "Role", "name": user},
             subjects=[subject],
             opts=ResourceOptions(parent=parent, depends_on=[own]),
         )

@@ -32,14 +32,13 @@ from components.objects.admission import refuse
 from components.objects.labels import meta
 from components.objects.programs import grant
 from contract.labels import TEAM_LABEL
+from contract.objects import GANGS
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict
 
 PART = "queues"
-GANGS = "gangs.longhaul.dev"
-"""Class of the ProvisioningRequests that our autoscaler serves (docs/autoscaler.md)."""
 CHECK = "longhaul-gangs"
 """AdmissionCheck with which a ClusterQueue has a job wait until its nodes are there, and its configuration."""
 OURS = {"clusterqueues", "cohorts", "resourceflavors"}

@@ -8,39 +8,32 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.rbac.v1 import ClusterRoleBinding, Role, RoleBinding
 
-from components.model.secrets.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
+from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.objects.admission import refuse
-from components.objects.labels import SYSTEM, meta
-from components.objects.programs import API, grant
+from components.objects.labels import meta
+from components.objects.programs import RBAC, grant
 from components.render.controller import CONFIGMAP
 from contract.labels import HOST_LABEL
+from contract.objects import AUTHORITIES_CONFIGMAP, LOOKED_AT, NODE_CONTROLLER_LEASE, SYSTEM_NAMESPACE
+from contract.users import BOOTSTRAPPERS, JOIN_USER, NODES_GROUP
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict
 
 PART = "access"
-BOOTSTRAPPERS = "system:bootstrappers:longhaul"
-"""Group of clients with a host's one-time token."""
-NODES = "system:nodes"
-"""Group of every kubelet. The Node authorizer decides on the kubelets' own requests; kube-proxy uses their
-certificate."""
 ONE_TIME = "bootstrap.kubernetes.io/token"
 """Type of the Secrets that hold bootstrap tokens. Kubernetes reads them in ``kube-system`` alone."""
-LEASE = "longhaul-node-controller"
 
-AUTHORITIES, PUBLISHED = "longhaul:node-authorities", "kube-root-ca.crt"
-"""Role with which nodes read the authorities of API servers, and the ConfigMap that holds them (images/rootfs,
-node_authorities.py)."""
+AUTHORITIES = "longhaul:node-authorities"
+"""Role with which nodes read the authorities of API servers."""
 AUTHORITIES_RULE: PolicyRuleArgsDict = {
     "api_groups": [""],
     "resources": ["configmaps"],
-    "resource_names": [PUBLISHED],
+    "resource_names": [AUTHORITIES_CONFIGMAP],
     "verbs": ["get"],
 }
 
-LOOKED_AT = "longhaul-node-labels"
-"""ConfigMap in which the node controller says that it looks at new Nodes (:mod:`components.objects.node_labels`)."""
 
 NODE_LEASES = "kube-node-lease"
 """Namespace of the leases with which kubelets report that they are alive."""
@@ -78,7 +71,7 @@ SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
     {
         "api_groups": ["coordination.k8s.io"],
         "resources": ["leases"],
-        "resource_names": [LEASE],
+        "resource_names": [NODE_CONTROLLER_LEASE],
         "verbs": ["get", "update"],
     },
     {
@@ -101,7 +94,7 @@ TOKENS_ALONE = (
 changed (kubernetes, pkg/apis/core/validation, ``ValidateSecretUpdate``)."""
 
 NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
-    SYSTEM: SYSTEM_RULES,
+    SYSTEM_NAMESPACE: SYSTEM_RULES,
     # Events about objects without a namespace are here.
     "default": EVENT_RULES,
     NODE_LEASES: ({"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]},),
@@ -116,7 +109,9 @@ JOIN_CLUSTER_RULES: tuple[PolicyRuleArgsDict, ...] = (
 """Permissions of the join service in the whole cluster."""
 
 JOIN_NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
-    SYSTEM: ({"api_groups": [""], "resources": ["configmaps"], "resource_names": [CONFIGMAP], "verbs": ["get"]},),
+    SYSTEM_NAMESPACE: (
+        {"api_groups": [""], "resources": ["configmaps"], "resource_names": [CONFIGMAP], "verbs": ["get"]},
+    ),
     "default": EVENT_RULES,
 }
 """Permissions of the join service in each namespace."""
@@ -153,7 +148,7 @@ class NodeAccess(ComponentResource):
         self._bind_group(ADMINISTRATORS_GROUP, ADMINISTRATORS_GROUP, "cluster-admin")
         # Makes certificate requests and sees their outcome.
         self._bind_group("longhaul:node-bootstrappers", BOOTSTRAPPERS, "system:node-bootstrapper")
-        self._bind_group("longhaul:node-proxiers", NODES, "system:node-proxier")
+        self._bind_group("longhaul:node-proxiers", NODES_GROUP, "system:node-proxier")
         self._authorities()
         self._bind_group("longhaul:kubelet-clients", KUBELET_CLIENTS, "system:kubelet-api-admin")
         # An API server's machine asks its own server which encryption keys it uses.
@@ -166,13 +161,13 @@ class NodeAccess(ComponentResource):
 
     def _authorities(self) -> None:
         """Let nodes read the authorities of API servers. The Node authorizer would, for their pods alone."""
-        metadata = meta(AUTHORITIES, part=PART, namespace=SYSTEM)
+        metadata = meta(AUTHORITIES, part=PART, namespace=SYSTEM_NAMESPACE)
         role = Role(AUTHORITIES, metadata=metadata, rules=[AUTHORITIES_RULE], opts=self._child)
         RoleBinding(
             f"{AUTHORITIES}-binding",
             metadata=metadata,
-            role_ref={"api_group": API, "kind": "Role", "name": AUTHORITIES},
-            subjects=[{"kind": "Group", "name": NODES, "api_group": API}],
+            role_ref={"api_group": RBAC, "kind": "Role", "name": AUTHORITIES},
+            subjects=[{"kind": "Group", "name": NODES_GROUP, "api_group": RBAC}],
             opts=ResourceOptions(parent=self, depends_on=[role]),
         )
 
@@ -180,7 +175,7 @@ class NodeAccess(ComponentResource):
         ClusterRoleBinding(
             name,
             metadata=meta(name, part=PART),
-            role_ref={"api_group": API, "kind": "ClusterRole", "name": role},
-            subjects=[{"kind": "Group", "name": group, "api_group": API}],
+            role_ref={"api_group": RBAC, "kind": "ClusterRole", "name": role},
+            subjects=[{"kind": "Group", "name": group, "api_group": RBAC}],
             opts=self._child,
         )

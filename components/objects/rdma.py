@@ -26,9 +26,10 @@ from components.model.nodes.nodes import MAX_PODS
 from components.model.nodes.rdma import hosts_with, pools_with
 from components.model.versions.section import pinned
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
-from components.objects.labels import SYSTEM, meta
+from components.objects.labels import meta
 from contract.annotations import CONFIG_DIGEST
 from contract.labels import POOL_LABEL, RDMA_LABEL
+from contract.objects import SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.apps.v1 import DaemonSetSpecArgsDict
@@ -62,7 +63,7 @@ class SharedRdma(ComponentResource):
         plugin = plugin_name(kind)
         config = ConfigMap(
             plugin,
-            metadata=meta(plugin, part=PART, namespace=SYSTEM),
+            metadata=meta(plugin, part=PART, namespace=SYSTEM_NAMESPACE),
             data=configuration(kind),
             opts=ResourceOptions(parent=self),
         )

@@ -16,6 +16,7 @@ from pulumi import ComponentResource, ResourceOptions
 from components.model.teams.queues import FRAMEWORKS, JOBSET, KUEUE
 from components.objects.admission import mutate, refuse
 from contract.labels import TEAM_LABEL
+from contract.objects import SYSTEM_NAMESPACE
 from contract.resources import GPU_RESOURCE
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 LOCAL = "default"
 """Name of each team's LocalQueue, which Kueue takes for whoever names none."""
 
-CONTROLLERS = "system:serviceaccount:kube-system:{}-controller"
+CONTROLLERS = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{{}}-controller"
 JOBS = CONTROLLERS.format("job")
 """User of Kubernetes' controller of Jobs, which makes their pods."""
 MAKERS = tuple(CONTROLLERS.format(one) for one in ("job", "deployment", "replicaset", "statefulset", "daemon-set"))

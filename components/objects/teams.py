@@ -18,15 +18,15 @@ from pulumi_kubernetes.core.v1 import LimitRange, Namespace, ResourceQuota
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from components.model import Environment
-from components.model.autoscaler.leases import AUTOSCALER
 from components.model.pools.capacity_kinds import kinds
 from components.objects import team_queues
-from components.objects.capacity import CONFIGMAP
-from components.objects.labels import SYSTEM, meta
+from components.objects.labels import meta
 from components.objects.priorities import CLASSES
-from components.objects.team_policies import LOCAL, TeamPolicies
+from components.objects.programs import RBAC
+from components.objects.team_policies import LOCAL, PART, TeamPolicies
 from contract.annotations import SKIP_AWAIT
 from contract.labels import TEAM_LABEL
+from contract.objects import AUTOSCALER, CAPACITY_CONFIGMAP, SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from components.model.teams.section import Team
 
-PART = "teams"
-API = "rbac.authorization.k8s.io"
 READ = ("get", "list", "watch")
 MEMBERS, READER, CAPACITY = "longhaul:team", "longhaul:teams", "longhaul:capacity"
 """Names of the binding of a team's people in its namespace, and of roles of all teams' people: in the cluster, and on
@@ -54,7 +52,12 @@ READER_RULES: tuple[PolicyRuleArgsDict, ...] = (
 )
 """Rights of all teams' people in the cluster: to see the nodes, and who is guaranteed and uses what."""
 CAPACITY_RULES: tuple[PolicyRuleArgsDict, ...] = (
-    {"api_groups": [""], "resources": ["configmaps"], "resource_names": [CONFIGMAP, AUTOSCALER], "verbs": ["get"]},
+    {
+        "api_groups": [""],
+        "resources": ["configmaps"],
+        "resource_names": [CAPACITY_CONFIGMAP, AUTOSCALER],
+        "verbs": ["get"],
+    },
 )
 
 REQUESTS = {"cpu": "1", "memory": "2Gi"}
@@ -137,7 +140,7 @@ class Teams(ComponentResource):
             f"longhaul-team-{name}",
             metadata=meta(MEMBERS, part=PART, namespace=name),
             # JobSets, and a look at queues, are part of it (components/objects/queues.py).
-            role_ref={"api_group": API, "kind": "ClusterRole", "name": "edit"},
+            role_ref={"api_group": RBAC, "kind": "ClusterRole", "name": "edit"},
             subjects=_subjects(team.groups),
             opts=inside,
         )
@@ -178,20 +181,20 @@ class Teams(ComponentResource):
         ClusterRoleBinding(
             READER,
             metadata=meta(READER, part=PART),
-            role_ref={"api_group": API, "kind": "ClusterRole", "name": READER},
+            role_ref={"api_group": RBAC, "kind": "ClusterRole", "name": READER},
             subjects=people,
             opts=ResourceOptions(parent=self, depends_on=[reader]),
         )
-        metadata = meta(CAPACITY, part=PART, namespace=SYSTEM)
+        metadata = meta(CAPACITY, part=PART, namespace=SYSTEM_NAMESPACE)
         role = Role(CAPACITY, metadata=metadata, rules=list(CAPACITY_RULES), opts=self._child)
         RoleBinding(
             f"{CAPACITY}-binding",
             metadata=metadata,
-            role_ref={"api_group": API, "kind": "Role", "name": CAPACITY},
+            role_ref={"api_group": RBAC, "kind": "Role", "name": CAPACITY},
             subjects=people,
             opts=ResourceOptions(parent=self, depends_on=[role]),
         )
 
 
 def _subjects(groups: Iterable[str]) -> list[SubjectArgsDict]:
-    return [{"kind": "Group", "name": group, "api_group": API} for group in groups]
+    return [{"kind": "Group", "name": group, "api_group": RBAC} for group in groups]

@@ -6,6 +6,7 @@ from typing import Any
 
 from components.model import Environment
 from components.model.control_plane.size import declared_nodes, size_of
+from contract.objects import SYSTEM_NAMESPACE
 
 SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 """Kubernetes' own priority classes. Their pods push out any other, and are evicted last."""
@@ -44,7 +45,7 @@ def _pod_security(environment: Environment) -> dict[str, Any]:
         "apiVersion": "pod-security.admission.config.k8s.io/v1",
         "kind": "PodSecurityConfiguration",
         "defaults": {"enforce": "baseline", "warn": "restricted", "audit": "restricted"},
-        "exemptions": {"namespaces": sorted({"kube-system", *environment.pod_security.exempt_namespaces})},
+        "exemptions": {"namespaces": sorted({SYSTEM_NAMESPACE, *environment.pod_security.exempt_namespaces})},
     }
 
 

@@ -16,7 +16,6 @@ from functools import cache
 
 from components.model import AddressPlan, Environment, Machine, Role
 from components.model.control_plane.size import api_arguments
-from components.model.nodes.joining import JOIN_PORT
 from components.model.secrets.certificates import ADMINISTRATORS, FRONT_PROXY, KUBERNETES, NODES
 from components.model.secrets.encryption_keys import ENCRYPTED
 from components.model.secrets.vault import ISSUERS, KEYS_IN_USE, ROTATIONS, SIGNING_KEYS
@@ -26,7 +25,9 @@ from components.render.documents import HEADER, environment_file, json_document,
 from components.render.etcd_members import places
 from components.render.file import File
 from components.render.quarantine import refusal_files, refusing_client
-from components.render.secrets import PKI, SecretFile, authority, certificate, trust
+from components.render.secrets import SecretFile, authority, certificate, trust
+from contract.endpoints import JOIN_PORT
+from contract.paths import PKI
 
 USER = "kube"
 NODE_CONTROLLER_USER = "node-controller"

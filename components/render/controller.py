@@ -23,7 +23,6 @@ FORMAT = 1
 ignores what it does not know."""
 
 CONFIGMAP = "longhaul-environment"
-NAMESPACE = "kube-system"
 KEY = "environment.json"
 
 

@@ -9,9 +9,11 @@ from components.model.environment import SyncLimits
 from components.model.secrets.certificates import ETCD_CLIENT
 from components.model.secrets.vault import etcd_state_secret
 from components.render.documents import environment_file, json_document
-from components.render.etcd_members import CLIENT_PORT, PEER_PORT, places
+from components.render.etcd_members import places
 from components.render.file import File
-from components.render.secrets import PKI, SecretFile, certificate, trust
+from components.render.secrets import SecretFile, certificate, trust
+from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
+from contract.paths import PKI
 
 USER = "etcd"
 LUN = 0
@@ -85,8 +87,8 @@ def _settings(environment: Environment, machine: Machine) -> dict[str, str]:
     """Return the settings that differ between members or etcd clusters. All others are etcd's defaults."""
     control = environment.control_plane
     settings = control.etcd if machine.role is Role.ETCD else control.events
-    client = f"https://{machine.address}:{CLIENT_PORT}"
-    peer = f"https://{machine.address}:{PEER_PORT}"
+    client = f"https://{machine.address}:{ETCD_CLIENT_PORT}"
+    peer = f"https://{machine.address}:{ETCD_PEER_PORT}"
     return {
         "ETCD_NAME": machine.name,
         "ETCD_INITIAL_CLUSTER_TOKEN": f"{environment.name}-{machine.role}",

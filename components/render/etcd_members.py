@@ -6,10 +6,6 @@ from components.model import AddressPlan, Environment, Role
 from components.model.control_plane.machines import MOST_MEMBERS
 from components.model.network.address_plan import machine_capacity, role_addresses
 
-CLIENT_PORT = 2379
-PEER_PORT = 2380
-"""etcd's ports, as registered with IANA."""
-
 
 def places(environment: Environment, addresses: AddressPlan, role: Role) -> dict[str, str]:
     """Return the address of every voting member that an etcd cluster may ever have, by name.

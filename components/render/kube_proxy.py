@@ -7,7 +7,8 @@ from typing import Any
 
 from components.model import AddressPlan, Environment
 from components.model.nodes.nodes import api_url
-from components.render.secrets import PKI
+from contract.endpoints import KUBE_PROXY_HEALTH_PORT
+from contract.paths import KUBERNETES_AUTHORITIES, PKI
 
 
 def configuration(supernet: IPv4Network, *, kubeconfig: str) -> dict[str, Any]:
@@ -19,7 +20,7 @@ def configuration(supernet: IPv4Network, *, kubeconfig: str) -> dict[str, Any]:
         "clientConnection": {"kubeconfig": kubeconfig},
         "clusterCIDR": str(supernet),
         "detectLocalMode": "ClusterCIDR",
-        "healthzBindAddress": "127.0.0.1:10256",
+        "healthzBindAddress": f"127.0.0.1:{KUBE_PROXY_HEALTH_PORT}",
         "metricsBindAddress": "127.0.0.1:10249",
         # node_performance.py sets the limit, by memory.
         "conntrack": {"maxPerCore": 0},
@@ -29,7 +30,7 @@ def configuration(supernet: IPv4Network, *, kubeconfig: str) -> dict[str, Any]:
 def kubeconfig(environment: Environment, addresses: AddressPlan, *, credential: str) -> dict[str, Any]:
     """Return a kubeconfig for the load balancer of the API; ``credential`` is the file of a certificate and its key."""
     name, user = environment.name, "kube-proxy"
-    cluster = {"server": api_url(environment, addresses), "certificate-authority": f"{PKI}/kubernetes-ca.crt"}
+    cluster = {"server": api_url(environment, addresses), "certificate-authority": f"{PKI}/{KUBERNETES_AUTHORITIES}"}
     return {
         "apiVersion": "v1",
         "kind": "Config",

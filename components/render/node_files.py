@@ -39,6 +39,8 @@ from components.render.file import File
 from components.render.kube_proxy import configuration
 from components.render.node_filter import PATH as FILTER
 from components.render.node_filter import filter_file
+from contract.objects import CLUSTER_DOMAIN
+from contract.paths import KUBELET_KUBECONFIG
 
 FOLDER = "/etc/longhaul"
 JOIN = f"{FOLDER}/join.kubeconfig"
@@ -59,10 +61,6 @@ TLS_CIPHER_SUITES = (
 )
 """Cipher suites of TLS 1.2: authenticated encryption alone, for keys as ours are. Those of TLS 1.3 all are, and cannot
 be chosen (Go, crypto/tls, ``Config.CipherSuites``). The units of the API servers name the same."""
-
-CLUSTER_DOMAIN = "cluster.local"
-KUBELET_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
-"""Kubeconfig that the kubelet writes once it has its certificate; kube-proxy is on the same machine and uses it too."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from components.model import AddressPlan, Environment
 from components.model.access.checks import ssh_sources
 from components.model.hosts.places import quarantined_ranges
-from components.model.nodes.joining import JOIN_PORT
 from components.render.documents import HEADER
 from components.render.file import File
+from contract.endpoints import JOIN_PORT
 
 PATH = "/etc/longhaul/nft.d/environment.nft"
 

@@ -19,7 +19,8 @@ from typing import Any
 
 from components.model.secrets.vault import QUARANTINE, REVOKED
 from components.render.documents import yaml_document
-from components.render.secrets import PKI, SecretFile
+from components.render.secrets import SecretFile
+from contract.paths import PKI
 
 LIST = "/etc/longhaul/quarantine.json"
 """The list as it is, for the node controller and the join service."""

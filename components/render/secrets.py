@@ -14,8 +14,8 @@ from components.model import Authority, Environment, Machine
 from components.model.secrets.vault import vault_url
 from components.render.documents import json_document
 from components.render.file import File
+from contract.paths import PKI
 
-PKI = "/etc/longhaul/pki"
 PATH = "/etc/longhaul/secrets.json"
 
 METADATA = "http://169.254.169.254/metadata/identity/oauth2/token"

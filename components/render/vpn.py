@@ -14,12 +14,14 @@ from components.model import AddressPlan, Environment, Machine
 from components.model.nodes.nodes import api_url, cluster_for_laptops
 from components.model.secrets.certificates import KUBERNETES, VPN
 from components.model.secrets.vault import REVOKED, VPN_KEY, VPN_REMOTES
-from components.model.vpn.section import HOURS, RIGHT, ZONE
+from components.model.vpn.section import HOURS, RIGHT
 from components.render.documents import HEADER, json_document, yaml_document
 from components.render.file import File
 from components.render.kube_proxy import configuration, kubeconfig
 from components.render.quarantine import PEOPLE
-from components.render.secrets import PKI, SecretFile, authority, certificate, trust
+from components.render.secrets import SecretFile, authority, certificate, trust
+from contract.objects import CLUSTER_DOMAIN
+from contract.paths import PKI, VPN_MANAGEMENT
 
 DOOR_USER = "vpn-door"
 """User of the sign-in endpoint, which strangers talk to."""
@@ -29,7 +31,6 @@ TUNNEL_USER = "vpn-tunnel"
 """User of OpenVPN."""
 
 DEVICE = "tun0"
-MANAGEMENT = "/run/longhaul-vpn/management.sock"
 KUBE_PROXY_KUBECONFIG = "/etc/longhaul/kube-proxy.kubeconfig"
 
 MOST_LAPTOPS = 500
@@ -105,7 +106,7 @@ def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine)
     pushed = (
         f"route {supernet.network_address} {supernet.netmask}",
         f"dhcp-option DNS {addresses.dns_service}",
-        *(f"dhcp-option DOMAIN-ROUTE {zone}" for zone in (environment.domain, ZONE)),
+        *(f"dhcp-option DOMAIN-ROUTE {zone}" for zone in (environment.domain, CLUSTER_DOMAIN)),
     )
     lines = (
         "proto udp4",
@@ -132,7 +133,7 @@ def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine)
         f"tran-window {OLD_KEYS_S}",
         f"keepalive {PING_S} {SILENT_S}",
         "explicit-exit-notify 2",
-        f"management {MANAGEMENT} unix",
+        f"management {VPN_MANAGEMENT} unix",
         "management-client-user root",
         f"user {TUNNEL_USER}",
         f"group {TUNNEL_USER}",

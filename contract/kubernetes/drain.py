@@ -12,12 +12,11 @@ from typing import Any
 from contract.annotations import CHECKPOINT, DISPOSABLE, MIRROR
 from contract.kubernetes.api import Api, moment, path_of
 from contract.kubernetes.connection import ApiError, Object
+from contract.objects import SYSTEM_NAMESPACE
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
 
-SYSTEM = "kube-system"
-"""Namespace of the cluster's own pods. Those with a controller may be moved."""
 
 OVER = ("Succeeded", "Failed")
 
@@ -71,7 +70,7 @@ def pod_of(item: Mapping[str, Any]) -> DrainPod:
     over = item.get("status", {}).get("phase") in OVER
     stays = over or MIRROR in annotations or (owner is not None and owner["kind"] == "DaemonSet")
     leaving = "deletionTimestamp" in metadata
-    system = "true" if metadata["namespace"] == SYSTEM and owner is not None else ""
+    system = "true" if metadata["namespace"] == SYSTEM_NAMESPACE and owner is not None else ""
     moves = annotations.get(DISPOSABLE, system) == "true"
     return DrainPod(
         namespace=metadata["namespace"],

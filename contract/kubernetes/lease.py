@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 
 from contract.kubernetes.api import Api, moment, path_of
 from contract.kubernetes.connection import ApiError, Object
+from contract.objects import SYSTEM_NAMESPACE
 
-NAMESPACE = "kube-system"
-LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases"
 
 
 class HeldError(Exception):
@@ -120,7 +120,7 @@ class _Held:
         return True
 
     def _make(self) -> Object:
-        metadata = {"name": self._name, "namespace": NAMESPACE}
+        metadata = {"name": self._name, "namespace": SYSTEM_NAMESPACE}
         return self._api.post(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
 
     def _write(self, holder: str) -> None:

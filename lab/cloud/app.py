@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from contract.azure import SIGN_IN_HOST
 from lab.cloud.aws import metadata as aws_metadata
 from lab.cloud.aws.cloud import AwsServices
 from lab.cloud.azure import access, arm, blob_data, identity, policy, vault_data
@@ -24,7 +25,7 @@ from lab.cloud.azure.gateways import ConnectionGateways
 from lab.cloud.azure.grants import AssignmentChanges
 from lab.cloud.azure.lifecycle import delete_old
 from lab.cloud.azure.machines import MachineChanges
-from lab.cloud.azure.metadata import AzureMetadata
+from lab.cloud.azure.metadata import NOBODY, AzureMetadata
 from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.resource_types import known_types
 from lab.cloud.azure.scale_sets import ScaleSets
@@ -42,7 +43,7 @@ SUBSCRIPTION = "00000000-0000-4000-8000-000000000001"
 TENANT = "00000000-0000-4000-8000-000000000002"
 NAMES = (
     arm.HOST,
-    identity.HOST,
+    SIGN_IN_HOST,
     "login.windows.net",
     "sts.windows.net",
     f"*{vault_data.SUFFIX}",
@@ -50,7 +51,6 @@ NAMES = (
 )
 """Azure's host names; AWS's depend on the regions. All are served at one address."""
 SYSTEM_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
-NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
 REQUEST_LIMIT = 4 * 1024 * 1024
 """Largest body of a request in bytes, 4 MB:
 learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling."""
@@ -229,7 +229,7 @@ class LabClouds:
         host = host.lower()
         if host == arm.HOST:
             return await self._arm.handle(request)
-        if host in (identity.HOST, "login.windows.net", "sts.windows.net"):
+        if host in (SIGN_IN_HOST, "login.windows.net", "sts.windows.net"):
             return await self._identity.handle(request)
         if host.endswith(vault_data.SUFFIX):
             peer = FirewallClient(address=IPv4Address(request.remote or NOBODY), network=network)

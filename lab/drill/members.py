@@ -9,9 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from contract.endpoints import ETCD_CLIENT_PORT
+from contract.paths import PKI
 from lab.state import LabError
 
-PKI = "/etc/longhaul/pki"
 CLIENT = (f"--cert={PKI}/client.pem", f"--key={PKI}/client.pem", f"--cacert={PKI}/etcd-ca.crt", "--write-out=json")
 
 
@@ -127,5 +128,5 @@ def _hash(machines: MemberMachines, machine: str, revision: int) -> int:
 
 def ask(machines: MemberMachines, machine: str, *command: str) -> Any:
     """Return the answer of etcdctl on a machine about its own member; ``LabError`` when it fails."""
-    endpoint = f"--endpoints=https://{machines.address(machine)}:2379"
+    endpoint = f"--endpoints=https://{machines.address(machine)}:{ETCD_CLIENT_PORT}"
     return json.loads(machines.output(machine, "/usr/local/bin/etcdctl", endpoint, *CLIENT, *command))

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from lab.desired import DesiredMachine, World
 from lab.hypervisor.commands import command
+from lab.hypervisor.firewall import TABLE
 from lab.hypervisor.namespaces import RUN
 from lab.hypervisor.networks import INTERNET
 from lab.state import read_json, write_atomically
 
-TABLE = "longhaul"
 PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16")))
 """Private ranges: RFC 1918, RFC 6598 and RFC 3927."""
 

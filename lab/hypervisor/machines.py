@@ -14,6 +14,7 @@ from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Any, Literal
 
+from contract.paths import SSD
 from lab.cgroups import ControlGroup
 from lab.desired import CommandResult, DesiredMachine, Network
 from lab.hypervisor import nspawn, seed
@@ -25,7 +26,6 @@ from lab.hypervisor.networks import Networks, machine_namespace
 from lab.hypervisor.settings import HypervisorSettings
 from lab.state import LabState, read_json, write_atomically
 
-SSD_MOUNT = "/var/lib/longhaul/ssd"
 CONTAINERD_MOUNT = "/var/lib/containerd"
 """Mount point for containers' layers. They need a file system that overlayfs accepts as its upper layer, which a
 machine's own root is not."""
@@ -149,9 +149,9 @@ class MachineParts:
         self._write_record(machine)
         binds = [(self.directory / "containerd", CONTAINERD_MOUNT)]
         if machine.network_disk:
-            binds.append((folder_of(self.settings.state, machine.network_disk), SSD_MOUNT))
+            binds.append((folder_of(self.settings.state, machine.network_disk), SSD))
         elif machine.local_ssd_gib > 0:
-            binds.append((await self._ssd.attach(machine.local_ssd_gib), SSD_MOUNT))
+            binds.append((await self._ssd.attach(machine.local_ssd_gib), SSD))
         netns = machine_namespace(self.name).path
         argv = nspawn.launch_argv(name=self.name, root=own.root, netns=netns, binds=binds)
         return await own.launch(argv, log=self.console_log())

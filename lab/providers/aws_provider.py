@@ -14,6 +14,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from clouds.aws.session import AwsSession
+from lab.cloud.aws.hosts import GLOBAL_REGION
 from lab.providers.aws_calls import AwsRefusedError, AwsResourceType, Call, tag_list
 from lab.providers.aws_egress import egress_kinds
 from lab.providers.aws_groups import group_kinds
@@ -35,8 +36,6 @@ CREATE_VARIABLE = "LAB_AWS_CREATE"
 Otherwise it is adopted, with a warning."""
 READ_S = 60.0
 """Seconds that a busy lab may take to answer."""
-DEFAULT_REGION = "us-east-1"
-"""Region of calls when none is configured; global services are called there."""
 UNSUPPORTED = frozenset(
     {"accessKey", "secretKey", "token", "assumeRoles", "assumeRole", "defaultTags", "endpoints", "profile"}
 )
@@ -68,7 +67,7 @@ class AwsProvider(BaseProvider):
         self._lookups = known_lookups()
         self._accounts: tuple[str, ...] = ()
         self._is_right_account = False
-        self._region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or DEFAULT_REGION
+        self._region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or GLOBAL_REGION
         self._owned: set[str] = set()
         self._cancelled = threading.Event()
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from clouds.azure.session import MANAGEMENT, AzureError, AzureSession, ResourceManager
+from clouds.azure.session import AzureError, AzureSession, ResourceManager
+from contract.azure import MANAGEMENT
 
 HOLD_S = 5
 """Seconds for which a server that can (``Prefer: wait``) holds the answer about an operation, instead of more

@@ -13,6 +13,7 @@ from components.model import Environment
 from components.model.sites.places import place_of
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
+from contract.objects import SYSTEM_NAMESPACE
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_healthy
 from longhaul.acceptance.target import AcceptanceTarget
@@ -25,7 +26,7 @@ BETWEEN_S = 0.5
 """Pause between two calls, seconds."""
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 """Command that prints the identifier of a machine's current boot (random(4))."""
-NAMESPACE = "/api/v1/namespaces/kube-system"
+NAMESPACE = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}"
 """Object that is read, through an API server, from etcd."""
 LEAST_MEMBERS = 3
 LEAST_SERVERS = 2

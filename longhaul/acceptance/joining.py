@@ -13,19 +13,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from clouds.registry import cloud_of
-from components.model.secrets.certificates import JOIN_USER
 from components.model.sites.places import place_of
 from contract.annotations import PROVED_MACHINE, PROVED_SITE
 from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.drain import NODES
 from contract.labels import POOL_LABEL
+from contract.users import CLIENT_SIGNER, JOIN_USER
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.target import AcceptanceTarget
 
-CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
-SERVING = "kubernetes.io/kubelet-serving"
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
@@ -66,7 +64,7 @@ def proof(machine: str, *, site: str) -> dict[str, str]:
 
 
 def request_for(
-    node: str, *, signer: str = CLIENT, addresses: Sequence[str] = (), annotations: dict[str, str] | None = None
+    node: str, *, signer: str = CLIENT_SIGNER, addresses: Sequence[str] = (), annotations: dict[str, str] | None = None
 ) -> Object:
     """Return a CertificateSigningRequest with a new name."""
     return {
@@ -76,7 +74,7 @@ def request_for(
         "spec": {
             "request": base64.b64encode(signed(node, addresses)).decode(),
             "signerName": signer,
-            "usages": ["digital signature", "client auth" if signer == CLIENT else "server auth"],
+            "usages": ["digital signature", "client auth" if signer == CLIENT_SIGNER else "server auth"],
         },
     }
 

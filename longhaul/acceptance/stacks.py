@@ -6,10 +6,8 @@ import json
 from collections.abc import Mapping
 
 from longhaul.engine.engine import Engine, engine_for
+from longhaul.engine.events import STACK
 from longhaul.project.context import Context
-
-STACK = "pulumi:pulumi:Stack"
-"""Type of a stack's own resource."""
 
 
 class Stacks:

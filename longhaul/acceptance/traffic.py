@@ -14,11 +14,12 @@ from components.model.nodes.nodes import pool_taints
 from contract.kubernetes.connection import Object
 from contract.kubernetes.drain import NODES
 from contract.labels import SITE_LABEL
+from contract.objects import CLUSTER_DOMAIN
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACE, Talker, namespace, ready, talkers
 from longhaul.acceptance.target import AcceptanceTarget
 
-DOMAIN = "svc.cluster.local"
+DOMAIN = f"svc.{CLUSTER_DOMAIN}"
 METADATA = "169.254.169.254"
 """Address of the clouds' instance metadata service."""
 

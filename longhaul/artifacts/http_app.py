@@ -15,8 +15,8 @@ from pathlib import Path
 
 from aiohttp import web
 
+from contract.annotations import IMAGE_NAME
 from longhaul.artifacts.manifest import MANIFEST, SUMS
-from longhaul.artifacts.oci import NAME
 from longhaul.artifacts.signature import SUFFIX
 
 INDEX = "images/index.json"
@@ -68,7 +68,7 @@ class _Layout:
         if self._read != (state.st_ino, state.st_mtime_ns):
             index = json.loads(path.read_bytes())
             self._manifests = {
-                entry["annotations"][NAME]: _Manifest(entry["digest"], entry["mediaType"])
+                entry["annotations"][IMAGE_NAME]: _Manifest(entry["digest"], entry["mediaType"])
                 for entry in index["manifests"]
             }
             self._read = (state.st_ino, state.st_mtime_ns)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longhaul.artifacts.oci import INDEX, NAME
+from contract.annotations import IMAGE_NAME
+from longhaul.artifacts.oci import INDEX
 from longhaul.artifacts.wanted import Pull
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file
 from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, is_disk_full, is_network
@@ -88,7 +89,7 @@ def add(layout: Path, pulled: Pulled) -> None:
     (entry,) = _entries(pulled.layout)
     kept: dict[str, Any] = {key: entry[key] for key in ("mediaType", "digest", "size", "platform") if key in entry}
     tag = pulled.name.rpartition(":")[2]
-    kept["annotations"] = {NAME: pulled.name, "org.opencontainers.image.ref.name": tag}
+    kept["annotations"] = {IMAGE_NAME: pulled.name, "org.opencontainers.image.ref.name": tag}
     whole = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [*_entries(layout), kept]}
     (layout / "index.json").write_text(json.dumps(whole, sort_keys=True, separators=(",", ":")), encoding="utf-8")
 
@@ -96,7 +97,7 @@ def add(layout: Path, pulled: Pulled) -> None:
 def images_of(layout: Path) -> Iterator[tuple[str, str]]:
     """Yield name and digest of each image of a depot's layout."""
     for entry in _entries(layout):
-        yield entry["annotations"][NAME], entry["digest"]
+        yield entry["annotations"][IMAGE_NAME], entry["digest"]
 
 
 def _entries(layout: Path) -> list[dict[str, Any]]:

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from contract.annotations import IMAGE_NAME
+
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"
 # Not compressed: it stays inside one machine, and compressing would take longer than everything else.
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
-NAME = "io.containerd.image.name"
 _TAG = "org.opencontainers.image.ref.name"
 _CAPABILITIES = {"cap_net_bind_service": 10}
 """Numbers of capabilities in linux/capability.h."""
@@ -79,7 +80,7 @@ def _write_image(blobs: Path, image: Image, *, arch: str) -> dict[str, Any]:
         "layers": [layer],
     }
     descriptor = _write_blob(blobs, _plain(manifest), media_type=MANIFEST)
-    annotations = {NAME: image.name, _TAG: image.name.rpartition(":")[2]}
+    annotations = {IMAGE_NAME: image.name, _TAG: image.name.rpartition(":")[2]}
     return descriptor | {"platform": {"architecture": arch, "os": "linux"}, "annotations": annotations}
 
 

@@ -90,7 +90,7 @@ def _print(line: str) -> None:
 def _prices(project: Project) -> PriceBook:
     """Return the prices of the project's own file; none when it has no such file."""
     from components.model.prices.book import PriceBook
-    from longhaul.costs import PRICE_FILE
+    from contract.project import PRICE_FILE
 
     path = project.stacks / PRICE_FILE
     return PriceBook.load(path) if path.exists() else PriceBook()

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.project.checkout import PROJECT_FILE, STACKS, Project, example_names, examples_folder
+from contract.project import PROJECT_FILE, STACKS
+from longhaul.project.checkout import Project, example_names, examples_folder
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:

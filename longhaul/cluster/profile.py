@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from components.model import plan
 from components.model.secrets.certificates import KUBERNETES, VPN, Authority, vpn_name
 from components.model.secrets.vault import VPN_REMOTES
-from components.model.vpn.section import ZONE
+from contract.objects import CLUSTER_DOMAIN
 from longhaul.client.files import config_folder
 from longhaul.client.options import KEPT, refuse_changed
 from longhaul.client.profile import DAYS, Inside, Profile, ProfileIssuer, ProfileVpn
@@ -55,7 +55,9 @@ def profile_of(environment: Environment, *, lab_port: int | None, now: datetime)
 def inside_of(environment: Environment) -> Inside:
     """Return what laptops have inside the VPN, by the environment's file."""
     addresses = plan(environment)
-    return Inside(range=str(addresses.supernet), dns=str(addresses.dns_service), zones=(environment.domain, ZONE))
+    return Inside(
+        range=str(addresses.supernet), dns=str(addresses.dns_service), zones=(environment.domain, CLUSTER_DOMAIN)
+    )
 
 
 def _vpn(environment: Environment) -> ProfileVpn:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clouds.base.errors import CloudError
 from components.model import Role
 from components.model.secrets.rotations import RotationStanding, parse_standings
+from contract.paths import KUBERNETES_AUTHORITIES
 
 if TYPE_CHECKING:
     from clouds.base.control import ControlAccess
@@ -86,10 +87,6 @@ class NodeAnswer:
         return self.error or "; ".join(failed) or "it gives no reason"
 
 
-AUTHORITIES = "kubernetes-ca.crt"
-"""File of API server machines with the authorities of API servers."""
-
-
 COMMAND = "longhaul-node status"
 
 
@@ -156,7 +153,7 @@ def _credentials(told: Mapping[str, Any] | None, *, role: str) -> CredentialsVie
         role=role,
         unused=tuple(map(str, told.get("unused") or ())),
         rotations=None if known is None else parse_standings(json.dumps(known)),
-        authorities=frozenset(map(str, (told.get("files") or {}).get(AUTHORITIES) or ())),
+        authorities=frozenset(map(str, (told.get("files") or {}).get(KUBERNETES_AUTHORITIES) or ())),
     )
 
 

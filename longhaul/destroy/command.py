@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from longhaul.engine import plugins
 from longhaul.engine.change import change
 from longhaul.engine.engine import Engine, engine_for, reason
+from longhaul.engine.events import STACK
 from longhaul.engine.execution import interruptible
 from longhaul.engine.options import again, log_of, refuse_event_log, wants_json
 from longhaul.engine.pending import Pending, forget, pending_creates, state_of
@@ -33,8 +34,6 @@ TAKES_REST = True
 
 CONTAINED = ("azure-native:", "pulumi-python:dynamic")
 """Types of resources that go with their resource group, or that are only an action."""
-STACK = "pulumi:pulumi:Stack"
-"""Type of the stack's own resource, which remains after a destruction."""
 
 GROUP = "azure-native:resources:ResourceGroup"
 

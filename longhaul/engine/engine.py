@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from contract.project import OBJECTS, PROJECT_FILE
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.events import EngineEvents
 from longhaul.engine.execution import EngineResult, ask_engine, run_engine
 from longhaul.engine.location import engine_binary, engine_environment
 from longhaul.engine.records import RunFile
-from longhaul.project.checkout import OBJECTS, PROJECT_FILE, Project
+from longhaul.project.checkout import Project
 from longhaul.project.context import Context, state_folder
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.output import Output

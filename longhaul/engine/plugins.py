@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.registry import cloud_of, clouds
 from longhaul.engine.backend import pulumi_home
+from longhaul.engine.events import PROVIDERS
 from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 INSTALL = ".venv/bin/python -m lab.tools plugins"
 """Command that installs plugins by their checksums."""
-_PROVIDER = "pulumi:providers:"
-"""Prefix of a provider's type in a state."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +86,7 @@ def held(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ..
     snapshot names: the engine needs them to delete these resources."""
     found: dict[str, Plugin] = {}
     for resource in state.get("resources") or ():
-        package = str(resource.get("type", "")).removeprefix(_PROVIDER)
+        package = str(resource.get("type", "")).removeprefix(PROVIDERS)
         if package in packages:
             named = (resource.get("inputs") or {}).get("version")
             found[package] = Plugin(package=package, version=str(named or _sdk_version(package)))

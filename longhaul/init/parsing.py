@@ -57,7 +57,7 @@ def _words(schema: dict[str, Any]) -> str:
 def name(text: str) -> str:
     """Parse an environment's name."""
     from components.model.environment import Environment
-    from components.model.loading.checks import OBJECTS
+    from contract.project import OBJECTS
 
     if text.endswith(OBJECTS):
         raise ValueError(f"{text!r} ends with {OBJECTS!r}, as second stacks do: choose another name")

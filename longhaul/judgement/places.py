@@ -10,12 +10,12 @@ from typing import Any
 from clouds.base.tagging import POOL, SITE
 from clouds.registry import clouds
 from components.model import Environment, control_machines, plan
+from contract.project import OBJECTS
 from longhaul.judgement.changes import Change
-from longhaul.project.checkout import OBJECTS as STACK_OF_OBJECTS
 
 ENVIRONMENT = "the environment"
 LINKS = "links"
-OBJECTS = "on the cluster"
+ON_THE_CLUSTER = "on the cluster"
 """Place of what the second stack makes."""
 
 _MACHINE = "longhaul:azure:ControlMachine"
@@ -29,7 +29,7 @@ class EnvironmentPart:
     """A part of the environment."""
 
     site: str
-    """A site's name, or :data:`LINKS`, :data:`OBJECTS` or :data:`ENVIRONMENT`."""
+    """A site's name, or :data:`LINKS`, :data:`ON_THE_CLUSTER` or :data:`ENVIRONMENT`."""
     part: str = ""
     """Name of a machine, a pool or a link; empty for what belongs to the site itself."""
     kind: str = ""
@@ -51,8 +51,8 @@ class EnvironmentParts:
 
     def of(self, change: Change) -> EnvironmentPart:
         """Return the place that a change belongs to."""
-        if change.stack.endswith(STACK_OF_OBJECTS):
-            return EnvironmentPart(site=OBJECTS)
+        if change.stack.endswith(OBJECTS):
+            return EnvironmentPart(site=ON_THE_CLUSTER)
         kinship, own = change.kinship, change.name.removeprefix(f"{self.environment}-")
         if _LINKS in kinship or change.type == TUNNEL_KEY:
             link = _longest(own.removeprefix("links-").removeprefix("tunnel-"), self.links)
@@ -77,7 +77,7 @@ class EnvironmentParts:
 
     def in_order(self, found: Iterable[EnvironmentPart]) -> list[EnvironmentPart]:
         """Sort places as a reader expects them: the environment, its sites, links, then what runs on the cluster."""
-        order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS, OBJECTS))}
+        order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS, ON_THE_CLUSTER))}
         return sorted(found, key=lambda place: (order.get(place.site, len(order)), place.kind, _natural(place.part)))
 
 

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from longhaul.project.checkout import OBJECTS
+from contract.project import OBJECTS
+from longhaul.engine.events import STACK
 from longhaul.terminal.exits import CommandError, Exit
 
 
@@ -87,11 +88,9 @@ class PreviewDocument(_PreviewPart):
         """Names of the stacks that it is of. The engine writes the step of the stack itself whether it changes or not
         (``pkg/backend/display/json.go``, ``ShowPreviewDigest``)."""
         parts = (step.urn.split("::") for step in self.steps)
-        return frozenset(part[0].rpartition(":")[2] for part in parts if part[2:3] == [_STACK])
+        return frozenset(part[0].rpartition(":")[2] for part in parts if part[2:3] == [STACK])
 
 
-_STACK = "pulumi:pulumi:Stack"
-"""Type of the resource that stands for a stack."""
 _KEYS = {"steps", "diagnostics", "changeSummary"}
 _WRITE = "write it with `pulumi preview --json`, the variable PULUMI_ENABLE_STREAMING_JSON_PREVIEW unset"
 
@@ -130,7 +129,7 @@ def _require_own(document: PreviewDocument, env: str, *, source: str) -> None:
     if not document.steps:
         raise CommandError(f"{source} has no steps, so it says nothing of {env}; {_WRITE}", code=Exit.USAGE)
     if not document.stacks:
-        wrong = f"no step is of a stack ({_STACK}), so nothing says which environment it is of"
+        wrong = f"no step is of a stack ({STACK}), so nothing says which environment it is of"
         raise CommandError(f"{source}: {wrong}; {_WRITE}", code=Exit.USAGE)
     if not document.stacks <= {env, f"{env}{OBJECTS}"}:
         others = ", ".join(sorted(document.stacks - {env, f"{env}{OBJECTS}"}))

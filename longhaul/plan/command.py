@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.costs import PRICE_FILE
+from contract.project import PRICE_FILE
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from components.model.policy.rules import PREVIEW_JUDGED
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
+from contract.project import OBJECTS
 from longhaul.cluster.api_access import GIVEN, kubeconfig_file
 from longhaul.engine import processes
 from longhaul.engine.backend import Backend, current_backend
@@ -23,7 +24,6 @@ from longhaul.engine.location import engine_binary, engine_environment
 from longhaul.engine.plugins import INSTALL, Plugin, held, left_out, needed, of_cluster, of_existing, stand_in
 from longhaul.engine.records import VARIABLE, RunFile, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
-from longhaul.project.checkout import OBJECTS
 from longhaul.project.context import Context
 from longhaul.project.lab_seam import stand_ins
 from longhaul.terminal.exits import CommandError

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.costs import PRICE_FILE
+from contract.project import PRICE_FILE
 from longhaul.prices import OLD_DAYS
 from longhaul.project.context import context
 from longhaul.project.invocation import Invocation

@@ -8,16 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contract.project import OBJECTS, PROJECT_FILE, STACKS
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from components.model import Environment
     from components.model.loading.load import Examined
-
-PROJECT_FILE = "Pulumi.yaml"
-STACKS = "stacks"
-OBJECTS = "-objects"
-"""Suffix of the name of an environment's second stack."""
 
 
 @dataclass(frozen=True, kw_only=True)

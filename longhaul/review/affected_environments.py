@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from longhaul.project.checkout import OBJECTS, PROJECT_FILE, STACKS
+from contract.project import OBJECTS, PROJECT_FILE, STACKS
 
 SHARED = (
     "clouds/",

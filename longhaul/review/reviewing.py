@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clouds.base.phrases import counted
+from contract.project import STACKS
 from longhaul.judgement.lines import WORDS
-from longhaul.project.checkout import STACKS, Project
+from longhaul.project.checkout import Project
 from longhaul.report.text import seen_from
 from longhaul.review.affected_environments import Side, affected, side
 from longhaul.review.git import Repository

@@ -21,10 +21,11 @@ from typing import Any
 from clouds.base.inputs import SECRET, SIGNATURE
 from components.model.loading.document import document_text, read_source
 from components.model.loading.errors import ConfigurationError
+from contract.project import OBJECTS, PROJECT_FILE
 from longhaul.engine.backend import current_backend
 from longhaul.engine.location import engine_binary
 from longhaul.engine.throwaway import throwaway_backend
-from longhaul.project.checkout import OBJECTS, PROJECT_FILE, Project
+from longhaul.project.checkout import Project
 from longhaul.terminal.exits import CommandError
 
 PLACEHOLDER = '"taken out for this preview"'

@@ -17,11 +17,11 @@ from components.model.secrets.certificates import (
     ETCD_CLIENT,
     FRONT_PROXY,
     KUBERNETES,
-    NODE_DAYS,
     NODES,
 )
 from components.model.secrets.rotations import rotation_of
 from components.model.secrets.vault import next_secret
+from contract.users import NODE_CERTIFICATE_DAYS
 from longhaul.rotate.overlap import OfServers
 from longhaul.rotate.published import ConfigMaps, unpublish
 from longhaul.rotate.servers import behind, hand_out
@@ -51,7 +51,9 @@ TIMES = {
     ADMINISTRATORS: RotationTimes(
         learn=RELOAD, life=timedelta(hours=ADMINISTRATOR_HOURS), signed="administrators' certificates"
     ),
-    NODES: RotationTimes(learn=RELOAD_SERVERS, life=timedelta(days=NODE_DAYS), signed="nodes' certificates"),
+    NODES: RotationTimes(
+        learn=RELOAD_SERVERS, life=timedelta(days=NODE_CERTIFICATE_DAYS), signed="nodes' certificates"
+    ),
     FRONT_PROXY: RotationTimes(
         learn=RELOAD, life=timedelta(0), signed="API servers' certificates for extension servers"
     ),

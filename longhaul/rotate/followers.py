@@ -10,22 +10,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
-from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import Object
 from contract.labels import MANAGED_BY_LABEL, MANAGER
+from contract.objects import AUTHORITIES_CONFIGMAP, AUTHORITIES_KEY, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 from longhaul.rotate.servers import digests
 from longhaul.terminal.exits import CommandError
 
-SYSTEM, PUBLISHED, FIELD = "kube-system", "kube-root-ca.crt", "ca.crt"
 PATIENCE = timedelta(minutes=15)
 """Longest wait for nodes. They look every five minutes or so (longhaul-authorities.timer)."""
 FIRST_WORD = timedelta(minutes=8)
 """Time after its registration in which a Node says what it believes: two looks."""
 LOOK_S = 10.0
 """Seconds between two looks at all Nodes."""
-ROOT = f"/api/v1/namespaces{path_of(SYSTEM, 'configmaps', PUBLISHED)}"
+ROOT = f"{SYSTEM_CONFIGMAPS}/{AUTHORITIES_CONFIGMAP}"
 NODES = "/api/v1/nodes"
-DEPLOYMENTS = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments"
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/deployments"
 OURS = f"{MANAGED_BY_LABEL}={MANAGER}"
 
 
@@ -109,16 +108,17 @@ class Followers:
             if self.clock() >= deadline:
                 name = found["metadata"]["name"]
                 raise CommandError(
-                    f"pods of {name} from before do not go (kubectl --namespace {SYSTEM} rollout status deployment "
-                    f"{name}): they would not know an API server. Run this again when they have"
+                    f"pods of {name} from before do not go (kubectl --namespace {SYSTEM_NAMESPACE} rollout status "
+                    f"deployment {name}): they would not know an API server. Run this again when they have"
                 )
             self.sleep(LOOK_S)
 
     def _behind(self, wanted: set[str], first: Collection[str]) -> str:
         """Return who does not believe what is wanted yet; empty when all do."""
-        published = str(((self.api.find(ROOT) or {}).get("data") or {}).get(FIELD) or "")
+        published = str(((self.api.find(ROOT) or {}).get("data") or {}).get(AUTHORITIES_KEY) or "")
         if set(digests(published)) != wanted:
-            return f"kube-controller-manager does not publish what its machines have (ConfigMap {SYSTEM}/{PUBLISHED})"
+            place = f"{SYSTEM_NAMESPACE}/{AUTHORITIES_CONFIGMAP}"
+            return f"kube-controller-manager does not publish what its machines have (ConfigMap {place})"
         names = [
             name
             for name, metadata in self._nodes(fresh=True).items()

@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection
 from typing import Protocol
 
 from components.control_plane import issuing
-from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import ApiError, Object
+from contract.objects import SYSTEM_CONFIGMAPS
 from longhaul.terminal.exits import CommandError
 
-PUBLISHED = f"/api/v1/namespaces{path_of('kube-system', 'configmaps', 'extension-apiserver-authentication')}"
+PUBLISHED = f"{SYSTEM_CONFIGMAPS}/extension-apiserver-authentication"
 AUTHORITIES = ("client-ca-file", "requestheader-client-ca-file")
 """Its fields that hold certificates, PEM."""
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.costs import PRICE_FILE
+from contract.project import PRICE_FILE
 from longhaul.project.checkout import find_project
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit

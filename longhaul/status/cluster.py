@@ -11,6 +11,7 @@ from components.model.nodes.nodes import api_url
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.labels import GPU_LABEL
+from contract.objects import NODE_PROOF_REFUSED, NODE_REQUEST_DENIED, SYSTEM_NAMESPACE
 from longhaul.cluster.nodes import node
 from longhaul.status.observed import AddonView, ClusterView
 
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 TIMEOUT_S = 10.0
-NAMESPACE = "kube-system"
 EVENTS = "/api/v1/namespaces/default/events"
-REFUSALS = ("NodeProofRefused", "NodeRequestDenied")
-"""Reasons of the Events of the join endpoint and of the node controller (images/rootfs, attest/join_endpoint.py and
-controller/requests.py). An Event is kept for an hour."""
+REFUSALS = (NODE_PROOF_REFUSED, NODE_REQUEST_DENIED)
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LATE = timedelta(seconds=12)
 """Age of a node's lease from which its kubelet is late: it renews every ten seconds, a quarter of what a lease is for
@@ -64,10 +62,10 @@ def _refusals(api: Api) -> Iterator[str]:
 
 def _addons(api: Api) -> Iterator[AddonView]:
     """Yield the deployments and daemon sets that the rest of the cluster depends on."""
-    for item in api.items(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"):
+    for item in api.items(f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/deployments"):
         ready = item.get("status", {}).get("readyReplicas", 0)
         yield AddonView(name=item["metadata"]["name"], ready=ready, wanted=item["spec"].get("replicas", 1))
-    for item in api.items(f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets"):
+    for item in api.items(f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/daemonsets"):
         status = item.get("status", {})
         wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
         selector = item.get("spec", {}).get("template", {}).get("spec", {}).get("nodeSelector") or {}

@@ -11,6 +11,7 @@ from clouds.base.tunnels import TunnelView
 from components.model import plan
 from components.model.network.links import LinkKind, PlannedLink, links, tunnels
 from components.model.nodes.nodes import HOSTS, host_nodes
+from contract.objects import COREDNS
 from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.report.status_verdict import StatusVerdict
@@ -20,8 +21,6 @@ from longhaul.status.traffic import carried
 if TYPE_CHECKING:
     from components.model import Environment
 
-DNS = "coredns"
-"""Name of the add-on that every name look-up on the cluster needs."""
 NO_DRIVER = "NvmlMissing"
 """Verdict of a machine's GPU test when there is no driver (docs/gpus.md)."""
 
@@ -208,15 +207,15 @@ def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonSta
     """Judge every add-on, and DNS in any case."""
     if observed.cluster.error:
         reason, message = StatusReason.NOT_OBSERVED, observed.cluster.error
-        return (AddonStatus(name=DNS, verdict=StatusVerdict.UNKNOWN, reason=reason, message=message),)
+        return (AddonStatus(name=COREDNS, verdict=StatusVerdict.UNKNOWN, reason=reason, message=message),)
     least = [pool.min for pool in environment.pools.values()]
     nodes = any(view.ready for view in observed.cluster.nodes) or any(least) or bool(environment.hosts)
     held_back = sum(bool(view.gpus) for view in observed.cluster.nodes)
     found = tuple(_addon(view, nodes=nodes, held_back=held_back) for view in observed.cluster.addons)
-    if any(one.name == DNS for one in found):
+    if any(one.name == COREDNS for one in found):
         return found
     reason, message = StatusReason.NOT_DEPLOYED, "the cluster has none: `longhaul up --only objects` makes it"
-    return (*found, AddonStatus(name=DNS, verdict=StatusVerdict.MISSING, reason=reason, message=message))
+    return (*found, AddonStatus(name=COREDNS, verdict=StatusVerdict.MISSING, reason=reason, message=message))
 
 
 def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:

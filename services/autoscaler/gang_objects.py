@@ -7,11 +7,10 @@ from datetime import datetime, timedelta
 
 from contract.kubernetes.api import moment
 from contract.labels import GROUP_LABEL, SITE_LABEL, ZONE_LABEL
+from contract.objects import GANGS
 from services.autoscaler.pod_objects import Object, Shapes
 from services.autoscaler.snapshot import Gang, Set
 
-CLASS = "gangs.longhaul.dev"
-"""``provisioningClassName`` of the ProvisioningRequests that are ours."""
 CONSUMES = (
     "autoscaling.x-k8s.io/consume-provisioning-request",
     "cluster-autoscaler.kubernetes.io/consume-provisioning-request",
@@ -68,7 +67,7 @@ def has_expired(item: Object, now: datetime) -> bool:
     """Return whether the room that a request of ours was granted is held no longer, and nobody has said so yet."""
     conditions = {one["type"]: one for one in (item.get("status") or {}).get("conditions") or ()}
     true = {type_ for type_, one in conditions.items() if one.get("status") == "True"}
-    if item["spec"].get("provisioningClassName") != CLASS or "Provisioned" not in true or true.intersection(OVER):
+    if item["spec"].get("provisioningClassName") != GANGS or "Provisioned" not in true or true.intersection(OVER):
         return False
     at = moment(str(conditions["Provisioned"].get("lastTransitionTime") or ""))
     return at is not None and now - at > HELD
@@ -85,7 +84,7 @@ def _request(
     spec, name = item["spec"], _name(item)
     conditions = {one["type"]: one for one in (item.get("status") or {}).get("conditions") or ()}
     true = {type_ for type_, one in conditions.items() if one.get("status") == "True"}
-    if spec.get("provisioningClassName") != CLASS or true.intersection(OVER):
+    if spec.get("provisioningClassName") != GANGS or true.intersection(OVER):
         return None
     granted = "Provisioned" in true
     at = moment(str(conditions.get("Provisioned", {}).get("lastTransitionTime") or ""))

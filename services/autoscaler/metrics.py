@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-PORT = 10268
-"""Port of the metrics, above those of Kubernetes, the node controller, Kueue and JobSet, 10248 to 10267."""
 PREFIX = "longhaul_autoscaler_"
 NAMES = {
     "passes_total": "counter",

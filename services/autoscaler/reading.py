@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from components.model.autoscaler.leases import AUTOSCALER, ROLLS
+from components.model.autoscaler.leases import ROLLS
 from contract.annotations import MIRROR
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.drain import NODES, OVER, PODS
 from contract.kubernetes.lease import LEASES, holder_of
 from contract.labels import TEAM_LABEL
+from contract.objects import AUTOSCALER
 from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.node_objects import MachineFacts, Nodes, budget_of

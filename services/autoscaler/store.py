@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
-from components.model.autoscaler.leases import AUTOSCALER
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import Object
+from contract.objects import AUTOSCALER, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 from services.autoscaler.memory import DecisionMemory, of_document, to_document
 
-CONFIGMAPS = "/api/v1/namespaces/kube-system/configmaps"
-MEMORY = f"{CONFIGMAPS}/{AUTOSCALER}"
+MEMORY = f"{SYSTEM_CONFIGMAPS}/{AUTOSCALER}"
 """Object with what one decision left for the next, in its key ``memory``."""
 
 
@@ -35,9 +34,9 @@ class MemoryStore:
         else wrote since it was read."""
         data = {"memory": json.dumps(to_document(memory), sort_keys=True)}
         if self._item is None:
-            metadata = {"name": AUTOSCALER, "namespace": "kube-system"}
+            metadata = {"name": AUTOSCALER, "namespace": SYSTEM_NAMESPACE}
             self._item = self._api.post(
-                CONFIGMAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+                SYSTEM_CONFIGMAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             )
         elif self._item.get("data") != data:
             self._item = self._api.put(MEMORY, {**self._item, "data": data})

@@ -17,12 +17,21 @@ from pathlib import Path
 
 from clouds.base.machine_access import OwnAccess, socket_token
 from clouds.registry import cloud_of
-from components.model.autoscaler.document import CONFIGMAP, KEY, NAMESPACE, AutoscalerDocumentError, Given, of_text
+from components.model.autoscaler.document import (
+    CONFIGMAP,
+    KEY,
+    AutoscalerDocumentError,
+    Given,
+    of_text,
+)
 from components.model.loading.errors import ConfigurationError
 from components.model.prices.book import PriceBook
+from contract.azure import TOKENS_VARIABLE
+from contract.endpoints import AUTOSCALER_PORT
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
-from services.autoscaler.metrics import PORT, AutoscalerMetrics, served
+from contract.objects import SYSTEM_NAMESPACE
+from services.autoscaler.metrics import AutoscalerMetrics, served
 from services.autoscaler.service import ServiceTerms
 from services.autoscaler.service import serve as work
 from services.machine import NODE, PKI, ServiceMachine
@@ -31,11 +40,9 @@ log = logging.getLogger("autoscaler")
 
 PROGRAM = "autoscaler"
 """Name of its certificate."""
-DOCUMENT = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIGMAP}"
+DOCUMENT = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps/{CONFIGMAP}"
 LOOK_S = 5.0
 """Time between two looks at the document, seconds."""
-TOKENS = "LONGHAUL_AZURE_TOKENS"
-"""Variable with the path of the socket that gives tokens (clouds/azure/tokens.py)."""
 
 Serve = Callable[[Given, PriceBook, threading.Event], None]
 """Works for an environment until the event."""
@@ -133,7 +140,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
     parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
-    parser.add_argument("--port", type=int, default=PORT, help="port of health and metrics, on loopback")
+    parser.add_argument("--port", type=int, default=AUTOSCALER_PORT, help="port of health and metrics, on loopback")
     arguments = parser.parse_args()
     # The format has no time, because the journal adds it.
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
@@ -142,7 +149,7 @@ def main() -> int:
         signal.signal(number, lambda *_: stop.set())
     machine, metrics = ServiceMachine.read(arguments.node, arguments.pki), AutoscalerMetrics()
     folder = Path(os.environ.get("RUNTIME_DIRECTORY", "."))
-    tokens = os.environ.get(TOKENS, "")
+    tokens = os.environ.get(TOKENS_VARIABLE, "")
 
     def serve(given: Given, book: PriceBook, over: threading.Event) -> None:
         sign_in(given, machine=machine.name, tokens=tokens, folder=folder, stop=over)

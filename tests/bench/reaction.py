@@ -24,8 +24,8 @@ from clouds.base.refusals import Cause, Refusal
 from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api
 from contract.kubernetes.drain import NODES, PODS
+from contract.objects import GANGS
 from lab import tools
-from services.autoscaler.gang_objects import CLASS
 from services.autoscaler.service import ServiceTerms, serve
 from services.autoscaler.store import MemoryStore
 from tests.services.autoscaler.acting import GROUPS, HAS, REQUESTS, SPEC, environment
@@ -165,7 +165,7 @@ def _gang(server: ApiServer, groups: dict[str, Standing]) -> Iterator[tuple[str,
     began = time.monotonic()
     sets = [{"podTemplateRef": {"name": "member"}, "count": MEMBERS}]
     body = {"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", "metadata": {"name": "gang"}}
-    api.post(REQUESTS, {**body, "spec": {"provisioningClassName": CLASS, "podSets": sets}})
+    api.post(REQUESTS, {**body, "spec": {"provisioningClassName": GANGS, "podSets": sets}})
     eventually(lambda: "it has room as soon as" in str(api.find(f"{REQUESTS}/gang")), what="the gang is told so")
     asked = {name: group.asked_at[calls[name] :] for name, group in groups.items()}
     name = f"gang of {MEMBERS * GPUS:,} GPUs"

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from clouds.azure.live_groups import SCALES
-from clouds.azure.permissions import AUTOSCALER, AUTOSCALER_ROLE
+from clouds.azure.permissions import AUTOSCALER_ROLE
+from clouds.azure.roles import AUTOSCALER, READER
 from components.aws.account import account_provider
 from components.aws.scaling import AutoscalerRole
 from components.aws.web_identity import RoleArgs
 from components.azure.pool_access import PoolAccessArgs, ScaleSetAccess
-from components.azure.roles import READER
 from components.model import Environment
 from components.model.autoscaler.section import Autoscaler
 from tests.support.declared import Declared, Outputs, Program, declare

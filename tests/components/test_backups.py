@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from clouds.azure.roles import BLOB_CONTRIBUTOR, BLOB_READER
 from components.azure.conditions import own_backups
-from components.azure.roles import BLOB_CONTRIBUTOR, BLOB_READER
 from components.model import Environment, control_machines, load, plan
 from components.model.backups.section import Backups
 from components.model.backups.storage import account_name

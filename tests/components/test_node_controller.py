@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from clouds.azure.roles import READER
 from components.aws.account import account_provider
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.ranges import node_subnet
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pool_access import AzureControllerAccess, PoolAccessArgs
-from components.azure.roles import READER
 from components.model import Environment, plan
 from components.model.control_plane.health import READY_PATH
 from components.model.identity.section import Identity

@@ -22,7 +22,7 @@ from controller.metrics import Metrics
 from controller.run import Controller
 from controller.sources import source
 
-from components.objects.rbac import BOOTSTRAPPERS
+from contract.users import BOOTSTRAPPERS
 from lab import tools
 from tests.images import kubelets
 from tests.images.api_server import API, EVENTS, MAIN, Machines

@@ -11,10 +11,11 @@ from typing import Any
 
 import api_checks
 import pytest
-from node_authorities import FIELD, PUBLISHED
+from node_authorities import PUBLISHED
 
 from components.control_plane import issuing
 from components.model.control_plane.health import READY_PATH
+from contract.objects import AUTHORITIES_KEY
 from lab import tools
 from tests.images.api_server import API, EVENTS, MAIN, Machines
 from tests.images.fakes import FakeVault
@@ -197,7 +198,7 @@ def test_a_second_authority_of_servers_is_published_before_a_server_shows_a_cert
     former, new = vault["trust-kubernetes"], issuing.new_authority(common_name="new", days=1, key=issuing.new_key())
 
     def published() -> tuple[str, ...]:
-        return issuing.certificates_in(client.get(PUBLISHED)["data"][FIELD])
+        return issuing.certificates_in(client.get(PUBLISHED)["data"][AUTHORITIES_KEY])
 
     eventually(lambda: client.status(PUBLISHED) == 200, what="what is believed is published")
     assert published() == (former,)

@@ -8,10 +8,9 @@ from pathlib import Path
 from socket import create_connection
 
 import pytest
-from node_config import CLIENT_PORT
 
-from components.render.etcd_members import PEER_PORT
-from components.render.secrets import PKI
+from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
+from contract.paths import PKI
 from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.lab
 
 MEMBERS = FIRST, SECOND, THIRD = ("lab-etcd-0", "lab-etcd-1", "lab-etcd-2")
 EVENTS, SERVER = "lab-events-0", "lab-api-0"
-PORTS = (CLIENT_PORT, PEER_PORT)
+PORTS = (ETCD_CLIENT_PORT, ETCD_PEER_PORT)
 QUESTION = b"GET /version HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\r\n"
 """Request that etcd answers everybody whose certificate it takes."""
 
@@ -38,7 +37,7 @@ def _control(tmp_path: Path, vault: FakeVault, binaries: dict[str, Path]) -> Ite
     control.close()
 
 
-def opens(place: Place, certificate: Path | None, port: int = CLIENT_PORT) -> bool:
+def opens(place: Place, certificate: Path | None, port: int = ETCD_CLIENT_PORT) -> bool:
     """Return whether etcd on a machine answers who shows this certificate, whoever etcd itself is."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -81,6 +80,6 @@ def test_what_lies_on_a_machine_opens_no_etcd_cluster_but_its_own(control: Contr
     assert {key for key, answered in tried.items() if answered} == {
         *((FIRST, name, "etcd", port) for name in ("member", "client") for port in PORTS),
         *((EVENTS, name, "events", port) for name in ("member", "client") for port in PORTS),
-        *((SERVER, "etcd-client", cluster, CLIENT_PORT) for cluster in clusters),
+        *((SERVER, "etcd-client", cluster, ETCD_CLIENT_PORT) for cluster in clusters),
     }
     assert not any(opens(member, None, port) for member in clusters.values() for port in PORTS)

@@ -16,6 +16,8 @@ from node_config import NodeConfig
 
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
+from contract.paths import KUBERNETES_AUTHORITIES
+from contract.units import CONTROLLER_MANAGER, ETCD, KUBE_APISERVER
 from longhaul.rotate.servers import digests
 
 FRONTEND = "10.0.3.5:6443"
@@ -62,12 +64,12 @@ class Machine:
     @property
     def manager_keys(self) -> Path:
         """Keys that kube-controller-manager was started with."""
-        return self.copies[credentials.CONTROLLER_MANAGER] / credentials.ACCOUNTS
+        return self.copies[CONTROLLER_MANAGER] / credentials.ACCOUNTS
 
     def run_member(self) -> None:
         """Have etcd run with other authorities than the machine has."""
-        for name in credentials.COPIED[credentials.ETCD]:
-            (self.copies[credentials.ETCD] / name).write_text(authority().certificate)
+        for name in credentials.COPIED[ETCD]:
+            (self.copies[ETCD] / name).write_text(authority().certificate)
 
     def start_member(self) -> credentials.MachineCredentials:
         return credentials.take_over(MEMBER, frontend="", pki=self.pki, etcdctl=ETCDCTL)
@@ -77,7 +79,7 @@ class Machine:
 def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path, monkeypatch)
     machine.keys.write_text(SigningKeys.alone(issuing.new_key()).file)
-    for name in (credentials.MEMBERS, credentials.CLIENTS, credentials.AUTHORITIES):
+    for name in (credentials.MEMBERS, credentials.CLIENTS, KUBERNETES_AUTHORITIES):
         (machine.pki / name).write_text(authority().certificate)
     machine.manager_keys.write_text("former ones")
     return machine
@@ -93,7 +95,7 @@ def test_it_tells_what_is_public_by_its_digest(machine: Machine) -> None:
     pair = authority()
     (machine.pki / "nodes-authority.pem").write_text(pair.certificate + pair.key)
     (machine.pki / "rotations.json").write_text('{"service-accounts": {"phase": "trust"}}')
-    for name in (credentials.MEMBERS, credentials.CLIENTS, credentials.AUTHORITIES):
+    for name in (credentials.MEMBERS, credentials.CLIENTS, KUBERNETES_AUTHORITIES):
         (machine.pki / name).unlink()
     found = credentials.held(NODE, pki=machine.pki)
     assert found.files == {
@@ -102,17 +104,17 @@ def test_it_tells_what_is_public_by_its_digest(machine: Machine) -> None:
     }
     assert len(found.files[credentials.ACCOUNTS]) == 2
     assert found.rotations == {"service-accounts": {"phase": "trust"}}
-    assert found.unused == (credentials.API, credentials.CONTROLLER_MANAGER)
+    assert found.unused == (KUBE_APISERVER, CONTROLLER_MANAGER)
 
 
 def test_programs_start_with_the_keys_once_another_server_answers(machine: Machine) -> None:
     assert machine.take_over().unused == ()
     assert machine.asked == [
         ("leave",),
-        ("restart", credentials.API),
+        ("restart", KUBE_APISERVER),
         ("stop", api_leave.RETURN),
         ("--no-block", "start", "longhaul-api.target"),
-        ("restart", credentials.CONTROLLER_MANAGER),
+        ("restart", CONTROLLER_MANAGER),
     ]
     machine.asked.clear()
     assert machine.take_over().error == ""
@@ -123,44 +125,44 @@ def test_it_stays_where_no_other_server_answers(machine: Machine) -> None:
     machine.departure = api_leave.Departure(left=False, reason="no other API server answers at 10.0.3.5:6443")
     found = machine.take_over()
     assert (found.error, machine.asked) == ("no other API server answers at 10.0.3.5:6443", [("leave",)])
-    assert credentials.API in found.unused
+    assert KUBE_APISERVER in found.unused
 
 
 def test_the_only_server_starts_anew_at_once(machine: Machine) -> None:
     assert machine.take_over(frontend="").unused == ()
-    assert machine.asked == [("restart", credentials.API), ("restart", credentials.CONTROLLER_MANAGER)]
+    assert machine.asked == [("restart", KUBE_APISERVER), ("restart", CONTROLLER_MANAGER)]
 
 
 def test_a_controller_manager_that_is_between_two_starts_is_left_alone(machine: Machine) -> None:
     """It ends by itself where it loses its lease, such as when the only member of etcd starts anew."""
     machine.manager_keys.unlink()
     assert machine.take_over().unused == ()
-    assert ("restart", credentials.CONTROLLER_MANAGER) not in machine.asked
+    assert ("restart", CONTROLLER_MANAGER) not in machine.asked
 
 
 def test_a_start_that_fails_is_told_and_the_timer_that_starts_it_again_stays(machine: Machine) -> None:
-    machine.fails = credentials.API
+    machine.fails = KUBE_APISERVER
     assert machine.take_over().error == "Job failed."
-    assert machine.asked == [("leave",), ("restart", credentials.API)]
+    assert machine.asked == [("leave",), ("restart", KUBE_APISERVER)]
 
 
 def test_a_server_starts_anew_with_the_authorities_of_members(machine: Machine) -> None:
     machine.take_over()
     machine.asked.clear()
     (machine.pki / credentials.MEMBERS).write_text(authority().certificate)
-    assert credentials.held(NODE, pki=machine.pki).unused == (credentials.API,)
+    assert credentials.held(NODE, pki=machine.pki).unused == (KUBE_APISERVER,)
     assert machine.take_over().unused == ()
-    assert ("restart", credentials.CONTROLLER_MANAGER) not in machine.asked
-    assert ("restart", credentials.API) in machine.asked
+    assert ("restart", CONTROLLER_MANAGER) not in machine.asked
+    assert ("restart", KUBE_APISERVER) in machine.asked
 
 
 def test_what_is_published_changes_with_controller_manager_alone(machine: Machine) -> None:
     machine.take_over()
     machine.asked.clear()
-    (machine.pki / credentials.AUTHORITIES).write_text(authority().certificate + authority().certificate)
-    assert credentials.held(NODE, pki=machine.pki).unused == (credentials.CONTROLLER_MANAGER,)
+    (machine.pki / KUBERNETES_AUTHORITIES).write_text(authority().certificate + authority().certificate)
+    assert credentials.held(NODE, pki=machine.pki).unused == (CONTROLLER_MANAGER,)
     assert machine.take_over().unused == ()
-    assert machine.asked == [("restart", credentials.CONTROLLER_MANAGER)]
+    assert machine.asked == [("restart", CONTROLLER_MANAGER)]
 
 
 def survival(*, voters: int, survives: bool, member: bool = True) -> etcd_checks.Survival:
@@ -192,10 +194,10 @@ def test_a_member_starts_anew_where_the_others_are_a_quorum_and_is_awaited(
 ) -> None:
     etcd(survival(voters=3, survives=True), "has no leader", "has no leader")
     machine.run_member()
-    assert credentials.held(MEMBER, pki=machine.pki).unused == (credentials.ETCD,)
+    assert credentials.held(MEMBER, pki=machine.pki).unused == (ETCD,)
     found = machine.start_member()
     assert (found.error, found.unused, found.rotations) == ("", (), None)
-    assert machine.asked == [("restart", credentials.ETCD)]
+    assert machine.asked == [("restart", ETCD)]
     machine.asked.clear()
     assert machine.start_member().error == ""
     assert machine.asked == [], "nothing is started anew without a reason"
@@ -209,7 +211,7 @@ def test_a_member_that_the_quorum_needs_goes_on_with_the_former_authority(
     machine.run_member()
     found = machine.start_member()
     assert found.error.startswith("1 healthy of 3 voting members remain")
-    assert (found.unused, machine.asked) == ((credentials.ETCD,), [])
+    assert (found.unused, machine.asked) == ((ETCD,), [])
 
 
 def test_the_only_member_starts_anew_though_nothing_is_a_quorum_without_it(
@@ -218,7 +220,7 @@ def test_the_only_member_starts_anew_though_nothing_is_a_quorum_without_it(
     etcd(survival(voters=1, survives=False))
     machine.run_member()
     assert machine.start_member().error == ""
-    assert machine.asked == [("restart", credentials.ETCD)]
+    assert machine.asked == [("restart", ETCD)]
 
 
 def test_a_member_that_does_not_commit_after_its_start_is_told(

@@ -23,7 +23,8 @@ from components.model.control_plane.machines import Role
 from components.model.secrets.rotations import STEADY
 from components.model.secrets.vault import ROTATIONS
 from components.model.sites.places import place_of
-from components.render.secrets import PKI
+from contract.paths import PKI
+from contract.units import ETCD, KUBE_APISERVER
 from longhaul.rotate.authorities import AuthorityRotation
 from longhaul.rotate.overlap import Overlap, Standings
 from longhaul.rotate.published import PUBLISHED
@@ -35,7 +36,7 @@ __all__ = ["_binaries", "_control"]
 
 pytestmark = pytest.mark.lab
 
-RUN = {credentials.API: "/run/longhaul-api", credentials.ETCD: "/run/longhaul"}
+RUN = {KUBE_APISERVER: "/run/longhaul-api", ETCD: "/run/longhaul"}
 
 
 class NothingPublished:
@@ -66,7 +67,7 @@ class Cloud:
         place = self.control[machine]
         pki = place.path(PKI)
         self.patch.setattr(credentials, "COPIES", {unit: place.path(path) for unit, path in RUN.items()})
-        self.patch.setattr(credentials, "COPIED", {**credentials.COPIED, credentials.API: (credentials.MEMBERS,)})
+        self.patch.setattr(credentials, "COPIED", {**credentials.COPIED, KUBE_APISERVER: (credentials.MEMBERS,)})
         self.patch.setattr(credentials, "_unused", self._unused)
         self.patch.setattr(credentials.subprocess, "run", self._systemctl(place))
         if "refresh" in script:
@@ -80,7 +81,7 @@ class Cloud:
 
     def _unused(self, node: Any, pki: Path) -> tuple[str, ...]:
         """Look as the program does, at a machine without a controller-manager and at members that are not here."""
-        unit = credentials.API if node.role == Role.API else credentials.ETCD
+        unit = KUBE_APISERVER if node.role == Role.API else ETCD
         if node.role == Role.EVENTS:
             return ()
         names = credentials.COPIED[unit]
@@ -94,7 +95,7 @@ class Cloud:
                 return run(words, **more)
             assert words[1] == "restart"
             self.restarted.append(place.machine.name)
-            if words[2] == credentials.ETCD:
+            if words[2] == ETCD:
                 place.stop("etcd")
                 place.prepare()
                 self.patch.setattr(credentials.subprocess, "run", run)
@@ -115,7 +116,7 @@ def _text(path: Path) -> str:
 def writes(control: Control) -> Iterator[list[str]]:
     """Write as an API server does, which knows members by the authorities that it started with; yield what failed."""
     server = control[SERVER]
-    etcdctl = dataclasses.replace(server.etcdctl, authority=server.path(f"{RUN[credentials.API]}/etcd-ca.crt"))
+    etcdctl = dataclasses.replace(server.etcdctl, authority=server.path(f"{RUN[KUBE_APISERVER]}/etcd-ca.crt"))
     over, failed = threading.Event(), list[str]()
 
     def work() -> None:
@@ -151,7 +152,7 @@ def test_the_cluster_goes_on_while_its_authority_is_replaced(
     found(control)
     join(control, SECOND)
     join(control, THIRD)
-    control[SERVER].copy(credentials.API)
+    control[SERVER].copy(KUBE_APISERVER)
     cloud: Any = Cloud(control, monkeypatch)
     # The machines are on loopback here.
     monkeypatch.setattr("longhaul.rotate.authorities.plan", lambda _environment: control.addresses)

@@ -17,8 +17,9 @@ from node_config import client_url
 
 from components.control_plane.secrets import first_value
 from components.model.secrets.vault import SecretKind
+from contract.paths import SSD
 from lab import tools
-from lab.drill.faults.disks import DAMAGE_PAGES, DAMAGED, DISK, FLIP_LOG, MARK, WRITTEN
+from lab.drill.faults.disks import DAMAGE_PAGES, DAMAGED, FLIP_LOG, MARK, WRITTEN
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
 
@@ -59,7 +60,7 @@ def test_who_has_other_data_than_was_written_refuses_alone(control: Control, cha
         changed.etcdctl.run(url, "put", key, WRITTEN)
     assert len(WRITTEN) == len(DAMAGED)
     changed.stop("etcd")
-    exec(change.replace(DISK, str(changed.path(DISK))), {})
+    exec(change.replace(SSD, str(changed.path(SSD))), {})
     changed.start_etcd()
     eventually(lambda: changed.processes["etcd"].poll() is not None, what="it ends by itself")
     log = (changed.folder / "etcd.log").read_text(encoding="utf-8")
@@ -81,7 +82,7 @@ def test_history_that_was_dropped_meanwhile_hides_nobody(control: Control) -> No
     url = client_url(asked.node.address)
     asked.etcdctl.run(url, "put", MARK, WRITTEN)
     changed.stop("etcd")
-    exec(DAMAGE_PAGES.replace(DISK, str(changed.path(DISK))), {})
+    exec(DAMAGE_PAGES.replace(SSD, str(changed.path(SSD))), {})
     asked.etcdctl.run(url, "put", "/registry/two", "1")
     asked.etcdctl.compact(url, asked.etcdctl.status(url).revision, limit_s=10.0)
     changed.start_etcd()

@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 import api_checks
 import yaml
-from controller import metrics as node_controller
 
 from components.model.teams.queues import MANAGERS
-from services.autoscaler import metrics as autoscaler
+from contract.endpoints import AUTOSCALER_PORT, NODE_CONTROLLER_PORT
 
 TAKEN = re.compile(r"--(?:secure-port=|(?:healthz-|metrics-)?bind-address=\S+:)(\d+)|^SocketBindAllow=\S+:(\d+)$", re.M)
 """Ports that a unit takes."""
@@ -66,8 +65,8 @@ def claims(rootfs: Path) -> Iterator[tuple[str, int]]:
         for address in (found["health"]["healthProbeBindAddress"], found["metrics"]["bindAddress"]):
             if address != "0":
                 yield manager.name, int(address.rpartition(":")[2])
-    yield "longhaul-node-controller", node_controller.PORT
-    yield "longhaul-autoscaler", autoscaler.PORT
+    yield "longhaul-node-controller", NODE_CONTROLLER_PORT
+    yield "longhaul-autoscaler", AUTOSCALER_PORT
 
 
 def _port(url: str) -> int:

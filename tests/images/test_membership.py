@@ -14,10 +14,11 @@ import etcd_promote
 import etcd_wal
 import pytest
 from etcd_client import EtcdError
-from node_config import CLIENT_PORT, client_url
+from node_config import client_url
 
 from components.control_plane.secrets import first_value
 from components.model.secrets.vault import SecretKind
+from contract.endpoints import ETCD_CLIENT_PORT
 from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
@@ -178,7 +179,7 @@ def test_a_member_with_its_data_just_starts(control: Control) -> None:
 
 def test_a_renewed_certificate_is_served_without_a_restart(control: Control) -> None:
     found(control)
-    address = (control[FIRST].node.address, CLIENT_PORT)
+    address = (control[FIRST].node.address, ETCD_CLIENT_PORT)
     before = ssl.get_server_certificate(address).strip()
     renewed = control.renew(f"{FIRST}-member").strip()
     control[FIRST].fetch()

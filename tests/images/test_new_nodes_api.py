@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from controller.new_nodes import ABLE
-from node_authorities import FIELD, PUBLISHED
+from node_authorities import PUBLISHED
 
 from components.objects.node_labels import (
     KEPT,
@@ -22,9 +22,9 @@ from components.objects.node_labels import (
     mark_policy,
     put_back_policy,
 )
-from components.objects.rbac import LOOKED_AT
 from contract.annotations import AUTHORITIES
 from contract.labels import GPU_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED, ZONE_LABEL
+from contract.objects import AUTHORITIES_KEY, LOOKED_AT
 from tests.images.machines import eventually
 from tests.images.node_world import ENVIRONMENT, HOST_TOKEN, Caller, World, running
 
@@ -201,9 +201,11 @@ def test_it_reads_the_authorities_that_are_published_and_says_of_itself_alone_wh
     registered(world.join(other), other)
     folder, _, own = PUBLISHED.rpartition("/")
     # As kube-controller-manager does, which is not here.
-    world.admin.post(folder, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": own}, "data": {FIELD: "a"}})
-    assert kubelet.ask("GET", PUBLISHED)[1]["data"] == {FIELD: "a"}
-    assert kubelet.ask("PATCH", PUBLISHED, {"data": {FIELD: ""}})[0] == 403
+    world.admin.post(
+        folder, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": own}, "data": {AUTHORITIES_KEY: "a"}}
+    )
+    assert kubelet.ask("GET", PUBLISHED)[1]["data"] == {AUTHORITIES_KEY: "a"}
+    assert kubelet.ask("PATCH", PUBLISHED, {"data": {AUTHORITIES_KEY: ""}})[0] == 403
     assert kubelet.ask("GET", f"{folder}/{LOOKED_AT}")[0] == 403
     said = {"metadata": {"annotations": {AUTHORITIES: "a"}}}
     assert [kubelet.ask("PATCH", f"/api/v1/nodes/{one}", said)[0] for one in (name, other)] == [200, 403]

@@ -17,13 +17,13 @@ import pytest
 import worker_checks
 from controller.api import Api, ApiError
 from digests import digests
-from node_authorities import KUBELET, PUBLISHED, Authorities
+from node_authorities import PUBLISHED, Authorities
 from node_place import Worker
 
 from components.control_plane import issuing
-from components.objects import labels, rbac
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
-from longhaul.rotate import followers, servers
+from contract.units import KUBELET
+from longhaul.rotate import servers
 from tests.images.test_worker_checks import WORKER
 
 OBJECT = "/api/v1/nodes/n"
@@ -195,10 +195,7 @@ def test_a_node_that_is_answered_by_nobody_stays_as_it_is(
     assert ("the authorities stay as they are" in capsys.readouterr().err) == joined
 
 
-def test_programs_and_rotations_name_the_same(root: Path) -> None:
-    assert (node_authorities.FIELD, PUBLISHED) == (followers.FIELD, followers.ROOT)
-    assert (rbac.PUBLISHED, labels.SYSTEM) == (followers.PUBLISHED, followers.SYSTEM)
-    assert followers.OURS in [f"{name}={value}" for name, value in labels.labels("dns").items()]
+def test_the_kubelet_starts_with_a_copy_that_is_its_own(root: Path) -> None:
     unit = (root / "images/rootfs/etc/systemd/system/kubelet.service").read_text()
     used, file = Authorities.used, "/etc/longhaul/pki/kubernetes-ca.crt"
     assert f"ExecStartPre=/usr/bin/install -m 0444 {file} {used}\n" in unit

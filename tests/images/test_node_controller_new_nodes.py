@@ -5,21 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from controller import new_nodes
 from controller.api import ApiError
 from controller.environment import Environment, Host, Pool
 from controller.events import Events
 from controller.inventory import Inventory, Listed, Machine
 from controller.metrics import Metrics
-from controller.new_nodes import ABLE, OWN, PREFLIGHT, Known, NewLabels, NewNodes, Truth, corrections, kept, truth
+from controller.new_nodes import ABLE, PREFLIGHT, Known, NewLabels, NewNodes, Truth, corrections, kept, truth
 
-from components.objects import node_labels, rbac
 from contract.labels import (
     GPU_LABEL,
     GROUP_LABEL,
     HOSTS_POOL_LABEL,
-    IMAGE_LABEL,
-    INTERRUPTED,
     KIND_LABEL,
     POOL_LABEL,
     SITE_LABEL,
@@ -202,14 +198,6 @@ def test_little_of_a_node_is_held() -> None:
     assert kept({"metadata": {"name": "a", "resourceVersion": "1"}})["spec"] == {"taints": []}
 
 
-def test_both_sides_use_the_same_names() -> None:
-    assert UNCHECKED == UNCHECKED
-    assert (ZONE_LABEL, GROUP_LABEL) == (ZONE_LABEL, GROUP_LABEL)
-    assert ABLE.endswith(f"/{rbac.LOOKED_AT}")
-    assert (new_nodes.KEY, new_nodes.YES) == (node_labels.LOOKED_AT_KEY, "true")
-    assert {IMAGE_LABEL, INTERRUPTED} <= OWN
-
-
 def test_a_node_of_an_earlier_release_gets_the_label_of_its_kind() -> None:
     api, nodes = FakeApi(), Held()
     found: dict[str, Truth | None] = {NAME: Truth(labels=LABELS)}
@@ -220,4 +208,3 @@ def test_a_node_of_an_earlier_release_gets_the_label_of_its_kind() -> None:
     found[NAME] = Truth(labels={**LABELS, KIND_LABEL: "h100"})
     assert work.look() is False
     assert api.said(PATH) == [{"metadata": {"resourceVersion": "7", "labels": {KIND_LABEL: "h100"}}}]
-    assert KIND_LABEL == KIND_LABEL

@@ -13,15 +13,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from vpn.certificate import LONGEST_NAME, MARK, Signer, key_of
-from vpn.people import OWN
 
 from clouds.azure.session import AzureError
 from components.control_plane import issuing
 from components.model.access.revoked import Revoked, is_name
 from components.model.access.revoked import RevokedPerson as Refused
-from components.model.identity.sign_in import TAKEN
 from components.model.vpn import section as model
 from components.model.vpn.section import HOURS, OPERATOR, operator_name, remotes
+from contract.users import RESERVED
 from longhaul.client.vpn import key, settings
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
@@ -120,8 +119,8 @@ def test_any_operators_name_fits_and_can_be_revoked(name: str) -> None:
 
 
 def test_no_person_of_an_issuer_is_named_so() -> None:
-    assert OPERATOR.startswith(OWN)
-    assert OPERATOR.startswith(TAKEN)
+    assert OPERATOR.startswith(RESERVED)
+    assert OPERATOR.startswith(RESERVED)
     assert (model.LONGEST_NAME, model.MARK) == (LONGEST_NAME, MARK)
 
 

@@ -25,6 +25,7 @@ from components.model.access.revoked import Revoked, RevokedPerson
 from components.model.secrets.vault import QUARANTINE, REVOKED
 from components.render import api_server as rendered
 from components.render.quarantine import AUTHORIZATION, CLIENT, LIST, PEOPLE, PORT, refusing_client
+from contract.units import KUBE_APISERVER
 from lab import tools
 from longhaul.toolchain.spec import repository
 from tests.support.api_server import ApiServer, api_server, eventually
@@ -238,4 +239,4 @@ def test_a_server_is_started_anew_only_if_it_ran_before_the_list(
     node: Any = SimpleNamespace(port=1)
     found = quarantine_list.end_connections(node, pki=tmp_path, path=path)
     assert (found.names, found.ended) == ((STOLEN,), True)
-    assert (["systemctl", "restart", quarantine_list.API] in asked) is restarted
+    assert (["systemctl", "restart", KUBE_APISERVER] in asked) is restarted

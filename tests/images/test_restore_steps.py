@@ -18,8 +18,9 @@ from node_config import NodeConfig
 from restore import units
 from restore.data import Data
 from restore.record import Record, Records, RestoreError, Step
-from restore.units import API, CLIENTS, SERVER, Units
+from restore.units import CLIENTS, SERVER, Units
 
+from contract.units import KUBE_APISERVER
 from tests.images.restore_world import answered
 from tests.support.programs import write_program
 
@@ -63,7 +64,7 @@ def test_an_api_server_is_held_until_the_end(machine: Callable[[str], Restore], 
     assert answered(server, ["look"])["held"] == "a"
     assert answered(server, ["finish", "--id", "a"]) == {"started": True}
     assert answered(server, ["look"])["held"] == ""
-    stopped = [f"stop {' '.join(CLIENTS)}", f"stop {API}"]
+    stopped = [f"stop {' '.join(CLIENTS)}", f"stop {KUBE_APISERVER}"]
     assert asked(tmp_path) == stopped * 2 + [f"start --no-block longhaul-api.target {' '.join(SERVER)}"]
 
 
@@ -107,13 +108,17 @@ def test_an_api_server_that_does_not_end_is_killed(
         f"""#!/bin/sh
 echo "$*" >> {tmp_path}/asked
 case "$*" in
-  "stop {API}") test -e {tmp_path}/killed || exec sleep 600;;
+  "stop {KUBE_APISERVER}") test -e {tmp_path}/killed || exec sleep 600;;
   kill*) touch {tmp_path}/killed; exit 1;;
 esac
 """,
     )
     assert answered(machine("api"), ["stop", "--id", "a"]) == {"stopped": True}
-    assert asked(tmp_path)[1:] == [f"stop {API}", f"kill --signal=SIGKILL {API}", f"stop {API}"]
+    assert asked(tmp_path)[1:] == [
+        f"stop {KUBE_APISERVER}",
+        f"kill --signal=SIGKILL {KUBE_APISERVER}",
+        f"stop {KUBE_APISERVER}",
+    ]
 
 
 def test_a_members_data_stays_when_no_disk_is_mounted(machine: Callable[[str], Restore], tmp_path: Path) -> None:

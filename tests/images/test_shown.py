@@ -88,8 +88,8 @@ def test_both_ports_of_a_member_show_its_one_certificate(
     node: NodeConfig, pki: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     peer, client = free_ports(2)
-    monkeypatch.setattr(shown, "PEER_PORT", peer)
-    monkeypatch.setattr(shown, "CLIENT_PORT", client)
+    monkeypatch.setattr(shown, "ETCD_PEER_PORT", peer)
+    monkeypatch.setattr(shown, "ETCD_CLIENT_PORT", client)
     member = dataclasses.replace(node, role="events")
     (pki / "member.pem").write_text(certificate())
     with listening(peer, pki / "member.pem"), listening(client, pki / "apiserver.pem"):

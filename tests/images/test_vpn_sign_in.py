@@ -25,21 +25,12 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from vpn.certificate import LONGEST_NAME, MARK, Signer
 from vpn.people import MAY, WHO, People
-from vpn_door import (
-    CERTIFICATE,
-    FALSE_A_SECOND,
-    FALSE_AT_ONCE,
-    LARGEST,
-    PATIENCE_S,
-    PERSON_AT_ONCE,
-    SENDER_AT_ONCE,
-    Door,
-    server_of,
-)
+from vpn_door import FALSE_A_SECOND, FALSE_AT_ONCE, LARGEST, PATIENCE_S, PERSON_AT_ONCE, SENDER_AT_ONCE, Door, server_of
 from vpn_signer import Desk
 
 from components.control_plane import issuing
 from components.model.vpn.section import RIGHT
+from contract.endpoints import VPN_CERTIFICATE_PATH
 from longhaul.client.vpn.endpoint import MOST_TOKEN
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -251,7 +242,7 @@ def door(folder: Path, ask_signer: Any) -> Iterator[int]:
         server.server_close()
 
 
-def post(port: int, body: bytes, *, path: str = CERTIFICATE, **headers: str) -> tuple[int, dict[str, Any]]:
+def post(port: int, body: bytes, *, path: str = VPN_CERTIFICATE_PATH, **headers: str) -> tuple[int, dict[str, Any]]:
     own = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=ssl._create_unverified_context())
     try:
         own.request("POST", path, body, headers)

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from components.model import load
-from components.model.autoscaler.leases import AUTOSCALER
+from contract.objects import AUTOSCALER
 from tests.support.project import Project, eventually
 from tests.support.shared_lab import SERVERS, SharedLab
 

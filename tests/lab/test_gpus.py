@@ -15,8 +15,9 @@ import pytest
 
 from components.model import Environment, load, plan
 from components.model.versions.section import pinned
-from components.render.controller import CONFIGMAP, KEY, NAMESPACE, environment_document
+from components.render.controller import CONFIGMAP, KEY, environment_document
 from components.render.node_files import host_files
+from contract.objects import SYSTEM_NAMESPACE
 from tests.support.nvml.library import NAME, build
 from tests.support.nvml.machine import DEFAULT, DRIVER, Machine, gpu
 from tests.support.project import Project, eventually
@@ -79,7 +80,7 @@ def _promise(project: Project) -> None:
 
 def _tell(project: Project, promising: Environment) -> None:
     """Tell the node controller of the GPUs: what a new Node says of itself is compared with that."""
-    named = ("configmap", CONFIGMAP, f"--namespace={NAMESPACE}")
+    named = ("configmap", CONFIGMAP, f"--namespace={SYSTEM_NAMESPACE}")
     now = json.loads(project.kubectl("get", *named, "--output=json").stdout)["data"][KEY]
     text = environment_document(promising, plan(promising), aws_role_arn=json.loads(now)["aws_role"])
     project.kubectl("patch", *named, "--type=merge", "--patch", json.dumps({"data": {KEY: text}}))

@@ -10,9 +10,10 @@ import pytest
 
 from components.model import load, plan
 from components.model.versions.section import pinned
+from contract.users import SERVING_SIGNER
 from tests.support.cloud import aws, instances, resize
 from tests.support.project import Project, eventually
-from tests.support.requests import SERVING, Requester, ask_for, node_requester, proved, refusal
+from tests.support.requests import Requester, ask_for, node_requester, proved, refusal
 from tests.support.shared_lab import ENV, GROUP, HOST, MACHINES, SPARE_HOSTS, SharedLab
 from tests.support.webhook import SAYS, deny_labelled
 from tests.support.workload import Talker, talkers
@@ -181,7 +182,7 @@ def test_a_machine_is_what_it_proved(project: Project) -> None:
 
 def test_a_node_gets_no_foreign_address(project: Project) -> None:
     node = instances(project, GROUP)[0]
-    name = ask_for(project, node, node_requester(node), signer=SERVING, addresses=["10.144.0.99"])
+    name = ask_for(project, node, node_requester(node), signer=SERVING_SIGNER, addresses=["10.144.0.99"])
     assert "10.144.0.99" in refusal(project, name)
 
 

@@ -15,9 +15,9 @@ import pytest
 from components.model import AddressPlan, Environment, control_machines, load, plan
 from components.model.hosts.places import gateway_places, host_places
 from components.model.network.address_plan import POD_PREFIX
-from components.model.nodes.joining import JOIN_PORT
 from components.model.nodes.nodes import api_address
 from components.model.versions.section import pinned
+from contract.endpoints import JOIN_PORT
 from tests.support.node_network import HEAR, SAY
 from tests.support.project import Project, run
 from tests.support.shared_lab import ENV, HOST, SharedLab

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from components.objects.node_labels import NOTED, REFUSAL, UNCORDONED
-from components.objects.rbac import LOOKED_AT
 from contract.labels import (
     GPU_LABEL,
     IMAGE_LABEL,
@@ -23,6 +22,7 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
+from contract.objects import LOOKED_AT
 from tests.redteam.attacks import pod
 from tests.support.cloud import instances
 from tests.support.project import Project, eventually

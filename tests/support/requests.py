@@ -6,11 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from components.model.secrets.certificates import JOIN_USER
-from longhaul.acceptance.joining import CLIENT, SERVING, proof, request_for
+from contract.users import CLIENT_SIGNER, JOIN_USER
+from longhaul.acceptance.joining import proof, request_for
 from tests.support.project import Project, eventually
-
-__all__ = ["CLIENT", "SERVING", "Requester", "ask_for", "node_requester", "proved", "refusal"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +32,7 @@ def node_requester(name: str) -> Requester:
 
 
 def ask_for(
-    project: Project, node: str, requester: Requester, *, signer: str = CLIENT, addresses: Sequence[str] = ()
+    project: Project, node: str, requester: Requester, *, signer: str = CLIENT_SIGNER, addresses: Sequence[str] = ()
 ) -> str:
     """Make a request for ``node``; return its name."""
     value = request_for(node, signer=signer, addresses=addresses, annotations=dict(requester.annotations))

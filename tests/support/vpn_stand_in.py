@@ -23,8 +23,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.control_plane import issuing
 from components.model.secrets.certificates import sign_in_name
+from contract.endpoints import VPN_CERTIFICATE_PATH
 from longhaul.client.profile import Inside, ProfileVpn
-from longhaul.client.vpn.endpoint import PATH
 
 NAME = "vpn.lab.internal"
 WITHIN = Inside(range="10.96.0.0/12", dns="10.96.0.10", zones=("lab.internal", "cluster.local"))
@@ -108,7 +108,7 @@ def endpoint(machines: Machines, folder: Path, reply: Reply) -> Iterator[Endpoin
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            assert self.path == PATH
+            assert self.path == VPN_CERTIFICATE_PATH
             token = self.headers["Authorization"].removeprefix("Bearer ")
             content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             found.asked.append((token, content))

@@ -13,13 +13,12 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 from components.model.secrets.vault import fitting
+from contract.users import NODE_USER
 
 CERTIFICATE = timedelta(days=31)
 """Time after which no certificate is valid that a machine had when API servers refused it: a node's lives 30 days
 (``--cluster-signing-duration`` of kube-node-signer.service), and a day is for clocks that differ."""
 
-USER = "system:node:"
-"""Beginning of a node's user (kubernetes.io, "Using Node Authorization")."""
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?")
 
@@ -81,7 +80,7 @@ class Quarantine:
     def text(self) -> str:
         """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in which CEL
         and YAML read it alike. ``ValueError`` when it is too long for the vault."""
-        users = json.dumps([f"{USER}{machine.name}" for machine in self.machines])
+        users = json.dumps([f"{NODE_USER}{machine.name}" for machine in self.machines])
         found = json.dumps({"users": users, "machines": [asdict(machine) for machine in self.machines]})
         return fitting(found)
 

@@ -18,7 +18,6 @@ from components.model.environment import Environment
 from components.model.hosts.section import Host
 
 CONFIGMAP = "longhaul-autoscaler-environment"
-NAMESPACE = "kube-system"
 KEY = "environment.json"
 FORMAT = 1
 """Version of the document's format. It is raised when an older autoscaler would misread the document."""

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from components.model.autoscaler.document import CONFIGMAP
-from components.model.autoscaler.leases import AUTOSCALER, ROLLS
+from components.model.autoscaler.leases import ROLLS
 from components.model.nodes.nodes import on_nodes
+from contract.objects import AUTOSCALER
 
 Rule = dict[str, Any]
 READ = ("get", "list", "watch")

@@ -21,20 +21,18 @@ from components.model.environment import Environment
 from components.model.identity.section import ClaimName, Issuer
 from components.model.secrets.authority_pem import authority_fault
 from components.model.secrets.vault import LARGEST
+from contract.azure import SIGN_IN_HOST
+from contract.users import RESERVED
 
 MOST_GROUPS = 500
 """Most groups that a person may have. Entra puts 200 into a token at most ("ID token claims reference", "Groups overage
 claim"). Each of a user's groups is compared with each binding, at each request."""
 
-TAKEN = ("system:", "longhaul:")
-"""Prefixes of Kubernetes' own names and of Longhaul's programs."""
 
 HOUR_S = 3600
 
 PLACEHOLDERS = ("TENANT", "APPLICATION", "ID")
 """Words of docs/sign-in.md for what a company has of its own."""
-ENTRA = "login.microsoftonline.com"
-"""Host of Entra ID's issuers."""
 TENANTS_OWN = re.compile(r"/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/v2\.0")
 """Path of the issuer that Entra's tokens name, whatever address they were asked for at: the tenant by its id
 (learn.microsoft.com, "ID token claims reference", ``iss``). API servers refuse an address whose own document names
@@ -135,8 +133,8 @@ def _check_placeholders(issuer: Issuer, at: Location) -> Iterator[Fault]:
 def _check_entra(issuer: Issuer, at: Location) -> Iterator[Fault]:
     """Yield a fault for an address of Entra's that is no issuer."""
     parts = urlsplit(issuer.url)
-    if parts.hostname == ENTRA and not TENANTS_OWN.fullmatch(parts.path) and not _is_placeholder(issuer):
-        write = f"https://{ENTRA}/, the tenant's id, and /v2.0"
+    if parts.hostname == SIGN_IN_HOST and not TENANTS_OWN.fullmatch(parts.path) and not _is_placeholder(issuer):
+        write = f"https://{SIGN_IN_HOST}/, the tenant's id, and /v2.0"
         yield Fault(
             at=(*at, "url"), wrong=f"Entra's tokens do not say that {issuer.url!r} is their issuer", write=write
         )
@@ -155,7 +153,7 @@ def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:
         if mapping is None:
             continue
         at = ("identity", "issuers", name, part, "prefix")
-        if mapping.prefix in TAKEN:
+        if mapping.prefix in RESERVED:
             wrong = f"{mapping.prefix!r} begins names of the cluster's own, whose rights its people would have"
             yield Fault(at=at, wrong=wrong, write=f"another, such as {name}:")
             continue

@@ -26,7 +26,6 @@ from components.model.network.capacity import check_capacity, check_peered, chec
 from components.model.network.links import links
 from components.model.network.public_addresses import check_operators, check_public_addresses, check_vpn_sources
 from components.model.nodes.gpu_promises import check_gpus
-from components.model.nodes.joining import JOIN_PORT
 from components.model.nodes.nodes import HOSTS, host_node_name, label_fault
 from components.model.nodes.rdma import huge_pages_2mib
 from components.model.policy.waiver_checks import check_waivers
@@ -37,7 +36,9 @@ from components.model.sites.existing import check_existing
 from components.model.sites.name_lengths import check_lengths
 from components.model.sites.tags import check_tags
 from components.model.teams.checks import check_teams
+from contract.endpoints import JOIN_PORT
 from contract.labels import HOSTS_POOL_LABEL
+from contract.project import OBJECTS
 
 if TYPE_CHECKING:
     from clouds.registry import AnyCloud
@@ -48,9 +49,6 @@ nine tenths of the memory that its kernel sees, which is a little less than the 
 
 SMALLER_PER_GIB = 512
 """Number of huge pages of 2 MiB in a GiB."""
-
-OBJECTS = "-objects"
-"""Suffix of the name of an environment's second stack."""
 
 
 def check(environment: Environment, *, stack: str) -> Iterator[Fault]:

@@ -16,13 +16,14 @@ from clouds.base.section import FILE_NAME, Range
 from components.model.environment import FORMAT, Environment
 from components.model.hosts.section import Hosts
 from components.model.loading.cautions import cautions
-from components.model.loading.checks import OBJECTS, check
+from components.model.loading.checks import check
 from components.model.loading.document import Document, read_document
 from components.model.loading.errors import ConfigurationError, Problem
 from components.model.loading.schema import CONFIG_KEY
 from components.model.loading.validate import Validated, validate
 from components.model.network.free_range import free
 from components.model.network.neighbour_gateways import ClaimedAddress, claimed_addresses, shared
+from contract.project import OBJECTS
 
 Raw = dict[str, Any]
 

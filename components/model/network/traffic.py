@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from components.model.environment import Environment
-from components.model.nodes.joining import JOIN_PORT
+from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT, JOIN_PORT
 
 
 class Direction(StrEnum):
@@ -97,7 +97,7 @@ FLOWS = (
         parts=ETCD_ROLES,
         direction=Direction.IN,
         peer=Peer.MEMBERS,
-        ports=("2379-2380",),
+        ports=(f"{ETCD_CLIENT_PORT}-{ETCD_PEER_PORT}",),
         rank=100,
         why="members talk to each other",
     ),
@@ -106,7 +106,7 @@ FLOWS = (
         parts=ETCD_ROLES,
         direction=Direction.IN,
         peer=Peer.API_SERVERS,
-        ports=("2379",),
+        ports=(str(ETCD_CLIENT_PORT),),
         rank=110,
         why="the etcd clusters are theirs alone",
     ),
@@ -199,7 +199,7 @@ FLOWS = (
         parts=ETCD_ROLES,
         direction=Direction.OUT,
         peer=Peer.MEMBERS,
-        ports=("2379-2380",),
+        ports=(f"{ETCD_CLIENT_PORT}-{ETCD_PEER_PORT}",),
         rank=100,
         why="members talk to each other",
     ),

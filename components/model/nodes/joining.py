@@ -8,12 +8,7 @@ from ipaddress import IPv4Network
 from components.model.environment import Environment
 from components.model.network.address_plan import AddressPlan
 from components.model.nodes.nodes import api_address
-
-JOIN_PORT = 6444
-"""Port of the join service, on the load balancer and on the machines. The API must have another port."""
-
-JOIN_PATH = "/healthz"
-"""Path that the load balancer requests to check the join service."""
+from contract.endpoints import JOIN_PORT
 
 
 def join_name(environment: Environment) -> str:

@@ -18,7 +18,6 @@ from components.model.hosts.places import HostPlace, host_places
 from components.model.network.address_plan import FRONTEND, POD_PREFIX, AddressPlan
 from components.model.network.links import LinkKind, links
 from components.model.pools.capacity_kinds import kind_name
-from components.model.vpn.section import ZONE
 from contract.labels import (
     GPU_LABEL,
     GROUP_LABEL,
@@ -34,6 +33,7 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
+from contract.objects import CLUSTER_DOMAIN
 from contract.taints import PREFLIGHT_EFFECT, PREFLIGHT_TAINT, PREFLIGHT_VALUE
 
 POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
@@ -118,7 +118,7 @@ def cluster_for_laptops(environment: Environment) -> dict[str, Any]:
     """Return what laptops in the VPN are told of the cluster: the API's address, and the DNS zones inside."""
     return {
         "server": f"https://{environment.api_name}:{environment.control_plane.api.port}",
-        "zones": [environment.domain, ZONE],
+        "zones": [environment.domain, CLUSTER_DOMAIN],
     }
 
 

@@ -15,6 +15,8 @@ from components.model.environment import Environment
 from components.model.network.address_plan import FRONTEND, AddressPlan
 from components.model.nodes.joining import join_name
 from components.model.teams.queues import MANAGERS, has_queues
+from contract.objects import CLUSTER_DOMAIN
+from contract.users import JOIN_USER
 
 OPERATOR = "operator"
 """Holder of the break-glass certificate."""
@@ -33,16 +35,14 @@ ADMINISTRATORS = "administrators"
 FRONT_PROXY = "front-proxy"
 """Name of the authority of API servers' identity towards extension API servers."""
 
-NODE_DAYS = 30
-"""Longest life of a node's certificate (LIFETIME of images/rootfs, controller/request.py)."""
 
 VPN = "vpn"
 """Name of the authority of the VPN, which opens nothing else: of its machines' certificates, and of those of laptops,
 which a VPN machine makes."""
 
 ETCD_CLIENT = "etcd-client"
-"""Name of the authority of the certificates by which both etcd clusters know API servers. It signs for nobody else:
-what a member of one etcd cluster has must not open the other."""
+"""Name of the authority of the certificates by which both etcd clusters know API servers, and of that part of an API
+server's certificates. It signs for nobody else: what a member of one etcd cluster has must not open the other."""
 
 ADMINISTRATOR_HOURS = 8
 """Lifetime of a certificate that is made on demand: a working day."""
@@ -59,9 +59,6 @@ NODE_CONTROLLER = "longhaul:node-controller"
 AUTOSCALER_USER = "longhaul:autoscaler"
 """User of the autoscaler on the API servers' machines."""
 
-JOIN_USER = "longhaul:join"
-"""User of the join service, to which cloud machines prove their identity. The node controller decides on its
-requests."""
 
 KUBELET_CLIENTS = "longhaul:kubelet-clients"
 """Group in the API servers' certificate for kubelets. Kubelets ask the API what this group may do."""
@@ -212,7 +209,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
             "kubernetes",
             "kubernetes.default",
             "kubernetes.default.svc",
-            "kubernetes.default.svc.cluster.local",
+            f"kubernetes.default.svc.{CLUSTER_DOMAIN}",
         ),
         addresses=(machine.address, frontend, addresses.kubernetes_service, LOOPBACK),
         usages=(Usage.SERVER,),
@@ -229,7 +226,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
     return (
         serving,
         kubelet,
-        _leaf(machine, "etcd-client", ETCD_CLIENT, "kube-apiserver", Usage.CLIENT),
+        _leaf(machine, ETCD_CLIENT, ETCD_CLIENT, "kube-apiserver", Usage.CLIENT),
         _leaf(machine, "front-proxy-client", FRONT_PROXY, "front-proxy-client", Usage.CLIENT),
         _leaf(machine, "controller-manager", KUBERNETES, "system:kube-controller-manager", Usage.CLIENT),
         _leaf(machine, "scheduler", KUBERNETES, "system:kube-scheduler", Usage.CLIENT),

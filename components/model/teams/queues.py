@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.model.environment import Environment
+from contract.endpoints import JOBSET_HEALTH_PORT, JOBSET_PORT, KUEUE_HEALTH_PORT, KUEUE_PORT
 
 NAMESPACE = "longhaul-queues"
 """Namespace of the programs' leases; nothing runs in it."""
@@ -50,8 +51,8 @@ class Manager:
         return f"/etc/longhaul/{self.name}.kubeconfig"
 
 
-KUEUE = Manager(name="kueue", port=10263, health_port=10264)
-JOBSET = Manager(name="jobset", port=10266, health_port=10267)
+KUEUE = Manager(name="kueue", port=KUEUE_PORT, health_port=KUEUE_HEALTH_PORT)
+JOBSET = Manager(name="jobset", port=JOBSET_PORT, health_port=JOBSET_HEALTH_PORT)
 MANAGERS = (KUEUE, JOBSET)
 
 

@@ -24,8 +24,6 @@ RIGHT = "/longhaul/vpn"
 HOURS = 1
 """Longest life of a person's certificate, in hours. A token's end is its end too."""
 
-ZONE = "cluster.local"
-"""DNS zone of the cluster's own Services and pods."""
 
 ANYWHERE = IPv4Network("0.0.0.0/0")
 

@@ -19,25 +19,25 @@ from xml.sax.saxutils import escape
 
 from aiohttp import web
 
+from clouds.azure.names import STORAGE as STORAGE_ENDPOINT
+from contract.azure import SIGN_IN_HOST, STORAGE
 from lab.cloud.azure import firewall
 from lab.cloud.azure.access import Principal, roles_at
 from lab.cloud.azure.blobs import Blob, BlobStore, Key
 from lab.cloud.azure.conditions import LIST, Operation
-from lab.cloud.azure.identity import HOST as LOGIN
 from lab.cloud.azure.identity import TokenEndpoints, TokenError
 from lab.cloud.azure.schema import blob_container, storage_account
+from lab.cloud.azure.schema.blob_container import TYPE
 from lab.cloud.store import DocumentStore, ResourceDocument
 
 log = logging.getLogger(__name__)
 
 SUFFIX = storage_account.SUFFIX
-RESOURCE = "https://storage.azure.com"
 CHUNK = 1 << 20
 """Number of bytes read at a time."""
 RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 META = "x-ms-meta-"
 """Beginning of the names of headers with a blob's metadata."""
-CONTAINERS = "Microsoft.Storage/storageAccounts/blobServices/containers"
 READ, WRITE, ADD, DELETE = ("blobs/read", "blobs/write", "blobs/add/action", "blobs/delete")
 
 
@@ -60,7 +60,7 @@ class BlobData:
         try:
             response = await self._answer(request, account, peer)
         except TokenError:
-            challenge = f"Bearer authorization_uri=https://{LOGIN}/{self._identity.tenant} resource_id={RESOURCE}"
+            challenge = f"Bearer authorization_uri=https://{SIGN_IN_HOST}/{self._identity.tenant} resource_id={STORAGE}"
             response = _refusal(BlobError(401, "NoAuthenticationInformation", "The request has no valid token."))
             response.headers["WWW-Authenticate"] = challenge
         except BlobError as error:
@@ -71,11 +71,11 @@ class BlobData:
         return response
 
     async def _answer(self, request: web.Request, name: str, peer: firewall.FirewallClient) -> web.StreamResponse:
-        principal = self._identity.verify(request.headers.get("Authorization"), audiences=(RESOURCE,))
+        principal = self._identity.verify(request.headers.get("Authorization"), audiences=(STORAGE,))
         account = storage_account.find(self._store, name)
         if account is None:
             raise BlobError(404, "ResourceNotFound", f"There is no storage account {name}.")
-        if firewall.refusal(self._store, account, peer, service=storage_account.ENDPOINT):
+        if firewall.refusal(self._store, account, peer, service=STORAGE_ENDPOINT):
             raise BlobError(403, "AuthorizationFailure", "This request is not authorized to perform this operation.")
         container, _, blob = request.path.lstrip("/").partition("/")
         place = self._place(account, container)
@@ -211,7 +211,7 @@ class BlobData:
         """Refuse unless a role allows one of the actions."""
         scope = f"{account.id}/blobServices/default/containers/{container}"
         roles = roles_at(self._store, principal_id=principal.object_id, scope=scope)
-        wanted = [Operation(action=f"{CONTAINERS}/{action}", **attributes) for action in actions]
+        wanted = [Operation(action=f"{TYPE}/{action}", **attributes) for action in actions]
         made = actions == ("write",)
         if not any(role.allows_data(one) or (made and role.allows(one.action)) for role in roles for one in wanted):
             message = "This request is not authorized to perform this operation using this permission."

@@ -16,10 +16,10 @@ from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from contract.azure import SIGN_IN_HOST
 from lab.cloud.azure.access import Principal
 from lab.cloud.store import DocumentStore
 
-HOST = "login.microsoftonline.com"
 LIFE_S = 3599
 """Life of an application's token in seconds: learn.microsoft.com/entra/identity-platform/access-tokens says 60 to 90
 minutes."""
@@ -194,7 +194,7 @@ def _b64(number: int) -> str:
 
 
 def _metadata(tenant: str) -> dict[str, Any]:
-    base = f"https://{HOST}/{tenant}"
+    base = f"https://{SIGN_IN_HOST}/{tenant}"
     return {
         "token_endpoint": f"{base}/oauth2/v2.0/token",
         "authorization_endpoint": f"{base}/oauth2/v2.0/authorize",
@@ -211,9 +211,13 @@ def _metadata(tenant: str) -> dict[str, Any]:
 
 
 def _instances(tenant: str) -> dict[str, Any]:
-    hosts = {"preferred_network": HOST, "preferred_cache": "login.windows.net", "aliases": [HOST, "login.windows.net"]}
+    hosts = {
+        "preferred_network": SIGN_IN_HOST,
+        "preferred_cache": "login.windows.net",
+        "aliases": [SIGN_IN_HOST, "login.windows.net"],
+    }
     return {
-        "tenant_discovery_endpoint": f"https://{HOST}/{tenant}/v2.0/.well-known/openid-configuration",
+        "tenant_discovery_endpoint": f"https://{SIGN_IN_HOST}/{tenant}/v2.0/.well-known/openid-configuration",
         "api-version": "1.1",
         "metadata": [hosts],
     }

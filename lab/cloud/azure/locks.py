@@ -13,13 +13,13 @@ from typing import Any
 
 from lab.cloud.azure.errors import ArmError, not_provisioned
 from lab.cloud.azure.operations import pending
+from lab.cloud.azure.schema.local_network_gateway import CONNECTION_TYPE
 from lab.cloud.store import DocumentStore, ResourceDocument
 
 IN_A_NETWORK = frozenset(
     {"Microsoft.Network/virtualNetworks/subnets", "Microsoft.Network/virtualNetworks/virtualNetworkPeerings"}
 )
 """Types that are parts of a network."""
-CONNECTION = "Microsoft.Network/connections"
 
 
 def held_by(resource_id: str, type: str, body: Mapping[str, Any]) -> frozenset[str]:
@@ -28,7 +28,7 @@ def held_by(resource_id: str, type: str, body: Mapping[str, Any]) -> frozenset[s
     held = {resource_id.lower()}
     if type in IN_A_NETWORK:
         held.add(resource_id.lower().rsplit("/", 2)[0])
-    if type == CONNECTION:
+    if type == CONNECTION_TYPE:
         held.add(str(body["properties"]["virtualNetworkGateway1"]["id"]).lower())
     return frozenset(held)
 

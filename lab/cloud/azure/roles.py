@@ -11,17 +11,13 @@ import json
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from clouds.azure.roles import AUTOSCALER, BLOB_CONTRIBUTOR, BLOB_READER, READER, SECRETS_OFFICER, SECRETS_USER
 from lab.cloud.azure.conditions import Condition, Operation
+from lab.cloud.azure.schema.blob_container import TYPE
 from longhaul.toolchain.spec import repository
 
 OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
-READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
-SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
-SECRETS_OFFICER = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"
-BLOB_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
-BLOB_READER = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
-AUTOSCALER = "56c7267f-6b58-5bc1-8b66-ce1fa91a6ae9"
 VM_CONTRIBUTOR = "9980e02c-c2be-4d73-94e8-173b1dc7cf3c"
 
 
@@ -44,9 +40,6 @@ class RoleDefinition:
         """Return whether a data action is allowed."""
         allowed = _any(self.data_actions, operation.action)
         return allowed and (self.condition is None or self.condition(operation))
-
-
-_CONTAINERS = "Microsoft.Storage/storageAccounts/blobServices/containers"
 
 
 def _any(patterns: tuple[str, ...], action: str) -> bool:
@@ -76,9 +69,9 @@ def built_in() -> dict[str, RoleDefinition]:
         ),
         BLOB_CONTRIBUTOR: RoleDefinition(
             name="Storage Blob Data Contributor",
-            actions=tuple(f"{_CONTAINERS}/{one}" for one in ("delete", "read", "write")),
+            actions=tuple(f"{TYPE}/{one}" for one in ("delete", "read", "write")),
             data_actions=tuple(
-                f"{_CONTAINERS}/blobs/{one}" for one in ("delete", "read", "write", "move/action", "add/action")
+                f"{TYPE}/blobs/{one}" for one in ("delete", "read", "write", "move/action", "add/action")
             ),
         ),
         BLOB_READER: RoleDefinition(

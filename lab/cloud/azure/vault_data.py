@@ -13,11 +13,11 @@ from typing import Any
 
 from aiohttp import web
 
+from contract.azure import SIGN_IN_HOST, VAULT
 from lab.cloud.azure import firewall
 from lab.cloud.azure.access import Principal, roles_at
 from lab.cloud.azure.conditions import Operation
 from lab.cloud.azure.errors import ArmError
-from lab.cloud.azure.identity import HOST as LOGIN
 from lab.cloud.azure.identity import TokenEndpoints, TokenError
 from lab.cloud.azure.schema import vault as vaults
 from lab.cloud.azure.secrets import SecretStore, SecretVersion
@@ -27,7 +27,6 @@ from lab.cloud.store import DocumentStore, ResourceDocument
 log = logging.getLogger(__name__)
 
 SUFFIX = ".vault.azure.net"
-RESOURCE = "https://vault.azure.net"
 VALUE_LIMIT = 25 * 1024
 """Largest value in bytes: learn.microsoft.com/azure/key-vault/secrets/about-secrets, a "maximum size of 25k bytes"."""
 API_VERSIONS = frozenset({"7.4", "7.5", "7.6", "2025-07-01", "2026-04-01"})
@@ -58,7 +57,7 @@ class VaultData:
         return response
 
     async def _answer(self, request: web.Request, name: str, peer: firewall.FirewallClient) -> web.Response:
-        principal = self._identity.verify(request.headers.get("Authorization"), audiences=(RESOURCE,))
+        principal = self._identity.verify(request.headers.get("Authorization"), audiences=(VAULT,))
         vault = vaults.find(self._store, name)
         self._forget_purged(name)
         if vault is None:
@@ -256,7 +255,7 @@ class VaultData:
             self._store.set_record("purged-vault", name.lower(), None)
 
     def _challenge(self) -> web.Response:
-        value = f'Bearer authorization="https://{LOGIN}/{self._identity.tenant}", resource="{RESOURCE}"'
+        value = f'Bearer authorization="https://{SIGN_IN_HOST}/{self._identity.tenant}", resource="{VAULT}"'
         message = "AKV10000: Request is missing a Bearer or PoP token."
         return web.json_response(
             {"error": {"code": "Unauthorized", "message": message}}, status=401, headers={"WWW-Authenticate": value}

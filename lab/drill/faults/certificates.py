@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from contract.paths import KUBERNETES_AUTHORITIES, PKI
+from contract.units import ETCD, KUBE_APISERVER
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
-from lab.drill.faults.services import API, ETCD, kill
+from lab.drill.faults.services import kill
 from lab.drill.members import answers, await_effect, leader
 from lab.state import LabError
 
@@ -69,7 +71,7 @@ def server_client_ended(environment: DrillEnvironment) -> Iterator[str]:
     with _renewed_by_up(environment, held):
         _age(environment, held, ends_in_s=END_S)
         _await_told(environment, held, verdict="unhealthy", word="ended")
-        kill(environment, machine, API)
+        kill(environment, machine, KUBE_APISERVER)
         yield _named(held)
 
 
@@ -113,7 +115,7 @@ def _messages(environment: DrillEnvironment) -> dict[str, tuple[str, str]]:
 
 def _is_refused(environment: DrillEnvironment, machine: str) -> bool:
     address = f"127.0.0.1:{environment.environment.control_plane.api.port}"
-    words = ("-connect", address, "-CAfile", "/etc/longhaul/pki/kubernetes-ca.crt")
+    words = ("-connect", address, "-CAfile", f"{PKI}/{KUBERNETES_AUTHORITIES}")
     return EXPIRED in environment.output(machine, "openssl", "s_client", *words)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from contract.endpoints import ETCD_CLIENT_PORT
+from contract.paths import SSD
+from contract.units import ETCD
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
-from lab.drill.faults.services import ETCD
 from lab.drill.members import CLIENT, answers, ask, await_effect, follower, leader
 
-DISK = "/var/lib/longhaul/ssd"
-BALLAST = f"{DISK}/ballast"
+BALLAST = f"{SSD}/ballast"
 
 REFUSAL_S = 120.0
 """Seconds that a member may take to end by itself and be started again."""
@@ -21,7 +22,7 @@ MARK = "/longhaul-drill/mark"
 WRITTEN, DAMAGED = "longhaul-drill-as-it-was-written", "longhaul-drill-as-it-was-damaged"
 
 _FILL = f"""
-free=$(df --block-size=1 --output=avail {DISK} | tail -n 1)
+free=$(df --block-size=1 --output=avail {SSD} | tail -n 1)
 fallocate --length "$free" {BALLAST} || true
 head -c 64M /dev/zero > {BALLAST}.rest || true
 """
@@ -36,7 +37,7 @@ done
 
 FLIP_LOG = f"""
 import pathlib
-log = sorted(pathlib.Path("{DISK}/etcd/member/wal").glob("*.wal"))[-1]
+log = sorted(pathlib.Path("{SSD}/etcd/member/wal").glob("*.wal"))[-1]
 data = bytearray(log.read_bytes())
 at = data.rindex(b"/registry/")
 data[at] ^= 1
@@ -46,7 +47,7 @@ log.write_bytes(data)
 
 DAMAGE_PAGES = f"""
 import pathlib
-database = pathlib.Path("{DISK}/etcd/member/snap/db")
+database = pathlib.Path("{SSD}/etcd/member/snap/db")
 data = database.read_bytes()
 assert b"{WRITTEN}" in data
 database.write_bytes(data.replace(b"{WRITTEN}", b"{DAMAGED}"))
@@ -71,11 +72,11 @@ def follower_stalled(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def _stalled(environment: DrillEnvironment, machine: str) -> Iterator[None]:
-    environment.output(machine, "fsfreeze", "--freeze", DISK)
+    environment.output(machine, "fsfreeze", "--freeze", SSD)
     try:
         yield
     finally:
-        environment.output(machine, "fsfreeze", "--unfreeze", DISK)
+        environment.output(machine, "fsfreeze", "--unfreeze", SSD)
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def leader_full(environment: DrillEnvironment) -> Iterator[str]:
     environment.output(machine, "sh", "-c", _FILL)
     try:
         other = next(name for name in members if name != machine)
-        endpoint = f"--endpoints=https://{environment.address(other)}:2379"
+        endpoint = f"--endpoints=https://{environment.address(other)}:{ETCD_CLIENT_PORT}"
         environment.output(other, "sh", "-c", _GROW, "grow", endpoint, *CLIENT)
         await_effect(lambda: not answers(environment, machine), what=f"{machine} cannot write")
         yield machine

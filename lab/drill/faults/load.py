@@ -11,9 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from contract.endpoints import ETCD_CLIENT_PORT
+from contract.units import ETCD
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
-from lab.drill.faults.services import ETCD
 from lab.drill.members import CLIENT, follower, member
 from lab.state import LabError
 
@@ -56,7 +57,7 @@ def quota_reached(environment: DrillEnvironment) -> Iterator[str]:
     """Fill the main etcd cluster to the quota of one member, which is made small for that; `up --reclaim` makes
     room."""
     machine = follower(environment, environment.machines("etcd"))
-    client = (f"--endpoints=https://{environment.address(machine)}:2379", *CLIENT)
+    client = (f"--endpoints=https://{environment.address(machine)}:{ETCD_CLIENT_PORT}", *CLIENT)
     quota = member(environment, machine).db_size + ROOM
     environment.output(machine, "sh", "-ec", _SMALL_QUOTA, "quota", str(quota))
     try:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from contract.units import ETCD, KUBE_APISERVER
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.drill.members import answers, await_effect, await_successor, follower, leader
-
-ETCD, API = "etcd.service", "kube-apiserver.service"
 
 BACK_S = 120.0
 """Seconds that an API server may take until it serves again."""
@@ -55,7 +54,7 @@ def leader_paused(environment: DrillEnvironment) -> Iterator[str]:
 def server_killed(environment: DrillEnvironment) -> Iterator[str]:
     """Kill the first API server; systemd starts it again."""
     machine = environment.machines("api")[0]
-    kill(environment, machine, API)
+    kill(environment, machine, KUBE_APISERVER)
     yield machine
 
 
@@ -64,7 +63,7 @@ def servers_killed_in_turn(environment: DrillEnvironment) -> Iterator[str]:
     """Kill each API server once the one before is back behind the load balancer."""
     machines = environment.machines("api")
     for machine in machines:
-        kill(environment, machine, API)
+        kill(environment, machine, KUBE_APISERVER)
         await_effect(partial(_serves, environment, machine), what=f"{machine} serves again", within_s=BACK_S)
     yield ", ".join(machines)
 
@@ -80,7 +79,7 @@ def _serves(environment: DrillEnvironment, machine: str) -> bool:
 def server_hung(environment: DrillEnvironment) -> Iterator[str]:
     """Pause the first API server: it accepts connections and answers none."""
     machine = environment.machines("api")[0]
-    with _paused(environment, machine, API):
+    with _paused(environment, machine, KUBE_APISERVER):
         yield machine
 
 
@@ -88,12 +87,12 @@ def server_hung(environment: DrillEnvironment) -> Iterator[str]:
 def server_hung_for_good(environment: DrillEnvironment) -> Iterator[str]:
     """Pause the first API server until its watchdog has killed it."""
     machine = environment.machines("api")[0]
-    hung = _process(environment, machine, API)
-    _signal(environment, machine, API, "STOP")
+    hung = _process(environment, machine, KUBE_APISERVER)
+    _signal(environment, machine, KUBE_APISERVER, "STOP")
     yield machine
     await_effect(
-        lambda: _process(environment, machine, API) not in ("0", hung),
-        what=f"{API} was started again",
+        lambda: _process(environment, machine, KUBE_APISERVER) not in ("0", hung),
+        what=f"{KUBE_APISERVER} was started again",
         within_s=WATCHDOG_S,
     )
 
@@ -103,10 +102,10 @@ def server_killed_without_events(environment: DrillEnvironment) -> Iterator[str]
     """Kill the first API server while the events etcd is away, and wait until it serves again without them."""
     machine = environment.machines("api")[0]
     with events_stopped(environment) as events:
-        kill(environment, machine, API)
+        kill(environment, machine, KUBE_APISERVER)
         await_effect(
-            lambda: environment.output(machine, "systemctl", "is-active", API).strip() == "active",
-            what=f"{API} serves again",
+            lambda: environment.output(machine, "systemctl", "is-active", KUBE_APISERVER).strip() == "active",
+            what=f"{KUBE_APISERVER} serves again",
             within_s=START_S,
         )
         yield f"{machine}, without {events}"

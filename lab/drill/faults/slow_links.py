@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
+from lab.drill.faults.partitions import TABLE
 from lab.drill.members import follower, leader
 
-TABLE = "inet longhaul-drill"
 LINK = "eth0"
 LOST = 30
 """Share of packets that is lost, percent, in each direction."""

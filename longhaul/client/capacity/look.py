@@ -8,6 +8,7 @@ from typing import Any
 
 from contract.kubernetes.api import ApiReader, path_of
 from contract.kubernetes.connection import ApiError, Object
+from contract.objects import AUTOSCALER, CAPACITY_CONFIGMAP, CAPACITY_KEY, MEMORY_KEY, SYSTEM_CONFIGMAPS
 from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import is_waiting, team
 from longhaul.client.capacity.state import ClusterCapacity, TeamCapacity
@@ -15,10 +16,6 @@ from longhaul.client.capacity.state import ClusterCapacity, TeamCapacity
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 GOING_ON = "status.phase!=Succeeded,status.phase!=Failed"
-DECLARED = ("longhaul-capacity", "pools")
-"""ConfigMap and key with the pools (components/objects/capacity.py)."""
-MEMORY = ("longhaul-autoscaler", "memory")
-"""ConfigMap and key with what the autoscaler remembers (services/autoscaler/memory.py)."""
 
 
 class Look:
@@ -35,8 +32,14 @@ class Look:
         if queues == []:
             self._hidden.append("teams: the environment has none")
         nodes = self._some(NODES, "pools: nodes")
-        known = self._document(*DECLARED, "pools: what is declared of them") if nodes is not None else {}
-        memory = self._document(*MEMORY, "pools: what clouds were asked for") if nodes is not None else {}
+        known = (
+            self._document(CAPACITY_CONFIGMAP, CAPACITY_KEY, "pools: what is declared of them")
+            if nodes is not None
+            else {}
+        )
+        memory = (
+            self._document(AUTOSCALER, MEMORY_KEY, "pools: what clouds were asked for") if nodes is not None else {}
+        )
         pods = (
             self._some(PODS, "pools: what is free, since pods", fieldSelector=GOING_ON) if nodes is not None else None
         )
@@ -88,7 +91,7 @@ class Look:
     def _document(self, name: str, key: str, what: str) -> Mapping[str, Any]:
         """Return what a ConfigMap of ours holds; nothing when it may not be seen or cannot be read."""
         try:
-            found = self._api.find(path_of("api", "v1", "namespaces", "kube-system", "configmaps", name))
+            found = self._api.find(f"{SYSTEM_CONFIGMAPS}/{name}")
             return dict(json.loads(found["data"][key])) if found else {}
         except ApiError as error:
             self._leave_out(error, what)

@@ -9,11 +9,11 @@ from http.client import HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+from contract.endpoints import VPN_CERTIFICATE_PATH
 from longhaul.client.profile import ProfileVpn
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.terminal.exits import CommandError, Exit
 
-PATH = "/v1/certificate"
 CONNECT_S, ANSWER_S = 5.0, 30.0
 """Longest times in seconds for a connection and for its answer. Then the next endpoint has its turn."""
 LARGEST = 262_144
@@ -78,7 +78,7 @@ def _post(url: str, vpn: ProfileVpn, *, token: str, request: str) -> tuple[int, 
     try:
         body = json.dumps({"csr": request})
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        connection.request("POST", PATH, body, headers)
+        connection.request("POST", VPN_CERTIFICATE_PATH, body, headers)
         answer = connection.getresponse()
         content = answer.read(LARGEST)
     finally:

@@ -11,7 +11,8 @@ import pytest
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import ServiceRequestError
 
-from clouds.azure.session import MANAGEMENT, AzureError, AzureSession, ResourceManager, asked
+from clouds.azure.session import AzureError, AzureSession, ResourceManager, asked
+from contract.azure import MANAGEMENT
 from tests.support.loopback import Answering
 
 VM = "/subscriptions/s/virtualMachines/m"

@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from components.azure.roles import SECRETS_USER
+from clouds.azure.roles import SECRETS_USER
 from components.control_plane.guard import guards
 from components.environment.cluster import Cluster
 from components.model import load, plan

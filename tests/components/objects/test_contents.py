@@ -9,10 +9,10 @@ import pytest
 from clouds.base.pool import Pool
 from components.model import Environment, load, plan
 from components.model.nodes.nodes import host_node_name
-from components.model.secrets.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
+from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.objects import dns, priorities, training
-from components.objects.rbac import BOOTSTRAPPERS
 from contract.annotations import FIELD_MANAGER, SKIP_AWAIT
+from contract.users import BOOTSTRAPPERS, JOIN_USER
 from tests.support.declared import Program, every, plain
 from tests.support.hosts import STACKS
 from tests.support.whole import ROLE, declare_objects

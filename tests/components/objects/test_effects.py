@@ -17,11 +17,11 @@ import pytest
 
 from components.model import load, plan
 from components.model.nodes.nodes import api_address
-from components.model.secrets.certificates import ADMINISTRATORS_GROUP, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
+from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.objects import dns, metadata, training
-from components.objects.rbac import BOOTSTRAPPERS
 from contract.labels import HOST_NETWORK_LABEL, OUTLIVE_LABEL
 from contract.taints import CUT
+from contract.users import BOOTSTRAPPERS, JOIN_USER
 from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access
 from tests.support.api_server import ApiServer, eventually

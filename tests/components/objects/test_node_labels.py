@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from components.model.secrets.certificates import NODE_CONTROLLER
-from components.objects.node_labels import COMPARED, LOOKED_AT_KEY, NOTED, REFUSAL
-from components.objects.rbac import LOOKED_AT, NODES
+from components.objects.node_labels import COMPARED, NOTED, REFUSAL
 from contract.kubernetes.connection import ApiError
 from contract.labels import (
     GPU_LABEL,
@@ -25,6 +24,8 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
+from contract.objects import LOOKED_AT, LOOKED_AT_KEY
+from contract.users import NODES_GROUP
 from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access
 from tests.support.api_server import ApiServer, eventually
@@ -52,7 +53,7 @@ PRODUCT = "nvidia.com/gpu.product"
 @pytest.fixture(name="node")
 def _node(applied: ApiServer) -> Iterator[Path]:
     """Kubeconfig of the node, whose Node there is, as :data:`LABELS` say."""
-    kubeconfig = applied.user(f"system:node:{NAME}", organizations=(NODES,))
+    kubeconfig = applied.user(f"system:node:{NAME}", organizations=(NODES_GROUP,))
     eventually(lambda: guarded(applied, kubeconfig), what="the policies hold")
     yield kubeconfig
     applied.kubectl("delete", "node", NAME, "--ignore-not-found")

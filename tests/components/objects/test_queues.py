@@ -13,8 +13,9 @@ import pytest
 
 from components.control_plane import issuing
 from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, Manager, webhooks_name
-from components.objects.queues import CHECK, GANGS
+from components.objects.queues import CHECK
 from contract.labels import TEAM_LABEL
+from contract.objects import GANGS
 from longhaul.rotate.webhooks import believe
 from longhaul.toolchain.spec import load as load_spec
 from tests.components.objects.conftest import ALONE

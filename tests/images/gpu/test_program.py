@@ -124,7 +124,9 @@ def test_it_starts_as_a_program_and_finds_the_library_where_the_loader_looks(roo
     """Uses this machine's own files, which promise nothing."""
     program = rootfs / "usr/local/lib/longhaul/gpu_preflight.py"
     assert os.access(program, os.X_OK)
-    helped = subprocess.run([program, "--help"], capture_output=True, text=True, check=True, cwd="/")
+    helped = subprocess.run(
+        [sys.executable, "-B", program, "--help"], capture_output=True, text=True, check=True, cwd="/"
+    )
     assert "Exit codes" in helped.stdout
     load = "import sys; sys.path.insert(0, sys.argv[1]); from gpu.nvml import Nvml; Nvml()"
     command = [sys.executable, "-B", "-c", load, str(program.parent)]

@@ -14,13 +14,13 @@ from azure.storage.blob import ContentSettings
 
 from clouds.azure.blobs import listed
 from clouds.azure.containers import end_retention, retain
+from clouds.azure.roles import BLOB_CONTRIBUTOR
 from clouds.azure.session import AzureError
 from components.azure.conditions import NO_DELETION, own_backups
 from components.azure.retention import RetentionProvider
 from components.control_plane.guard import DESTROY_VARIABLE
 from components.control_plane.replacement import GuardRefusedError
 from components.model import Machine, control_machines, load, plan
-from lab.cloud.azure.roles import BLOB_CONTRIBUTOR
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import SUBSCRIPTION, Live
 from tests.lab.cloud.test_blobs import ACCOUNT, account, client

@@ -9,7 +9,7 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.identity import EnvironmentCredential
 from azure.storage.blob import BlobServiceClient
 
-from lab.cloud.azure.roles import BLOB_CONTRIBUTOR, BLOB_READER
+from clouds.azure.roles import BLOB_CONTRIBUTOR, BLOB_READER
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, Live, Source
 from tests.lab.cloud.test_identity import assign

@@ -7,9 +7,9 @@ from itertools import groupby
 
 import pytest
 
+from clouds.azure.roles import READER, SECRETS_OFFICER, SECRETS_USER
 from components.control_plane.secrets import VaultAccessProvider
 from lab.cloud.azure.grants import LONGEST_S
-from lab.cloud.azure.roles import READER, SECRETS_OFFICER, SECRETS_USER
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, Live, SlowLive
 from tests.lab.cloud.test_identity import body

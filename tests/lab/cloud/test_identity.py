@@ -10,7 +10,7 @@ import requests
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import ClientSecretCredential, EnvironmentCredential
 
-from lab.cloud.azure.roles import AUTOSCALER, READER, SECRETS_USER
+from clouds.azure.roles import AUTOSCALER, READER, SECRETS_USER
 from tests.lab.cloud import estate, sets
 from tests.lab.cloud.conftest import GROUP, SUBSCRIPTION, Live
 

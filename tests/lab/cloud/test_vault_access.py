@@ -15,9 +15,9 @@ from azure.keyvault.secrets import KeyVaultSecret, SecretClient
 
 from clouds.azure import api
 from clouds.azure.api import KeyVault
+from clouds.azure.roles import SECRETS_OFFICER
 from clouds.azure.session import AzureError
 from components.control_plane.secrets import SharedSecretProvider, VaultAccessProvider
-from lab.cloud.azure.roles import SECRETS_OFFICER
 from lab.cloud.azure.vault_bodies import KeyVaultError
 from lab.cloud.azure.vault_data import VaultData
 from tests.lab.cloud import estate

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from clouds.azure.live_groups import COMPUTE_VERSION, AzureGroup
+from clouds.azure.live_groups import AzureGroup
 from clouds.azure.session import ResourceManager
+from clouds.azure.versions import COMPUTE_VERSION
 from tests.lab.cloud import estate, sets
 from tests.lab.cloud.conftest import GROUP, NETWORK
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.acceptance.stacks import STACK, Stacks
+from longhaul.acceptance.stacks import Stacks
+from longhaul.engine.events import STACK
 from longhaul.project.checkout import Project
 from longhaul.project.context import Context
 from longhaul.terminal.exits import CommandError

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from clouds.azure import doctor
-from clouds.azure.permissions import AUTOSCALER, FEATURES, PROVIDERS, actions, permissions, registrations, scaling_role
+from clouds.azure.permissions import FEATURES, PROVIDERS, actions, permissions, registrations, scaling_role
 from clouds.azure.reader import AzureReader
+from clouds.azure.roles import AUTOSCALER
 from clouds.azure.session import AzureError
 from clouds.base.findings import Finding, NotAskedError, Severity
 from clouds.base.pool import Pool

@@ -16,11 +16,12 @@ import boto3
 from botocore.stub import Stubber
 
 from clouds.azure.reader import AzureReader
-from clouds.azure.session import MANAGEMENT, AzureSession
+from clouds.azure.session import AzureSession
 from clouds.base.doctor import CloudShare
 from clouds.base.findings import Finding, NotAskedError
 from clouds.base.local_machine import LocalMachine
 from components.model import parse
+from contract.azure import MANAGEMENT
 from longhaul.doctor.target import DoctorTarget
 from longhaul.engine.backend import Backend
 from tests.support.loopback import Answering, Asked

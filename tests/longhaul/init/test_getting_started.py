@@ -16,7 +16,8 @@ import pytest
 
 from clouds.aws import permissions as aws
 from clouds.azure import permissions as azure
-from components.azure import roles
+from clouds.azure.names import STORAGE
+from clouds.azure.roles import AUTOSCALER, BLOB_CONTRIBUTOR, BLOB_READER, READER, SECRETS_OFFICER, SECRETS_USER
 from components.model.pools.machine_types import known_machine_types
 from lab.cloud.aws.actions import known_actions
 from longhaul import cli
@@ -213,14 +214,14 @@ def test_the_azure_role_grants_no_more_than_a_kind_each(actions: list[str]) -> N
 
 
 def test_what_is_registered_on_azure_is_what_the_doctor_looks_for(page: str) -> None:
-    assert set(re.findall(r"az provider register --namespace ([\w.]+)", page)) == {*azure.PROVIDERS, azure.STORAGE}
+    assert set(re.findall(r"az provider register --namespace ([\w.]+)", page)) == {*azure.PROVIDERS, STORAGE}
     assert re.findall(r"az feature register --namespace ([\w.]+) --name (\w+)", page) == [*azure.FEATURES]
 
 
 def test_the_azure_condition_names_the_roles_that_are_assigned(page: str) -> None:
     named = set(re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", marked(page, "azure-condition")))
-    blobs = {roles.BLOB_READER, roles.BLOB_CONTRIBUTOR}
-    assert named == {roles.SECRETS_OFFICER, roles.SECRETS_USER, roles.READER, azure.AUTOSCALER, *blobs}
+    blobs = {BLOB_READER, BLOB_CONTRIBUTOR}
+    assert named == {SECRETS_OFFICER, SECRETS_USER, READER, AUTOSCALER, *blobs}
 
 
 def test_the_aws_policy_covers_every_resource(policy: dict[str, Any], root: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from clouds.azure import prices as azure
+from clouds.azure.names import VPN_SKU
 from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment, load
 from components.model.autoscaler.section import Autoscaler
@@ -105,4 +106,4 @@ def test_the_gateways_kind_is_the_one_that_is_made(root: Path) -> None:
     source = (root / "components" / "azure" / "vpn.py").read_text(encoding="utf-8")
     made = re.search(r'^SKU = "(\w+)"$', source, re.MULTILINE)
     assert made is not None
-    assert made[1] == azure.VPN_SKU == azure.meters()["vpn-gateway"].meter
+    assert made[1] == VPN_SKU == azure.meters()["vpn-gateway"].meter

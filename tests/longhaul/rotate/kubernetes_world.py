@@ -12,7 +12,8 @@ from components.model.secrets.certificates import ADMINISTRATOR_HOURS, KUBERNETE
 from components.model.secrets.rotations import AUTHORITY
 from components.model.teams.queues import KUEUE, webhooks_name
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
-from longhaul.rotate.followers import DEPLOYMENTS, FIELD, NODES, ROOT, Followers
+from contract.objects import AUTHORITIES_KEY
+from longhaul.rotate.followers import DEPLOYMENTS, NODES, ROOT, Followers
 from longhaul.rotate.kubernetes import KubernetesRotation
 from longhaul.rotate.overlap import RotationSubject
 from longhaul.rotate.webhooks import KINDS
@@ -109,7 +110,7 @@ class KubernetesWorld(World):
         if path.startswith(WEBHOOKS):
             return self._webhooks(path)
         if path == ROOT:
-            return {"data": {FIELD: self.root}}
+            return {"data": {AUTHORITIES_KEY: self.root}}
         if path == DNS:
             return self._dns()
         return super().find(path)

@@ -18,11 +18,12 @@ from clouds.base.control import CommandOutput
 from components.control_plane import issuing
 from components.model import Environment, load
 from components.model.control_plane.machines import Role
-from components.model.secrets.certificates import ETCD_CLIENT, NODE_DAYS, authorities
+from components.model.secrets.certificates import ETCD_CLIENT, authorities
 from components.model.secrets.encryption_keys import RotationPhase
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY
 from components.model.secrets.vault import ROTATIONS
 from contract.annotations import AUTHORITIES
+from contract.users import NODE_CERTIFICATE_DAYS
 from longhaul.cluster.nodes import node
 from longhaul.control_plane.answers import parse_answer
 from longhaul.report.status_verdict import StatusVerdict
@@ -285,7 +286,7 @@ def test_times_are_those_of_the_programs(root: Path) -> None:
     unit = (root / "images/rootfs/etc/systemd/system/kube-apiserver.service").read_text()
     assert f"--service-account-max-token-expiration={TOKEN_HOURS}h" in unit
     signer = (root / "images/rootfs/etc/systemd/system/kube-node-signer.service").read_text()
-    assert f"--cluster-signing-duration={NODE_DAYS * 24}h" in signer
+    assert f"--cluster-signing-duration={NODE_CERTIFICATE_DAYS * 24}h" in signer
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from contract.kubernetes.quantities import whole
-from services.autoscaler.gang_objects import CLASS, gang_of_pod, gangs
+from contract.objects import GANGS
+from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.node_objects import DisruptionBudget, MachineFacts, Nodes, budget_of
 from services.autoscaler.pod_objects import (
@@ -250,7 +251,7 @@ def test_a_budget_counts_while_it_allows_nothing() -> None:
 
 
 def request(**more: Any) -> Object:
-    spec = {"provisioningClassName": CLASS, "podSets": [{"podTemplateRef": {"name": "t"}, "count": 4}]}
+    spec = {"provisioningClassName": GANGS, "podSets": [{"podTemplateRef": {"name": "t"}, "count": 4}]}
     spec |= {key: more.pop(key) for key in ("parameters", "provisioningClassName") if key in more}
     made = "2026-03-01T11:00:00Z"
     return {"metadata": {"namespace": "team", "name": "r", "creationTimestamp": made}, "spec": spec, **more}

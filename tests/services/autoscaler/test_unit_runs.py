@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment, load
-from components.model.autoscaler.document import CONFIGMAP, KEY, NAMESPACE, Given, to_text
-from components.model.autoscaler.leases import AUTOSCALER
+from components.model.autoscaler.document import CONFIGMAP, KEY, Given, to_text
 from components.model.autoscaler.rights import Rule, everywhere, in_kube_system
 from components.model.autoscaler.section import Autoscaler
 from components.model.secrets.certificates import AUTOSCALER_USER as USER
 from contract.kubernetes.api import Api
 from contract.kubernetes.lease import LEASES
+from contract.objects import AUTOSCALER, SYSTEM_NAMESPACE
 from lab import tools
 from longhaul.toolchain import services
 from tests.support.api_server import ApiServer, api_server, eventually
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.engine
 
 TOOLS = ["etcd", "kube-apiserver", "kubectl"]
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+MAPS = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps"
 WRITTEN = {"api_groups": "apiGroups", "resource_names": "resourceNames"}
 
 
@@ -83,7 +83,7 @@ def told(api: Api, given: Given) -> None:
 def _rights(api: Api, environment: Environment) -> None:
     """Give the user what the objects stack gives one that only looks."""
     role(api, "", everywhere(acts=False))
-    role(api, f"/namespaces/{NAMESPACE}", in_kube_system(environment.pools, acts=False))
+    role(api, f"/namespaces/{SYSTEM_NAMESPACE}", in_kube_system(environment.pools, acts=False))
 
 
 def role(api: Api, where: str, rules: tuple[Rule, ...]) -> None:

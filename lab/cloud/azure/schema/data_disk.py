@@ -14,7 +14,6 @@ from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Compute/disks"
 MACHINES = "Microsoft.Compute/virtualMachines"
-SKU = "PremiumV2_LRS"
 
 
 class DataDiskSku(BodyPart):

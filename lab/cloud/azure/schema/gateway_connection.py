@@ -16,9 +16,10 @@ from lab.cloud.azure.errors import ArmError, invalid, unsupported
 from lab.cloud.azure.ipsec import DH_GROUPS, IKE_ENCRYPTION, IKE_INTEGRITY, IPSEC_ENCRYPTION, PFS_GROUPS
 from lab.cloud.azure.schema import local_network_gateway, public_ip_address, virtual_network_gateway
 from lab.cloud.azure.schema.base import BodyPart, Located, Put, Ref, TypeSpec
+from lab.cloud.azure.schema.local_network_gateway import CONNECTION_TYPE
 from lab.cloud.store import DocumentStore, ResourceDocument
 
-TYPE = virtual_network_gateway.CONNECTION_TYPE
+TYPE = CONNECTION_TYPE
 KEY_LIMIT = 128
 """Largest number of characters in a shared key."""
 

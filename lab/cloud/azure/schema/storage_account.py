@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from clouds.azure.names import STORAGE
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema import subnet
 from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
@@ -16,8 +17,6 @@ from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Storage/storageAccounts"
 SUFFIX = ".blob.core.windows.net"
-ENDPOINT = "Microsoft.Storage"
-"""Service endpoint that a subnet needs before a firewall rule may name the subnet."""
 
 LONGEST_PREFIX = 30
 
@@ -90,9 +89,9 @@ def check(put: Put) -> None:
         raise ArmError(409, "StorageAccountAlreadyTaken", f"The storage account named {name} is already taken.")
     for rule in put.body["properties"]["networkAcls"]["virtualNetworkRules"]:
         found = put.find(rule["id"], type=subnet.TYPE)
-        if ENDPOINT not in {endpoint["service"] for endpoint in found.body["properties"]["serviceEndpoints"]}:
+        if STORAGE not in {endpoint["service"] for endpoint in found.body["properties"]["serviceEndpoints"]}:
             message = (
-                f"Subnet {found.id} of account {name} has no service endpoint {ENDPOINT}: add it to the subnet first."
+                f"Subnet {found.id} of account {name} has no service endpoint {STORAGE}: add it to the subnet first."
             )
             raise ArmError(400, "NetworkAclsValidationFailure", message)
 

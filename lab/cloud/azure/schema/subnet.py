@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from clouds.azure.names import GATEWAY_SUBNET
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema.base import Body, BodyPart, Put, Ref, TypeSpec
 from lab.cloud.azure.schema.occupancy import RESERVED_AT_START, configurations, users
@@ -15,9 +16,6 @@ from lab.cloud.azure.schema.virtual_network import TYPE as NETWORK_TYPE
 from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = SUBNET_TYPE
-GATEWAY_SUBNET = "GatewaySubnet"
-"""Name of a network's subnet for gateways; it cannot have a security group or a NAT gateway:
-learn.microsoft.com/azure/vpn-gateway/vpn-gateway-about-vpn-gateway-settings, section "Gateway subnet"."""
 
 
 class SubnetRef(Ref):

@@ -11,15 +11,15 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
+from clouds.azure.names import GATEWAY_SUBNET
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema import public_ip_address
 from lab.cloud.azure.schema.base import BodyPart, Located, Put, Ref, TypeSpec
-from lab.cloud.azure.schema.subnet import GATEWAY_SUBNET
+from lab.cloud.azure.schema.local_network_gateway import CONNECTION_TYPE
 from lab.cloud.azure.schema.subnet import TYPE as SUBNET_TYPE
 from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/virtualNetworkGateways"
-CONNECTION_TYPE = "Microsoft.Network/connections"
 
 SkuName = Literal[
     "VpnGw1", "VpnGw2", "VpnGw3", "VpnGw4", "VpnGw5",

@@ -15,9 +15,9 @@ from pulumi_azure_native import (
     storage,
 )
 
+from clouds.azure.roles import BLOB_CONTRIBUTOR
 from components.azure.conditions import NO_DELETION, VERSION
 from components.azure.retention import Retention, RetentionArgs
-from components.azure.roles import BLOB_CONTRIBUTOR
 
 config = pulumi.Config()
 zones = list(config.get("zones") or "123")

@@ -12,6 +12,9 @@ from pathlib import Path
 from checks import MachineCheck
 from node_config import NodeConfig
 
+from contract.endpoints import AUTOSCALER_PORT, JOBSET_HEALTH_PORT, KUEUE_HEALTH_PORT, NODE_CONTROLLER_PORT
+from contract.paths import KUBERNETES_AUTHORITIES
+
 READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness-0"
 """Health path of kube-apiserver. It leaves out the events etcd: losing that must not take an API server out of
 service."""
@@ -26,9 +29,12 @@ ALIVE_S = 15.0
 CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
 NODE_SIGNER = "https://127.0.0.1:10262/healthz"
 SCHEDULER = "https://127.0.0.1:10259/healthz"
-NODE_CONTROLLER = "http://127.0.0.1:10261/healthz"
-AUTOSCALER = "http://127.0.0.1:10268/healthz"
-QUEUES = {"kueue": "http://127.0.0.1:10264/readyz", "jobset": "http://127.0.0.1:10267/readyz"}
+NODE_CONTROLLER = f"http://127.0.0.1:{NODE_CONTROLLER_PORT}/healthz"
+AUTOSCALER = f"http://127.0.0.1:{AUTOSCALER_PORT}/healthz"
+QUEUES = {
+    "kueue": f"http://127.0.0.1:{KUEUE_HEALTH_PORT}/readyz",
+    "jobset": f"http://127.0.0.1:{JOBSET_HEALTH_PORT}/readyz",
+}
 """Ready is who answers webhooks."""
 GROUPS = {"kueue": "kueue.x-k8s.io", "jobset": "jobset.x-k8s.io"}
 """API group of each one's objects."""
@@ -105,7 +111,7 @@ def _url(node: NodeConfig) -> str:
 def _context(pki: Path) -> ssl.SSLContext:
     """Return a TLS context with controller-manager's certificate: kube-apiserver names failed checks only to
     authenticated clients."""
-    context = ssl.create_default_context(cafile=str(pki / "kubernetes-ca.crt"))
+    context = ssl.create_default_context(cafile=str(pki / KUBERNETES_AUTHORITIES))
     context.load_cert_chain(pki / "controller-manager.pem")
     return context
 

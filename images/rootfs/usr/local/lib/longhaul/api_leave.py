@@ -11,6 +11,8 @@ from pathlib import Path
 import api_checks
 from node_config import NodeConfig
 
+from contract.units import KUBE_APISERVER
+
 WAIT_S = 60.0
 """Longest wait in seconds for another server to receive connections: the load balancer must have found it ready twice,
 5 s apart (components/azure/load_balancer.py)."""
@@ -49,7 +51,7 @@ def leave(node: NodeConfig, *, frontend: str, pki: Path) -> Departure:
     # After the stop kube-apiserver first reports that it is not ready and still serves, which gives the load balancer
     # time to take it out. Once it accepts no more connections, only watches are left; their clients start them again
     # elsewhere.
-    subprocess.run(["systemctl", "--no-block", "stop", "kube-apiserver.service"], check=True)
+    subprocess.run(["systemctl", "--no-block", "stop", KUBE_APISERVER], check=True)
     deadline = time.monotonic() + STOP_S
     while _listens(node):
         if time.monotonic() + RETRY_S > deadline:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from node_config import NodeConfig
 
+from contract.paths import KUBERNETES_AUTHORITIES
+
 TIMEOUT_S = 10.0
 
 
@@ -17,7 +19,7 @@ def loaded(node: NodeConfig, metric: str, *, pki: Path) -> str:
     none. ``OSError`` or ``HTTPException`` when the server does not tell. It is asked with the certificate whose group
     may."""
     wanted = re.compile(rb"^" + metric.encode() + rb'\{.*hash="(sha256:[^"]+)"')
-    context = ssl.create_default_context(cafile=str(pki / "kubernetes-ca.crt"))
+    context = ssl.create_default_context(cafile=str(pki / KUBERNETES_AUTHORITIES))
     context.load_cert_chain(pki / "kubelet-client.pem")
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     with opener.open(f"https://127.0.0.1:{node.port}/metrics", timeout=TIMEOUT_S) as answer:

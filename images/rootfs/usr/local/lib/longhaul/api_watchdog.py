@@ -18,6 +18,8 @@ from pathlib import Path
 import api_checks
 from node_config import NodeConfig
 
+from contract.units import KUBE_APISERVER
+
 PERIOD_S = 5.0
 """Seconds between two questions."""
 
@@ -31,7 +33,7 @@ KILLED = Path("/run/kube-apiserver-watchdog/killed")
 APART_S = 900.0
 """Least time between two kills, seconds."""
 
-KILL = ("systemctl", "kill", "--kill-whom=main", "--signal=KILL", "kube-apiserver.service")
+KILL = ("systemctl", "kill", "--kill-whom=main", "--signal=KILL", KUBE_APISERVER)
 """Not a signal that asks: a process that stands still hears none."""
 
 

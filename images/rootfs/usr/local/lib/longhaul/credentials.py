@@ -22,24 +22,26 @@ from etcd_client import Etcdctl
 from node_config import NodeConfig
 from shown import others, shown
 
+from contract.paths import KUBERNETES_AUTHORITIES
+from contract.units import CONTROLLER_MANAGER, ETCD, KUBE_APISERVER
+
 ACCOUNTS = "service-account.pem"
 MEMBERS = "etcd-ca.crt"
 """File with the authorities of etcd members."""
 CLIENTS = "etcd-client-ca.crt"
 """File with the authorities of an etcd member's clients."""
-AUTHORITIES = "kubernetes-ca.crt"
-"""File with the authorities of API servers, which kube-controller-manager publishes for nodes and pods."""
 ROTATIONS = "rotations.json"
-API = "kube-apiserver.service"
-CONTROLLER_MANAGER = "kube-controller-manager.service"
-ETCD = "etcd.service"
 COPIES = {
-    API: Path("/run/longhaul-api"),
+    KUBE_APISERVER: Path("/run/longhaul-api"),
     CONTROLLER_MANAGER: Path("/run/longhaul-controller-manager"),
     ETCD: Path("/run/longhaul"),
 }
 """Folders into which units copy at their start what they read only then: what is there is what they use."""
-COPIED = {API: (ACCOUNTS, MEMBERS), CONTROLLER_MANAGER: (ACCOUNTS, AUTHORITIES), ETCD: (MEMBERS, CLIENTS)}
+COPIED = {
+    KUBE_APISERVER: (ACCOUNTS, MEMBERS),
+    CONTROLLER_MANAGER: (ACCOUNTS, KUBERNETES_AUTHORITIES),
+    ETCD: (MEMBERS, CLIENTS),
+}
 """Names of the copied files."""
 READY_S = 120.0
 """Longest time in seconds that a member gets to commit again after its start."""
@@ -84,7 +86,7 @@ def take_over(node: NodeConfig, *, frontend: str, pki: Path, etcdctl: Etcdctl | 
     without it."""
     unused = _unused(node, pki)
     error = ""
-    if API in unused:
+    if KUBE_APISERVER in unused:
         error = _restart_server(node, frontend=frontend, pki=pki)
     if CONTROLLER_MANAGER in unused and not error:
         error = _done("restart", CONTROLLER_MANAGER)
@@ -119,13 +121,13 @@ def _restart_member(node: NodeConfig, etcdctl: Etcdctl) -> str:
 def _restart_server(node: NodeConfig, *, frontend: str, pki: Path) -> str:
     """Return why kube-apiserver was not started again; empty when it is ready."""
     if not frontend:
-        return _done("restart", API)
+        return _done("restart", KUBE_APISERVER)
     departure = api_leave.leave(node, frontend=frontend, pki=pki)
     if not departure.left:
         return departure.reason
     # Its start ends when it is ready. Should this program not come so far, the timer of the leave starts it. One that
     # served nobody was not stopped, and has to begin anew as well.
-    if error := _done("restart", API):
+    if error := _done("restart", KUBE_APISERVER):
         return error
     # The target that requires it went with it.
     return _done("stop", api_leave.RETURN) or _done("--no-block", "start", "longhaul-api.target")
@@ -139,7 +141,7 @@ def _done(*words: str) -> str:
 
 
 def _unused(node: NodeConfig, pki: Path) -> tuple[str, ...]:
-    units = {"api": (API, CONTROLLER_MANAGER), "vpn": ()}.get(node.role, (ETCD,))
+    units = {"api": (KUBE_APISERVER, CONTROLLER_MANAGER), "vpn": ()}.get(node.role, (ETCD,))
     return tuple(unit for unit in units if any(_differs(unit, name, pki) for name in COPIED[unit]))
 
 
@@ -147,7 +149,7 @@ def _differs(unit: str, name: str, pki: Path) -> bool:
     """Return whether a unit was started with another content of a file than it has. One that is down has no copy: it
     starts with what there is then. kube-apiserver may have left the load balancer for a start, which has to come."""
     copy = _content(COPIES[unit] / name)
-    return copy != _content(pki / name) and (unit == API or copy is not None)
+    return copy != _content(pki / name) and (unit == KUBE_APISERVER or copy is not None)
 
 
 def _content(path: Path) -> bytes | None:

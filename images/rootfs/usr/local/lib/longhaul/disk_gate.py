@@ -19,7 +19,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-DISK = Path("/var/lib/longhaul/ssd")
+from contract.paths import SSD
+
+DISK = Path(SSD)
 DATA = DISK / "etcd"
 """Folder that etcd's unit makes, once a disk has passed, and that only etcd may look into. A disk that has it is not
 refused later: its member may be one of those that a quorum needs."""

@@ -26,15 +26,18 @@ from backup.settings import BackupSettings, SettingsError
 from backup.snapshot import Programs, SnapshotContent, SnapshotError
 from backup.standing import BackupStanding, standing
 from backup.state import BackupState, Newest, StorageLook
-from backup.storage import RESOURCE, Storage, StorageError, digest
+from backup.storage import Storage, StorageError, digest
 from etcd_client import Etcdctl, EtcdError
 from managed_identity import OwnIdentity
 from node_config import PKI, NodeConfig, client_url
 from node_metadata import NotYetError
 from vault import AwayError, MachineVault, VaultError, WithheldError
 
+from contract.azure import STORAGE
+from contract.paths import SSD
+
 SECRET = "backups"  # noqa: S105  (the name of a secret, not its value)
-SCRATCH = Path("/var/lib/longhaul/ssd/backup")
+SCRATCH = Path(SSD, "backup")
 """Folder for a snapshot that is being made, on the disk that holds the data as well."""
 
 
@@ -145,7 +148,7 @@ def look(node: NodeConfig, vault: MachineVault, *, now: datetime, at_once: bool,
     try:
         settings = BackupSettings.parse(vault.read(SECRET), vault=vault.url)
         every_s = settings.every_s
-        identity = OwnIdentity(audience=RESOURCE)
+        identity = OwnIdentity(audience=STORAGE)
         backup = Backup(
             node=node,
             settings=settings,

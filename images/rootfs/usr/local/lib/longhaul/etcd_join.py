@@ -24,7 +24,9 @@ from etcd_wal import WalError, WalIdentity, identity
 from node_config import PKI, NodeConfig, client_url, peer_url
 from vault import VaultError
 
-DATA = Path("/var/lib/longhaul/ssd/etcd")
+from contract.paths import SSD
+
+DATA = Path(SSD, "etcd")
 ENVIRONMENT = Path("/run/longhaul/etcd-join.env")
 
 PATIENCE_S = 60.0

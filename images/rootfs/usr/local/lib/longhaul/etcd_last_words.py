@@ -6,7 +6,8 @@ import json
 import subprocess
 from collections.abc import Iterable
 
-UNIT = "etcd.service"
+from contract.units import ETCD
+
 LATELY = "-5min"
 """Time from which its end counts: systemd starts it every few seconds again, so one that goes on failing says so."""
 
@@ -18,7 +19,7 @@ REFUSED = " does not start: "
 
 def last_words() -> str:
     """Return why the member ended or was not started, lately; empty when neither happened, or nobody knows."""
-    command = ["journalctl", f"--unit={UNIT}", f"--since={LATELY}", "--output=cat", "--no-pager"]
+    command = ["journalctl", f"--unit={ETCD}", f"--since={LATELY}", "--output=cat", "--no-pager"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return told(done.stdout.splitlines())
 

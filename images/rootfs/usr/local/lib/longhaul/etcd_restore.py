@@ -21,7 +21,7 @@ from typing import Any
 import fetch_secrets
 from backup.settings import BackupSettings, SettingsError
 from backup.snapshot import Programs
-from backup.storage import RESOURCE, Storage, StorageError
+from backup.storage import Storage, StorageError
 from etcd_client import Etcdctl, EtcdError, EtcdMembers
 from etcd_wal import WalIdentity
 from managed_identity import OwnIdentity
@@ -30,13 +30,17 @@ from node_metadata import NotYetError
 from restore.data import BackupSource, Data, Membership
 from restore.key import recipient
 from restore.record import Record, Records, RestoreError, Step
-from restore.units import API, CLIENTS, MEMBER, SERVER, Units
+from restore.units import CLIENTS, MEMBER, SERVER, Units
 from vault import VaultError
+
+from contract.azure import STORAGE
+from contract.paths import SSD
+from contract.units import ETCD, KUBE_APISERVER
 
 KEYS = Path("/run/longhaul-restore")
 """Folder of the one-time key, in memory: nobody can read it after a restart of the machine."""
 
-DISK = Path("/var/lib/longhaul/ssd")
+DISK = Path(SSD)
 
 RETRY_S = 0.5
 """Seconds between looks at etcd: nothing signals from outside that it has a leader."""
@@ -99,7 +103,7 @@ class Restore:
         if self.node.role == "api":
             self.records.hold(id_)
             self.units.stop(*CLIENTS)
-            self.units.end(API)
+            self.units.end(KUBE_APISERVER)
             return {"stopped": True}
         if self.node.learner:
             self.records.hold(id_)
@@ -166,7 +170,7 @@ class Restore:
         if record.step < Step.STARTED:
             record = self.records.write(replace(record, step=Step.STARTED))
         self.records.release()
-        self.units.start("etcd.service")
+        self.units.start(ETCD)
         deadline = time.monotonic() + wait_s
         while True:
             try:
@@ -226,7 +230,7 @@ class Restore:
         return self._started()
 
     def _started(self) -> dict[str, Any]:
-        self.units.start("longhaul-etcd.target", "etcd.service")
+        self.units.start("longhaul-etcd.target", ETCD)
         self.units.restart("longhaul-backup.timer")
         return {"step": Step.FINISHED, "asides": self.data.asides()}
 
@@ -256,7 +260,7 @@ def _storage() -> Storage:
         settings = BackupSettings.parse(vault.read("backups"), vault=vault.url)
     except (SettingsError, VaultError) as error:
         raise RestoreError(str(error)) from None
-    identity = OwnIdentity(audience=RESOURCE)
+    identity = OwnIdentity(audience=STORAGE)
 
     def token() -> str:
         try:

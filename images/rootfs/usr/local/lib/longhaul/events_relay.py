@@ -20,7 +20,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from node_config import CLIENT_PORT, PKI, NodeConfig
+from node_config import PKI, NodeConfig
+
+from contract.endpoints import ETCD_CLIENT_PORT
 
 PORT = 2391
 """Port of the relay on loopback. etcd's client has no sockets without TLS but those of ``http`` addresses."""
@@ -49,7 +51,7 @@ class Relay:
     addresses: tuple[str, ...]
     """Addresses that members may have."""
     pki: Path = PKI
-    port: int = CLIENT_PORT
+    port: int = ETCD_CLIENT_PORT
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it ends."""

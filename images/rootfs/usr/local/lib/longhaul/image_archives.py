@@ -11,9 +11,10 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-ARCHIVES = Path("/usr/share/longhaul/images")
-NAME = "io.containerd.image.name"
-"""Annotation of an OCI layout with the name that `ctr images import` gives to an image."""
+from contract.annotations import IMAGE_NAME
+from contract.paths import IMAGES
+
+ARCHIVES = Path(IMAGES)
 
 
 class ArchiveError(Exception):
@@ -31,6 +32,6 @@ def images(path: Path) -> dict[str, str]:
     try:
         with tarfile.open(path) as tar, tar.extractfile("index.json") as file:  # type: ignore[union-attr]
             index = json.load(file)
-        return {entry["annotations"][NAME]: entry["digest"] for entry in index["manifests"]}
+        return {entry["annotations"][IMAGE_NAME]: entry["digest"] for entry in index["manifests"]}
     except (tarfile.TarError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ArchiveError(f"{path} is no archive of container images with names: {error!r}") from error

@@ -21,11 +21,13 @@ from controller.events import Events
 from node_config import NodeConfig
 from quarantine_list import QuarantineList
 
+from contract.paths import KUBERNETES_AUTHORITIES
+
 
 def made(node: NodeConfig, pki: Path, address: str) -> Server[JoinEndpoint]:
     """Return the endpoint's server."""
     certificate = pki / "join.pem"
-    api = Api(host="127.0.0.1", port=node.port, authority=pki / "kubernetes-ca.crt", certificate=certificate)
+    api = Api(host="127.0.0.1", port=node.port, authority=pki / KUBERNETES_AUTHORITIES, certificate=certificate)
     endpoint = JoinEndpoint(
         api,
         verifiers={"aws": AwsProofs(), "azure": AzureProofs()},

@@ -17,7 +17,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-MOUNT = Path("/var/lib/longhaul/ssd")
+from contract.paths import SSD
+
+MOUNT = Path(SSD)
 LABEL = "longhaul-ssd"
 """Label of the file system: at most 16 bytes (ext4)."""
 

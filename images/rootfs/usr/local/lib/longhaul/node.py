@@ -56,8 +56,10 @@ from node_config import PATH, PKI, NodeConfig, client_url
 from node_place import Worker
 from restore.record import Records
 
+from contract.paths import SSD
+
 BACKUP = "/usr/local/lib/longhaul/etcd_backup.py"
-FOLDERS = {str(backups.FOLDER): "0755", "/var/lib/longhaul/ssd/backup": "0700"}
+FOLDERS = {str(backups.FOLDER): "0755", f"{SSD}/backup": "0700"}
 """Folders of backups and their modes, as in longhaul-backup.service."""
 
 RETRY_S = 0.5

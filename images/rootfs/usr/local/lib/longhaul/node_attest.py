@@ -21,12 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from attest.protocol import CHALLENGE, JOIN
-from controller.request import NODE, NODES, fingerprint
+from controller.request import fingerprint
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from node_place import write
+
+from contract.paths import KUBELET_KUBECONFIG, KUBERNETES_AUTHORITIES, PKI
+from contract.users import NODE_USER, NODES_GROUP
 
 TIMEOUT_S = 15.0
 """Timeout in seconds for one answer: the join endpoint asks the cloud before it answers."""
@@ -66,8 +69,8 @@ class JoinPaths:
 
     key: Path = Path("/var/lib/kubelet/pki/longhaul-join.key")
     folder: Path = Path("/var/lib/kubelet/pki")
-    kubeconfig: Path = Path("/var/lib/kubelet/kubeconfig")
-    authority: Path = Path("/etc/longhaul/pki/kubernetes-ca.crt")
+    kubeconfig: Path = Path(KUBELET_KUBECONFIG)
+    authority: Path = Path(PKI, KUBERNETES_AUTHORITIES)
 
     @property
     def current(self) -> Path:
@@ -164,8 +167,8 @@ def request(node: str, key: ec.EllipticCurvePrivateKey) -> str:
     """Return the certificate request that the kubelet itself would make, PEM."""
     subject = x509.Name(
         [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, NODES),
-            x509.NameAttribute(NameOID.COMMON_NAME, f"{NODE}{node}"),
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, NODES_GROUP),
+            x509.NameAttribute(NameOID.COMMON_NAME, f"{NODE_USER}{node}"),
         ]
     )
     made = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())

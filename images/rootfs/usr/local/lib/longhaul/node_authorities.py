@@ -26,10 +26,10 @@ from gpu.names import BOOT_ID
 from node_place import Worker
 
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+from contract.objects import AUTHORITIES_CONFIGMAP, AUTHORITIES_KEY, SYSTEM_CONFIGMAPS
+from contract.units import KUBELET
 
-PUBLISHED = "/api/v1/namespaces/kube-system/configmaps/kube-root-ca.crt"
-FIELD = "ca.crt"
-KUBELET = "kubelet.service"
+PUBLISHED = f"{SYSTEM_CONFIGMAPS}/{AUTHORITIES_CONFIGMAP}"
 CACHED = {"resourceVersion": "0"}
 """Query that the API servers answer from memory (kubernetes.io, "API Concepts": any version)."""
 
@@ -46,7 +46,7 @@ class Authorities:
 
     def follow(self) -> None:
         """Believe what is published, and say what is believed; ``ApiError`` or ``OSError`` when that fails."""
-        self._take_over(str((self.api.get(PUBLISHED, **CACHED).get("data") or {}).get(FIELD) or ""))
+        self._take_over(str((self.api.get(PUBLISHED, **CACHED).get("data") or {}).get(AUTHORITIES_KEY) or ""))
         if not self._is_used():
             # One that somebody stopped stays so.
             subprocess.run(["systemctl", "try-restart", KUBELET], check=False)

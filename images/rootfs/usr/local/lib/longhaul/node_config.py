@@ -6,14 +6,14 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract import paths
+from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
+
 PATH = Path("/etc/longhaul/node.json")
-PKI = Path("/etc/longhaul/pki")
+PKI = Path(paths.PKI)
 
 MEMBERS = ("etcd", "events")
 """Roles of members of etcd clusters."""
-
-CLIENT_PORT = 2379
-PEER_PORT = 2380
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +61,9 @@ class NodeConfig:
 
 def client_url(address: str) -> str:
     """Return the client URL of a member at ``address``."""
-    return f"https://{address}:{CLIENT_PORT}"
+    return f"https://{address}:{ETCD_CLIENT_PORT}"
 
 
 def peer_url(address: str) -> str:
     """Return the peer URL of a member at ``address``."""
-    return f"https://{address}:{PEER_PORT}"
+    return f"https://{address}:{ETCD_PEER_PORT}"

@@ -22,6 +22,8 @@ from controller.run import Controller
 from node_config import PATH as NODE
 from node_config import PKI, NodeConfig
 
+from contract.paths import KUBERNETES_AUTHORITIES
+
 log = logging.getLogger("node_controller")
 
 
@@ -31,7 +33,7 @@ def work(node: NodeConfig, *, pki: Path, stop: threading.Event, metrics: Metrics
     api = Api(
         host="127.0.0.1",
         port=node.port,
-        authority=pki / "kubernetes-ca.crt",
+        authority=pki / KUBERNETES_AUTHORITIES,
         certificate=pki / "node-controller.pem",
     )
     election = Election(replace(api, timeout_s=TIMEOUT_S), identity=node.machine)

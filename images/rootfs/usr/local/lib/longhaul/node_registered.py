@@ -23,10 +23,11 @@ from collections.abc import Callable
 import worker_checks
 from node_place import Worker
 
+from contract.units import KUBELET
+
 GRACE_S = 120.0
 """Mean time in seconds from the first 404 to the second: Azure has begun to reimage a machine by then, and AWS to end
 one."""
-KUBELET = "kubelet.service"
 CACHED = "?resourceVersion=0"
 """Query that the API servers answer from memory (kubernetes.io, "API Concepts": any version)."""
 

@@ -17,13 +17,14 @@ from awaiting import awaited
 from node_config import NodeConfig
 from refused_names import LIST, names
 
+from contract.units import KUBE_APISERVER
+
 log = logging.getLogger(__name__)
 
 CONFIGURATION = "authorization.yaml"
 METRIC = "apiserver_authorization_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
 pkg/server/options/authorizationconfig/metrics)."""
-API = "kube-apiserver.service"
 RETRY_S = 1.0
 """Seconds between looks: kube-apiserver reads the file when it changes, and nothing tells that it has."""
 
@@ -106,12 +107,12 @@ def end_connections(node: NodeConfig, *, pki: Path, path: Path = LIST) -> Refuse
     is authorized when it begins and may go on for an hour (``--min-request-timeout``): of a stolen certificate it would
     tell of every change until then. The load balancer leaves a server out that ends (``--shutdown-delay-duration``)."""
     if not refused(node, pki=pki, path=path).ended:
-        subprocess.run(["systemctl", "restart", API], check=True, capture_output=True)
+        subprocess.run(["systemctl", "restart", KUBE_APISERVER], check=True, capture_output=True)
     return refused(node, pki=pki, path=path)
 
 
 def _started() -> float:
     """Return when kube-apiserver was started, in seconds since 1970, by the present clock."""
-    words = ["systemctl", "show", "--property=ExecMainStartTimestampMonotonic", "--value", API]
+    words = ["systemctl", "show", "--property=ExecMainStartTimestampMonotonic", "--value", KUBE_APISERVER]
     said = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
     return time.time() - (time.monotonic() - int(said or 0) / 1e6)

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from digests import digests
-from node_config import CLIENT_PORT, PEER_PORT, NodeConfig
+from node_config import NodeConfig
+
+from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 
 TIMEOUT_S = 5.0
 """Time limit in seconds of one look: a handshake on this machine."""
@@ -50,8 +52,8 @@ def _own(path: Path) -> str:
 def _ports(node: NodeConfig) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield the file that is shown, and where, as the units and their flags have it."""
     if node.is_member:
-        yield "member.pem", (node.address, CLIENT_PORT)
-        yield "member.pem", (node.address, PEER_PORT)
+        yield "member.pem", (node.address, ETCD_CLIENT_PORT)
+        yield "member.pem", (node.address, ETCD_PEER_PORT)
     elif node.role == "api":
         yield "apiserver.pem", ("127.0.0.1", node.port)
         yield "join.pem", ("127.0.0.1", node.join_port)

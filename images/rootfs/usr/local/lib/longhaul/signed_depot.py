@@ -25,9 +25,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from contract.annotations import IMAGE_NAME
+
 SETTINGS = Path("/etc/longhaul/depot.json")
 LIST, SIGNATURE, INDEX = "SHA256SUMS", "SHA256SUMS.gpg", "images/index.json"
-NAME = "io.containerd.image.name"
 TIMEOUT_S = 10.0
 """Longest silence of the depot in seconds; containerd waits 30 for the verdict (10-longhaul.toml)."""
 MOST_BYTES = 64 << 20
@@ -91,7 +92,7 @@ def digests(settings: dict[str, Any], get: Fetch) -> dict[str, str]:
     index = get(f"{url}/{INDEX}")
     if hashlib.sha256(index).hexdigest() != sums(listed).get(INDEX):
         raise PullRefusedError(f"{url}/{INDEX} is not the one that the depot's builder has signed for")
-    return {entry["annotations"][NAME]: entry["digest"] for entry in json.loads(index)["manifests"]}
+    return {entry["annotations"][IMAGE_NAME]: entry["digest"] for entry in json.loads(index)["manifests"]}
 
 
 def judge(settings: dict[str, Any], name: str, digest: str, get: Fetch = fetch) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 from managed_identity import OwnIdentity
 from node_metadata import NotYetError
 
-RESOURCE = "https://vault.azure.net"
-"""Resource that the token is for (learn.microsoft.com, "Authentication, requests and responses" of Azure Key Vault)."""
+from contract.azure import VAULT
 
 VAULT_VERSION = "7.4"
 TIMEOUT_S = 10.0
@@ -62,7 +61,7 @@ class MachineVault:
         """Return this machine's access token; ``AwayError`` when the metadata service gives none."""
         if self._identity is None:
             root = self.metadata.partition("/metadata/")[0]
-            self._identity = OwnIdentity(audience=RESOURCE, metadata=root)
+            self._identity = OwnIdentity(audience=VAULT, metadata=root)
         try:
             return self._identity.token()
         except NotYetError as error:

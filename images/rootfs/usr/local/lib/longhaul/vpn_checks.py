@@ -13,7 +13,9 @@ from node_config import NodeConfig
 from quarantine_list import RefusedClients
 from vpn.sessions import SOCKET, end_sessions, sessions
 
-KUBE_PROXY = "http://127.0.0.1:10256/livez"
+from contract.endpoints import KUBE_PROXY_HEALTH_PORT
+
+KUBE_PROXY = f"http://127.0.0.1:{KUBE_PROXY_HEALTH_PORT}/livez"
 """kube-proxy's health without its Node's (kubernetes 1.36, pkg/proxy/healthcheck): this machine is none."""
 
 

@@ -15,16 +15,16 @@ from pathlib import Path
 
 from attest.join_endpoint import JoinAnswer
 from attest.program import run
-from attest.protocol import HEALTH
 from attest.server import HttpConnection, Server, length_of
 from controller.bucket import Buckets
 from json_object import json_object
 from node_config import NodeConfig
 
+from contract.endpoints import JOIN_HEALTH_PATH, VPN_CERTIFICATE_PATH
+
 log = logging.getLogger(__name__)
 
 SIGNER = Path("/run/longhaul-vpn-signer.sock")
-CERTIFICATE = "/v1/certificate"
 
 LARGEST = 64 * 1024
 """Largest body in bytes; a request of an elliptic curve has 500."""
@@ -102,16 +102,18 @@ class LaptopHandler(HttpConnection):
     def do_GET(self) -> None:  # noqa: N802  (as http.server names it)
         """Answer whether this machine can help."""
         self.close_connection = True
-        self._say(JoinAnswer(status=200, body={}) if self.path == HEALTH else refusal(404, "there is nothing here"))
+        self._say(
+            JoinAnswer(status=200, body={}) if self.path == JOIN_HEALTH_PATH else refusal(404, "there is nothing here")
+        )
 
     def do_POST(self) -> None:  # noqa: N802
         """Take a token and a request."""
         self.close_connection = True
         length = length_of(self.headers.get("Content-Length", ""))
-        if self.path != CERTIFICATE or not 0 <= length <= LARGEST:
-            known = self.path == CERTIFICATE
+        if self.path != VPN_CERTIFICATE_PATH or not 0 <= length <= LARGEST:
+            known = self.path == VPN_CERTIFICATE_PATH
             status = 413 if known and length > LARGEST else 400 if known else 404
-            self._say(refusal(status, f"post {LARGEST} bytes at most to {CERTIFICATE}"))
+            self._say(refusal(status, f"post {LARGEST} bytes at most to {VPN_CERTIFICATE_PATH}"))
             return
         posted = self.rfile.read(length)
         if len(posted) == length:

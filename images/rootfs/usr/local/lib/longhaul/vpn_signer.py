@@ -22,6 +22,8 @@ from node_config import PKI
 from vpn.certificate import RequestError, Signer, end, key_of
 from vpn.people import People, PersonRefusedError
 
+from contract.paths import KUBERNETES_AUTHORITIES
+
 log = logging.getLogger(__name__)
 
 SETTINGS = Path("/etc/longhaul/vpn-signer.json")
@@ -51,7 +53,7 @@ class Desk:
             "remotes": json.loads(remotes.read_text()),
             "cluster": own["cluster"],
         }
-        people = People(url=own["api"], authority=pki / "kubernetes-ca.crt", right=own["right"])
+        people = People(url=own["api"], authority=pki / KUBERNETES_AUTHORITIES, right=own["right"])
         return cls(people=people, signer=signer, hours=own["hours"], told=told)
 
     def answer(self, question: bytes, *, now: datetime) -> dict[str, Any]:

@@ -14,9 +14,12 @@ from typing import Any
 from checks import MachineCheck
 from node_place import Worker
 
+from contract.endpoints import KUBE_PROXY_HEALTH_PORT
+from contract.paths import KUBERNETES_AUTHORITIES, PKI
+
 CONTAINERD = Path("/run/containerd/containerd.sock")
 KUBELET = "http://127.0.0.1:10248/healthz"
-PROXY = "http://127.0.0.1:10256/healthz"
+PROXY = f"http://127.0.0.1:{KUBE_PROXY_HEALTH_PORT}/healthz"
 TIMEOUT_S = 5.0
 
 
@@ -27,7 +30,7 @@ class WorkerPaths:
     environment: Path = Path("/run/longhaul/node.env")
     """File that node_place.py writes."""
     certificate: Path = Path("/var/lib/kubelet/pki/kubelet-client-current.pem")
-    authority: Path = Path("/etc/longhaul/pki/kubernetes-ca.crt")
+    authority: Path = Path(PKI, KUBERNETES_AUTHORITIES)
 
 
 def name(paths: WorkerPaths) -> str:

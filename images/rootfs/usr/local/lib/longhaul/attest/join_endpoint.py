@@ -20,17 +20,19 @@ from controller.bucket import Buckets
 from controller.environment import CONFIGMAP, KEY, DocumentError, Environment, parse
 from controller.events import Events
 from controller.inventory import SourceError
-from controller.request import CLIENT, JOIN_USER, Attested, RefusedError, Request, condition
+from controller.request import Attested, RefusedError, Request, condition
 from controller.request import parse as parse_request
 from controller.requests import PATH as REQUESTS
 
 from attest.challenge import Challenges
 from attest.proof import OBJECTS, ProofQuestion, Verifier
 from contract.annotations import PROVED_MACHINE, PROVED_SITE
+from contract.objects import NODE_PROOF_REFUSED, SYSTEM_CONFIGMAPS
+from contract.users import CLIENT_SIGNER, JOIN_USER
 
 log = logging.getLogger(__name__)
 
-ENVIRONMENT = f"/api/v1/namespaces/kube-system/configmaps/{CONFIGMAP}"
+ENVIRONMENT = f"{SYSTEM_CONFIGMAPS}/{CONFIGMAP}"
 COMPONENT = "longhaul-join"
 
 ENVIRONMENT_S = 5.0
@@ -185,10 +187,10 @@ class JoinEndpoint:
     def _say(self, error: RefusedError, *, claimed: str, sender: str) -> None:
         message = _printable(f"{error.reason}: asked from {sender} as {claimed or 'nobody'}: {error}")
         if not _NODE.fullmatch(claimed):
-            log.warning("NodeProofRefused: %s", message)
+            log.warning("%s: %s", NODE_PROOF_REFUSED, message)
             return
         about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": claimed, "uid": claimed}}
-        self._events.say(about, reason="NodeProofRefused", message=message, warning=True)
+        self._events.say(about, reason=NODE_PROOF_REFUSED, message=message, warning=True)
 
 
 def _read(posted: bytes) -> tuple[Object, Request, Mapping[str, object], str]:
@@ -208,7 +210,7 @@ def _read(posted: bytes) -> tuple[Object, Request, Mapping[str, object], str]:
         "metadata": {"name": ""},
         "spec": {
             "request": base64.b64encode(request.encode()).decode(),
-            "signerName": CLIENT,
+            "signerName": CLIENT_SIGNER,
             "usages": ["digital signature", "client auth"],
         },
     }

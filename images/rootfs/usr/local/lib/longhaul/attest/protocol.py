@@ -13,7 +13,6 @@ from __future__ import annotations
 
 CHALLENGE = "/v1/challenge/"
 JOIN = "/v1/join"
-HEALTH = "/healthz"
 
 LARGEST = 64 * 1024
 """Largest size in bytes of a posted document. The largest proof is Azure's: about 20 kB with its certificates."""

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from attest.join_endpoint import JoinAnswer, JoinEndpoint
-from attest.protocol import CHALLENGE, HEALTH, JOIN, LARGEST
+from attest.protocol import CHALLENGE, JOIN, LARGEST
+from contract.endpoints import JOIN_HEALTH_PATH
 
 log = logging.getLogger(__name__)
 
@@ -248,7 +249,7 @@ class JoinHandler(HttpConnection):
 
     def do_GET(self) -> None:
         """Answer with a challenge or with the state of a request."""
-        if self.path == HEALTH:
+        if self.path == JOIN_HEALTH_PATH:
             self._say(JoinAnswer(status=200 if self.server.healthy() else 503, body={}))
         elif self.path.startswith(CHALLENGE):
             self._say(self.server.endpoint.challenge(self.path.removeprefix(CHALLENGE), sender=self._sender))

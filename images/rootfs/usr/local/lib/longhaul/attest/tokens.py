@@ -19,8 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from json_object import json_object
 
 from attest.proof import FRESH
-
-LOGIN = "https://login.microsoftonline.com"
+from contract.azure import SIGN_IN
 
 KEYS_S = 3600.0
 """Age in seconds after which keys are read again; the tenant changes them every few weeks (learn.microsoft.com,
@@ -39,7 +38,7 @@ AUDIENCES = (AUDIENCE, AUDIENCE.rstrip("/"))
 class Tenant:
     """Signing keys of one tenant."""
 
-    def __init__(self, tenant: str, *, login: str = LOGIN, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, tenant: str, *, login: str = SIGN_IN, clock: Callable[[], float] = time.monotonic) -> None:
         self.tenant = tenant
         self._url, self._clock = f"{login}/{tenant}/discovery/v2.0/keys", clock
         self._lock = threading.Lock()

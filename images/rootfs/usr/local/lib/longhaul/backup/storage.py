@@ -16,11 +16,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
-VERSION = "2021-12-02"
-"""Version of the interface."""
-
-RESOURCE = "https://storage.azure.com"
-"""Resource that tokens are for."""
+from contract.azure import BLOBS_VERSION
 
 TIMEOUT_S = 30.0
 """Time limit of one wait for the other side, seconds."""
@@ -112,7 +108,7 @@ class Storage:
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, content: object = None
     ) -> http.client.HTTPResponse:
         what = f"{method} {path.partition('?')[0]}"
-        sent = {"Authorization": f"Bearer {self.token()}", "x-ms-version": VERSION, **(headers or {})}
+        sent = {"Authorization": f"Bearer {self.token()}", "x-ms-version": BLOBS_VERSION, **(headers or {})}
         request = urllib.request.Request(  # noqa: S310  (the address is of the vault's secret)
             f"{self.url}/{path}",
             data=content,  # type: ignore[arg-type]

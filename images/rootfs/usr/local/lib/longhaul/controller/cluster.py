@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from contract.objects import SYSTEM_NAMESPACE
+from contract.users import CLIENT_SIGNER
 from controller.api import Api, Object
-from controller.request import CLIENT, LIFETIME, RefusedError, Request, condition, moment, parse
+from controller.request import LIFETIME, RefusedError, Request, condition, moment, parse
 from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
 
-SECRETS = "/api/v1/namespaces/kube-system/secrets"
+SECRETS = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/secrets"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 NODES = "/api/v1/nodes"
 
@@ -73,7 +75,7 @@ class KubernetesCluster:
     def recall(self, documents: Iterable[Object]) -> None:
         """Remember earlier grants, which another controller may have made."""
         for document in documents:
-            if condition(document, "Approved") is not None and document["spec"]["signerName"] == CLIENT:
+            if condition(document, "Approved") is not None and document["spec"]["signerName"] == CLIENT_SIGNER:
                 try:
                     request = parse(document)
                 except RefusedError:
@@ -84,7 +86,7 @@ class KubernetesCluster:
         """Remember a certificate that a machine joined with."""
         known = self._grants.get(request.node)
         when = self._wall() if at is None else at
-        if request.joining and request.signer == CLIENT and (known is None or known.at <= when):
+        if request.joining and request.signer == CLIENT_SIGNER and (known is None or known.at <= when):
             over = self._wall() - RIVAL_S
             self._grants = {node: grant for node, grant in self._grants.items() if grant.token or grant.at > over}
             token = request.token if request.host == request.node else ""

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from contract.objects import NODE_CONTROLLER_LEASE, SYSTEM_NAMESPACE
 from controller.api import Api, ApiError, Object
 
 log = logging.getLogger(__name__)
 
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-NAME = "longhaul-node-controller"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases"
 
 LEASE_S = 15
 """Seconds without a renewal after which a holder has lost the lease. This and the next two are client-go's defaults,
@@ -43,7 +43,7 @@ class Election:
     def attempt(self) -> bool:
         """Try once to take or renew the lease. Return whether this candidate holds it now; ``ApiError`` when this is
         not known."""
-        lease = self._api.find(f"{LEASES}/{NAME}")
+        lease = self._api.find(f"{LEASES}/{NODE_CONTROLLER_LEASE}")
         if lease is None:
             self._api.post(LEASES, self._document(transitions=0))
             return True
@@ -60,7 +60,7 @@ class Election:
             document["spec"]["acquireTime"] = spec.get("acquireTime") or document["spec"]["acquireTime"]
         document["metadata"]["resourceVersion"] = lease["metadata"]["resourceVersion"]
         try:
-            self._api.put(f"{LEASES}/{NAME}", document)
+            self._api.put(f"{LEASES}/{NODE_CONTROLLER_LEASE}", document)
         except ApiError as error:
             if error.status == 409:
                 return False
@@ -100,10 +100,10 @@ class Election:
     def release(self) -> None:
         """Give up the lease, so that another candidate can take it at once."""
         try:
-            lease = self._api.find(f"{LEASES}/{NAME}")
+            lease = self._api.find(f"{LEASES}/{NODE_CONTROLLER_LEASE}")
             if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
                 lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
-                self._api.put(f"{LEASES}/{NAME}", lease)
+                self._api.put(f"{LEASES}/{NODE_CONTROLLER_LEASE}", lease)
         except ApiError as error:
             log.warning("not released: %s", error)
 
@@ -112,7 +112,7 @@ class Election:
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": NAME, "namespace": "kube-system"},
+            "metadata": {"name": NODE_CONTROLLER_LEASE, "namespace": SYSTEM_NAMESPACE},
             "spec": {
                 "holderIdentity": self._identity,
                 "leaseDurationSeconds": LEASE_S,

@@ -7,12 +7,12 @@ import threading
 from datetime import UTC, datetime
 from uuid import uuid4
 
+from contract.objects import NODE_CONTROLLER_LEASE
 from controller.api import Api, ApiError, Object
 from controller.bucket import Bucket
 
 log = logging.getLogger(__name__)
 
-COMPONENT = "longhaul-node-controller"
 
 MESSAGE = 1024
 """Longest message of an Event (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
@@ -25,7 +25,7 @@ not flood the events etcd or its readers. The conditions on requests say the sam
 class Events:
     """Writes Events. An Event that cannot be written is logged; nothing waits for it."""
 
-    def __init__(self, api: Api, *, instance: str, component: str = COMPONENT) -> None:
+    def __init__(self, api: Api, *, instance: str, component: str = NODE_CONTROLLER_LEASE) -> None:
         self._api, self._instance, self._component = api, instance, component
         self._bucket, self._lock = Bucket(rate=RATE, burst=BURST), threading.Lock()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
+from contract.users import CLIENT_SIGNER, NODE_USER, NODES_GROUP, SERVING_SIGNER
 from controller.environment import Environment
 from controller.inventory import Inventory, Machine, State
-from controller.request import CLIENT, NODE, NODES, SERVING, Attested, RefusedError, Request
+from controller.request import Attested, RefusedError, Request
 
 SETTLE_S = 15.0
 """Time in seconds after a request was first seen. A missing machine is refused only by a query that began later than
@@ -60,20 +61,20 @@ class Judge:
             self._check_attested(request, request.attested, seen_at=seen_at)
         elif request.token:
             self._check_joining(request, seen_at=seen_at)
-        elif request.user == f"{NODE}{request.node}" and NODES in request.groups:
+        elif request.user == f"{NODE_USER}{request.node}" and NODES_GROUP in request.groups:
             self._check_machine(request, self._everywhere(request, seen_at=seen_at))
         else:
             raise RefusedError(
                 "NotAllowed",
-                f"{request.user} may not ask for a certificate of {NODE}{request.node}: no one but itself may",
+                f"{request.user} may not ask for a certificate of {NODE_USER}{request.node}: no one but itself may",
             )
-        if request.signer == SERVING:
+        if request.signer == SERVING_SIGNER:
             _check_names(request, self._everywhere(request, seen_at=seen_at))
 
     def _check_attested(self, request: Request, proved: Attested, *, seen_at: float) -> None:
         """Check a request of the join endpoint: only for a client certificate, and only for the machine that proved
         itself."""
-        if request.signer != CLIENT:
+        if request.signer != CLIENT_SIGNER:
             raise RefusedError("NotAllowed", "the join service asks for clients' certificates alone")
         inventory = self._inventories.get(proved.site)
         if inventory is None:
@@ -101,7 +102,7 @@ class Judge:
 
     def _check_joining(self, request: Request, *, seen_at: float) -> None:
         """Check a request with a token: only for a client certificate, and only for the host that the token is for."""
-        if request.signer != CLIENT:
+        if request.signer != CLIENT_SIGNER:
             raise RefusedError("NotAllowed", "a bootstrap token is for a client's certificate alone")
         if not request.host:
             raise RefusedError("UnknownToken", f"token {request.token} is of no host of this environment")

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-PORT = 10261
-"""Port of the metrics, next to the ports of Kubernetes' own programs, 10248 to 10260."""
+from contract.endpoints import NODE_CONTROLLER_PORT
 
 PREFIX = "longhaul_node_controller_"
 
@@ -40,7 +39,7 @@ def labelled(name: str, **labels: str) -> str:
     return f"{name}{{{inside}}}" if inside else name
 
 
-def serve(metrics: Metrics, *, port: int = PORT) -> ThreadingHTTPServer:
+def serve(metrics: Metrics, *, port: int = NODE_CONTROLLER_PORT) -> ThreadingHTTPServer:
     """Serve ``/metrics`` and ``/healthz`` on loopback, in a thread of its own."""
 
     class Handler(BaseHTTPRequestHandler):

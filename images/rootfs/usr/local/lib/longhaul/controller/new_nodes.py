@@ -27,6 +27,7 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
+from contract.objects import LOOKED_AT, LOOKED_AT_KEY, LOOKED_AT_YES, SYSTEM_CONFIGMAPS
 from contract.taints import PREFLIGHT, PREFLIGHT_TAINT
 from controller.api import Api, ApiError, Object
 from controller.cluster import NODES
@@ -40,10 +41,7 @@ from controller.watch import quoted
 log = logging.getLogger(__name__)
 
 SELECTOR = UNCHECKED
-ABLE = "/api/v1/namespaces/kube-system/configmaps/longhaul-node-labels"
-"""ConfigMap in which this controller says that it looks at new Nodes. The API servers mark them from then on: under a
-controller of an older image, which would not, no Node waits for ever."""
-KEY, YES = "looked-at", "true"
+ABLE = f"{SYSTEM_CONFIGMAPS}/{LOOKED_AT}"
 
 UNKIND = f"{POOL_LABEL},!{KIND_LABEL},!{UNCHECKED}"
 """Nodes without the label of their kind of capacity."""
@@ -162,7 +160,7 @@ class NewNodes(NodeWork):
     def announce(self) -> None:
         """Say, once, that new Nodes are looked at. The caller handles ``ApiError`` and calls again."""
         if not self._announced:
-            self._api.patch(ABLE, {"data": {KEY: YES}})
+            self._api.patch(ABLE, {"data": {LOOKED_AT_KEY: LOOKED_AT_YES}})
             self._announced = True
 
     def look(self) -> bool:

@@ -15,40 +15,36 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from contract.annotations import PROVED_MACHINE, PROVED_SITE
+from contract.users import (
+    BOOTSTRAPPERS,
+    CLIENT_SIGNER,
+    JOIN_USER,
+    NODE_CERTIFICATE_DAYS,
+    NODE_USER,
+    NODES_GROUP,
+    SERVING_SIGNER,
+)
 from controller.api import Object
 
-CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
-SERVING = "kubernetes.io/kubelet-serving"
-SIGNERS = (CLIENT, SERVING)
+SIGNERS = (CLIENT_SIGNER, SERVING_SIGNER)
 """Signers whose requests this controller handles (kubernetes.io, "Certificates and Certificate Signing Requests")."""
 
-NODES = "system:nodes"
-NODE = "system:node:"
 BOOTSTRAP = "system:bootstrap:"
-BOOTSTRAPPERS = "system:bootstrappers:longhaul"
-"""Group that a host's bootstrap token gives its bearer."""
 HOST = f"{BOOTSTRAPPERS}:host:"
 """Beginning of the group that the token gives beside it. The host's name follows. The API server writes the groups of
 who asks into a request, so nobody has to read the token for it."""
 
-JOIN_USER = "longhaul:join"
-"""User that makes the requests of cloud machines: the join endpoint, which has verified each machine's proof."""
 
+USAGES = {CLIENT_SIGNER: "client auth", SERVING_SIGNER: "server auth"}
 
-USAGES = {CLIENT: "client auth", SERVING: "server auth"}
-
-LIFETIME = timedelta(days=30)
-"""Longest lifetime of a node's certificate, as kube-node-signer.service says it. It cannot be revoked, so it is short:
-a stolen one is of use for at most this long, with Kubernetes' default for a year. Kubelets renew at 70 to 90 %
-(client-go, ``jitteryDuration``), so a node that is cut off has three days or more; after that a cloud's node joins
-again by itself, a host with the next `longhaul up`."""
+LIFETIME = timedelta(days=NODE_CERTIFICATE_DAYS)
 
 EXTENSIONS = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
 """Attribute of a request that holds the extensions it asks for (RFC 2985, 5.4.2)."""
 
 RSA_BITS = 2048
 
-LONGEST_NAME = 64 - len(NODE)
+LONGEST_NAME = 64 - len(NODE_USER)
 """Longest Node name in characters: a common name has at most 64 (RFC 5280, A.1, ``ub-common-name``)."""
 
 UNREADABLE = (
@@ -142,7 +138,7 @@ def _parse(document: Object) -> Request:
     _check_usages(signer, spec.get("usages", []), key)
     node = _subject(inside)
     dns_names, addresses = _names(inside)
-    if signer == CLIENT and (dns_names or addresses):
+    if signer == CLIENT_SIGNER and (dns_names or addresses):
         raise RefusedError("WrongSubject", "a client's certificate has no alternative names")
     return Request(
         name=document["metadata"]["name"],
@@ -221,11 +217,12 @@ def _subject(inside: x509.CertificateSigningRequest) -> str:
     parts = [(each.oid, str(each.value)) for each in inside.subject]
     organizations = [value for oid, value in parts if oid == NameOID.ORGANIZATION_NAME]
     names = [value for oid, value in parts if oid == NameOID.COMMON_NAME]
-    good = len(parts) == 2 and organizations == [NODES] and len(names) == 1 and names[0].startswith(NODE)
-    node = names[0].removeprefix(NODE) if good else ""
+    good = len(parts) == 2 and organizations == [NODES_GROUP] and len(names) == 1 and names[0].startswith(NODE_USER)
+    node = names[0].removeprefix(NODE_USER) if good else ""
     if not node:
         raise RefusedError(
-            "WrongSubject", f"its subject is {inside.subject.rfc4514_string()}, not CN={NODE}<name>,O={NODES}"
+            "WrongSubject",
+            f"its subject is {inside.subject.rfc4514_string()}, not CN={NODE_USER}<name>,O={NODES_GROUP}",
         )
     _check_length(node)
     return node

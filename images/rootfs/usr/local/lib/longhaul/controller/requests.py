@@ -11,22 +11,14 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
+from contract.objects import NODE_REQUEST_DENIED
+from contract.users import JOIN_USER
 from controller.api import Api, ApiError, Object
 from controller.bucket import Bucket
 from controller.events import Events
 from controller.judge import LOOK_AGAIN_S, Judge, WaitError
 from controller.metrics import Metrics
-from controller.request import (
-    BOOTSTRAP,
-    JOIN_USER,
-    SIGNERS,
-    RefusedError,
-    Request,
-    condition,
-    issued,
-    moment,
-    parse,
-)
+from controller.request import BOOTSTRAP, SIGNERS, RefusedError, Request, condition, issued, moment, parse
 from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
@@ -165,7 +157,7 @@ class Requests:
         self._decide(document, "Denied", reason=error.reason, message=message)
         self._done.add(str(document["metadata"]["uid"]))
         self._metrics.count("requests_refused", reason=error.reason)
-        self._events.say(document, reason="NodeRequestDenied", message=f"{error.reason}: {message}", warning=True)
+        self._events.say(document, reason=NODE_REQUEST_DENIED, message=f"{error.reason}: {message}", warning=True)
 
     def _wait(self, document: Object, text: str, *, waited_s: float) -> float:
         """Write an Event with the reason for waiting once a minute has passed."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from quarantine_list import QuarantineList
 
+from contract.objects import SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 from controller.api import Api, ApiError
 from controller.cluster import NODES, KubernetesCluster
 from controller.environment import CONFIGMAP, KEY, DocumentError, Environment, parse
@@ -34,8 +35,6 @@ from controller.sources import inventories
 from controller.watch import Watch
 
 log = logging.getLogger(__name__)
-
-CONFIGMAPS = "/api/v1/namespaces/kube-system/configmaps"
 
 PASS_S = 3.0
 """Seconds between two looks at the Nodes. Only Nodes that are being removed cause requests to the API."""
@@ -79,7 +78,7 @@ class Controller:
         self._unchecked = Watch(api, NODES, labels=NEW_NODES, keep=kept_of_new, changed=self._registered.set)
         self._kinds_missing = threading.Event()
         self._without_kind = Watch(api, NODES, labels=UNKIND, keep=kept_of_new, changed=self._kinds_missing.set)
-        self._config = Watch(api, CONFIGMAPS, selector=f"metadata.name={CONFIGMAP}", changed=self._changed.set)
+        self._config = Watch(api, SYSTEM_CONFIGMAPS, selector=f"metadata.name={CONFIGMAP}", changed=self._changed.set)
         self._asked = Watch(api, REQUESTS, changed=self._look)
         self._cluster = KubernetesCluster(api, nodes=self._nodes)
         self._requests = Requests(api, self._asked, grants=self._cluster, events=self._events, metrics=metrics)
@@ -221,7 +220,7 @@ class Controller:
                 continue
             for site in verdict.held.keys() - held.keys():
                 about = {"apiVersion": "v1", "kind": "ConfigMap"}
-                about |= {"metadata": {"name": CONFIGMAP, "namespace": "kube-system"}}
+                about |= {"metadata": {"name": CONFIGMAP, "namespace": SYSTEM_NAMESPACE}}
                 message = f"site {site}: {verdict.held[site]}; none of them is touched"
                 self._events.say(about, reason="NodeRemovalHeld", message=message, warning=True)
             held = dict(verdict.held)

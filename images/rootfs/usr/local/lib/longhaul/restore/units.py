@@ -6,9 +6,10 @@ import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 
+from contract.units import ETCD, KUBE_APISERVER
 from restore.record import RestoreError
 
-MEMBER = ("longhaul-backup.timer", "longhaul-backup.service", "etcd.service")
+MEMBER = ("longhaul-backup.timer", "longhaul-backup.service", ETCD)
 CLIENTS = (
     "kube-controller-manager.service",
     "kube-node-signer.service",
@@ -19,8 +20,7 @@ CLIENTS = (
     "kueue.service",
     "jobset.service",
 )
-API = "kube-apiserver.service"
-SERVER = (*CLIENTS, API)
+SERVER = (*CLIENTS, KUBE_APISERVER)
 """All that has something of the cluster in its memory, the API server last."""
 
 END_S = 30.0

@@ -15,6 +15,7 @@ from typing import Any
 
 from json_object import json_object
 
+from contract.users import RESERVED
 from vpn.certificate import LONGEST_NAME
 
 TIMEOUT_S = 10.0
@@ -24,9 +25,6 @@ MOST = 1024 * 1024
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 MAY = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
-OWN = ("system:", "longhaul:")
-"""Beginnings of names of Kubernetes' own and of Longhaul's programs (components/model/identity/sign_in.py,
-``TAKEN``)."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}")
 """Name of a person, whose access can be revoked by it (components/model/access/revoked.py)."""
@@ -67,7 +65,7 @@ class People:
         found = self._ask(token, MAY, "SelfSubjectAccessReview", "authorization.k8s.io/v1", asked)
         if _inside(found, "status").get("allowed") is not True:
             raise PersonRefusedError(403, f"{name} is in no group with `vpn`")
-        if name.startswith(OWN) or not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        if name.startswith(RESERVED) or not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
             raise PersonRefusedError(403, f"{name!r} is not the name of a person in at most {LONGEST_NAME} characters")
         return VpnPerson(name=name, token_ends=_end(token))
 

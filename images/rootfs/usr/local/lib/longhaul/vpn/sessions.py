@@ -9,7 +9,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-SOCKET = Path("/run/longhaul-vpn/management.sock")
+from contract.paths import VPN_MANAGEMENT
+
+SOCKET = Path(VPN_MANAGEMENT)
 TIMEOUT_S = 10.0
 GONE_S = 15.0
 RETRY_S = 0.2

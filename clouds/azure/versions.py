@@ -1,0 +1,18 @@
+"""Versions of Azure's APIs."""
+
+from __future__ import annotations
+
+COMPUTE_VERSION = "2024-07-01"
+FEATURES_VERSION = "2021-07-01"
+GALLERY_VERSION = "2023-07-03"
+GROUPS_VERSION = "2021-04-01"
+NETWORK_VERSION = "2024-05-01"
+PERMISSIONS_VERSION = "2015-07-01"
+RESOURCES_VERSION = "2022-12-01"
+"""API version of subscriptions, resource groups and providers."""
+ROLES_VERSION = "2022-04-01"
+SKUS_VERSION = "2021-07-01"
+SNAPSHOT_VERSION = "2024-03-02"
+VAULTS_VERSION = "2023-07-01"
+ZONES_VERSION = "2024-06-01"
+"""API version of private DNS zones."""

@@ -1,0 +1,11 @@
+"""Names of a project's files and stacks."""
+
+from __future__ import annotations
+
+PROJECT_FILE = "Pulumi.yaml"
+STACKS = "stacks"
+"""Folder of the environments' files and of the program."""
+OBJECTS = "-objects"
+"""Suffix of the name of an environment's second stack."""
+PRICE_FILE = "prices.yaml"
+"""Default price file in that folder, shared by all environments there."""
