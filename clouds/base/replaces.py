@@ -1,4 +1,4 @@
-"""What a change of a field of the environment file replaces: an annotation that each field has."""
+"""Annotation of each field of the environment file: the machines that a change of it replaces."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from enum import Flag, auto
 
 
 class Replaces(Flag):
-    """What a change of a field's value replaces of what runs, as far as the file alone tells.
+    """Parts of what runs that a change of a field's value replaces, as far as the file alone tells.
 
     A section's fields have that of the field that holds the section, unless they have one of their own.
     """
 
     NOTHING = 0
-    """What runs goes on as it is."""
+    """Nothing: all that runs goes on as it is."""
     ETCD = auto()
     """The machines of the main etcd cluster, one at a time. The names of these four are those of the roles."""
     EVENTS = auto()
@@ -32,7 +32,7 @@ class Replaces(Flag):
     REACH = auto()
     """Nothing, but others than before reach the vault and the racks' gateways from outside."""
     STATE = auto()
-    """What the state alone tells, or nothing that could be: the setting is refused while it is in use."""
+    """Parts that the state alone tells, or none that could be: the setting is refused while it is in use."""
 
     SITE = ETCD | EVENTS | API | VPN | NEW_NODES
     """Whatever machine stands in the site."""

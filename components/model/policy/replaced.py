@@ -1,4 +1,4 @@
-"""What a change of a key of the environment file replaces: the annotation that its field has."""
+"""Parts that a change of a key of the environment file replaces: the annotation that its field has."""
 
 from __future__ import annotations
 
