@@ -6,11 +6,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract import paths
 from contract.kubernetes.connection import TIMEOUT_S
 from contract.kubernetes.machine import MachineApi
+from contract.paths import KUBERNETES_AUTHORITIES
 
 NODE = Path("/etc/longhaul/node.json")
-PKI = Path("/etc/longhaul/pki")
+PKI = Path(paths.PKI)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +34,7 @@ class ServiceMachine:
         """Return this machine's own API server, asked with a program's certificate."""
         return MachineApi(
             f"https://127.0.0.1:{self.port}",
-            authority=self.pki / "kubernetes-ca.crt",
+            authority=self.pki / KUBERNETES_AUTHORITIES,
             certificate=self.pki / f"{program}.pem",
             agent=f"longhaul-{program}",
             timeout_s=timeout_s,
