@@ -57,25 +57,27 @@ def permitted(policies: list[Mapping[str, Any]], action: str, target: ActionTarg
     one that cannot be evaluated here does not. A Deny counts in any case."""
     statements = [statement for policy in policies for statement in listed(policy.get("Statement"))]
     meant = [statement for statement in statements if _matches(statement, action)]
-    if any(one.get("Effect") == "Deny" for one in meant):
+    if any(statement.get("Effect") == "Deny" for statement in meant):
         return False
     values = {f"aws:ResourceTag/{name}": value for name, value in target.tags.items()} if target else {}
     return any(
-        one.get("Effect") == "Allow" and _names(one, target) and holds(one.get("Condition") or {}, values) is True
-        for one in meant
+        statement.get("Effect") == "Allow"
+        and _names(statement, target)
+        and holds(statement.get("Condition") or {}, values) is True
+        for statement in meant
     )
 
 
 def _names(statement: Mapping[str, Any], target: ActionTarget | None) -> bool:
     arn = target.arn if target else ""
-    return any(one == "*" or fnmatchcase(arn, str(one)) for one in listed(statement.get("Resource")))
+    return any(pattern == "*" or fnmatchcase(arn, str(pattern)) for pattern in listed(statement.get("Resource")))
 
 
 def _matches(statement: Mapping[str, Any], action: str) -> bool:
     if "NotAction" in statement:
-        named = any(fnmatchcase(action.lower(), str(one).lower()) for one in listed(statement["NotAction"]))
+        named = any(fnmatchcase(action.lower(), str(pattern).lower()) for pattern in listed(statement["NotAction"]))
         return not named
-    return any(fnmatchcase(action.lower(), str(one).lower()) for one in listed(statement.get("Action")))
+    return any(fnmatchcase(action.lower(), str(pattern).lower()) for pattern in listed(statement.get("Action")))
 
 
 def _policies(account: AwsAccount, key_id: str) -> tuple[str, list[Mapping[str, Any]]]:
@@ -83,11 +85,11 @@ def _policies(account: AwsAccount, key_id: str) -> tuple[str, list[Mapping[str, 
     user = iam.get_user_from_access_key_id(key_id)
     if user is not None:
         inline = [iam.get_user_policy(user.name, name)["policy_document"] for name in user.policies]
-        return str(user.arn), [json.loads(one) for one in inline]
+        return str(user.arn), [json.loads(document) for document in inline]
     session = account.sts.get_assumed_role_from_access_key(key_id)
     if session is None:
         return key_id, []
-    role = next((one for one in iam.get_roles() if one.arn == session.role_arn), None)
+    role = next((candidate for candidate in iam.get_roles() if candidate.arn == session.role_arn), None)
     return str(session.arn), [json.loads(role_policy) for role_policy in _role_policies(role)]
 
 

@@ -136,15 +136,15 @@ class AwsAccount:
     def _read(self) -> AccountObjects:
         try:
             # The file is our own, in a folder that only the lab's user can write to.
-            held = pickle.loads(self._path.read_bytes())  # noqa: S301
+            content = pickle.loads(self._path.read_bytes())  # noqa: S301
         except Exception as problem:
             why = "was it written by another version? Take the lab down and start it again"
             raise StateError(f"{self._path} cannot be read: {problem} ({why})") from problem
-        if not isinstance(held, AccountObjects):
+        if not isinstance(content, AccountObjects):
             raise StateError(f"{self._path} does not hold an account; take the lab down and start it again")
-        for ec2 in held.ec2.values():
+        for ec2 in content.ec2.values():
             _register(ec2)
-        return held
+        return content
 
     def _install(self, regions: Sequence[str]) -> None:
         """Put our backends where moto looks for its own."""

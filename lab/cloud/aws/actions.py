@@ -205,5 +205,5 @@ def check_parameters(service: str, action: str, parameters: Mapping[str, object]
                 f"LaunchTemplateData.NetworkInterfaces.{name}" for name in interface.keys() - set(_INTERFACE.split())
             }
     if unknown:
-        found = ", ".join(sorted(unknown))
-        raise AwsRefusalError("UnsupportedParameter", f"The lab's AWS does not know {found} of {service}:{action}.")
+        names = ", ".join(sorted(unknown))
+        raise AwsRefusalError("UnsupportedParameter", f"The lab's AWS does not know {names} of {service}:{action}.")

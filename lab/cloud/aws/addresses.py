@@ -23,10 +23,10 @@ def free_address(
     """Return the lowest free address outside all reservations; None when the subnet is full."""
     address = int(subnet.network_address) + RESERVED_FIRST
     while address < int(subnet.broadcast_address):
-        found = IPv4Network((address, 32))
-        holder = _holder(found, [*reservations, *taken])
+        candidate = IPv4Network((address, 32))
+        holder = _holder(candidate, [*reservations, *taken])
         if holder is None:
-            return found.network_address
+            return candidate.network_address
         address = int(holder.broadcast_address) + 1
     return None
 
@@ -39,11 +39,11 @@ def free_prefix(
     for range_ in sorted(reservations) or [subnet]:
         start = int(range_.network_address)
         while start + (1 << (32 - PREFIX_LENGTH)) - 1 <= int(range_.broadcast_address):
-            found = IPv4Network((start, PREFIX_LENGTH))
-            holder = _holder(found, taken) or _edge(found, subnet)
+            candidate = IPv4Network((start, PREFIX_LENGTH))
+            holder = _holder(candidate, taken) or _edge(candidate, subnet)
             if holder is None:
-                return found
-            start = max(int(holder.broadcast_address) | 15, int(found.broadcast_address)) + 1
+                return candidate
+            start = max(int(holder.broadcast_address) | 15, int(candidate.broadcast_address)) + 1
     return None
 
 

@@ -150,12 +150,12 @@ class AwsServices:
             raise RuntimeError("AWS is not loaded yet; ask again when the lab is ready")
         if code and code not in SHORTAGES:
             raise ValueError(f"{code}: choose one of {', '.join(SHORTAGES)}")
-        key, held = capacity_key(kind, zone), self._account.held
-        held.capacity.pop(key, None)
-        held.shortages.pop(key, None)
+        key, limits = capacity_key(kind, zone), self._account.held
+        limits.capacity.pop(key, None)
+        limits.shortages.pop(key, None)
         if count is not None:
-            held.capacity[key] = count
-            held.shortages.update({key: code} if code else {})
+            limits.capacity[key] = count
+            limits.shortages.update({key: code} if code else {})
         self._fill_groups(self._account)
 
     def set_quota(self, name: str, region: str, value: int) -> None:
@@ -247,11 +247,11 @@ class AwsServices:
             named = f"{service}:{action}"
             check_access(account, key, named, target_of(account, endpoint.region, named, request.form))
         context = ResponderContext(account=account, claims=self._claims, tunnels=self._hypervisor.tunnel_states)
-        found = responder(service, context)
-        found.setup_class(request, url, request.headers)
-        check_parameters(service, action, dict(found.params))
+        answering = responder(service, context)
+        answering.setup_class(request, url, request.headers)
+        check_parameters(service, action, dict(answering.params))
         try:
-            status, headers, text = found.call_action()
+            status, headers, text = answering.call_action()
         finally:
             if changes(action):
                 self.changed()
@@ -297,7 +297,7 @@ class AwsServices:
             for ec2, instance in account.instances()
             if instance.state == "running" and self._hypervisor.machine_state(instance.id).phase == "stopped"
         ]
-        gone += [one for one in due(account) if one not in gone]
+        gone += [due_instance for due_instance in due(account) if due_instance not in gone]
         for ec2, instance_id in gone:
             log.info("%s has switched itself off, or is taken back: it ends", instance_id)
             ec2.terminate_instances([instance_id])
@@ -322,12 +322,12 @@ class AwsServices:
 
 def _operator_key(store: DocumentStore) -> tuple[str, str]:
     """Return the operator's key pair; make it the first time."""
-    found = store.record("aws", "operator")
-    if found is None:
+    record = store.record("aws", "operator")
+    if record is None:
         letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-        found = ["AKIA" + "".join(secrets.choice(letters) for _ in range(16)), secrets.token_urlsafe(30)]
-        store.set_record("aws", "operator", found)
-    return found[0], found[1]
+        record = ["AKIA" + "".join(secrets.choice(letters) for _ in range(16)), secrets.token_urlsafe(30)]
+        store.set_record("aws", "operator", record)
+    return record[0], record[1]
 
 
 def _bytes(text: Any) -> bytes:

@@ -27,9 +27,9 @@ def _meets(operator: str, wanted: list[Any], given: list[Any]) -> bool | None:
         return None
     match bare:
         case "StringEquals":
-            return any(str(one) in [str(want) for want in wanted] for one in given)
+            return any(str(value) in [str(want) for want in wanted] for value in given)
         case "StringLike":
-            return any(fnmatchcase(str(one), str(want)) for one in given for want in wanted)
+            return any(fnmatchcase(str(value), str(want)) for value in given for want in wanted)
     return None
 
 

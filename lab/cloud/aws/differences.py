@@ -210,7 +210,7 @@ REMAINING = (
 
 def page() -> str:
     """Render all of it, as docs/lab-differences.md has it."""
-    rows = "\n".join(f"| {one.moto} | {one.here} |" for one in CORRECTIONS)
+    rows = "\n".join(f"| {correction.moto} | {correction.here} |" for correction in CORRECTIONS)
     rest = "\n".join(f"- {line}" for line in REMAINING)
     return (
         "The API is held by [moto](https://docs.getmoto.org) 5.2.5, corrected where it differs from AWS:\n\n"

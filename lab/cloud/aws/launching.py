@@ -121,9 +121,9 @@ def _complete(ec2: LabEc2, instance: Any, *, wanted: dict[str, Any], data: dict[
 
 
 def _profile(account: Owner, given: dict[str, Any]) -> dict[str, str]:
-    for found in account.iam.get_instance_profiles():
-        if given.get("Arn") == found.arn or given.get("Name") == found.name:
-            return {"Arn": found.arn, "Id": found.id}
+    for profile in account.iam.get_instance_profiles():
+        if given.get("Arn") == profile.arn or given.get("Name") == profile.name:
+            return {"Arn": profile.arn, "Id": profile.id}
     text = f"Value ({given.get('Arn') or given.get('Name')}) for parameter iamInstanceProfile is invalid."
     raise EC2ClientError("InvalidParameterValue", f"{text} It does not exist in account {ACCOUNT}")
 

@@ -80,7 +80,7 @@ class AwsMetadata:
             return _error(400, "Bad Request")
         _limit_hops(request, instance.metadata_options.http_put_response_hop_limit)
         now = time.monotonic()
-        self._tokens = {token: held for token, held in self._tokens.items() if held[1] > now}
+        self._tokens = {token: session for token, session in self._tokens.items() if session[1] > now}
         token = secrets.token_urlsafe(42)
         self._tokens[token] = (instance.id, now + int(wanted))
         return web.Response(text=token, headers={LIFE_HEADER: wanted})
@@ -237,7 +237,7 @@ def tree_of(ec2: LabEc2, instance: Any, credentials: Callable[[Any], str]) -> Tr
 
 def _interface(ec2: LabEc2, instance: Any, interface: Any) -> Tree:
     vpc = ec2.get_vpc(interface.subnet.vpc_id)
-    ranges = [one["cidr_block"] for one in vpc.cidr_block_association_set]
+    ranges = [association["cidr_block"] for association in vpc.cidr_block_association_set]
     prefixes = [ipv4_prefix["Ipv4Prefix"] for ipv4_prefix in interface.ipv4_prefixes]
     return {
         "device-number": "0",
@@ -260,12 +260,12 @@ def _interface(ec2: LabEc2, instance: Any, interface: Any) -> Tree:
 
 
 def _iam(ec2: LabEc2, instance: Any, credentials: Callable[[Any], str]) -> Tree | None:
-    held = instance.iam_instance_profile
+    profile_name = instance.iam_instance_profile
     profile = next(
         (
             instance_profile
             for instance_profile in ec2.account.iam.get_instance_profiles()
-            if held and instance_profile.arn == held["Arn"]
+            if profile_name and instance_profile.arn == profile_name["Arn"]
         ),
         None,
     )

@@ -46,9 +46,9 @@ class LabEc2(LabVpnConnections, EC2Backend):
         return super().allocate_address(domain, address=chosen, tags=tags)
 
     def release_address(self, address: str | None = None, allocation_id: str | None = None) -> None:
-        held = [one for one in self.addresses if allocation_id in (one.allocation_id,)]
-        if held and held[0].association_id:
-            raise EC2ClientError("InvalidIPAddress.InUse", f"Address {held[0].public_ip} is in use.")
+        matches = [one for one in self.addresses if allocation_id in (one.allocation_id,)]
+        if matches and matches[0].association_id:
+            raise EC2ClientError("InvalidIPAddress.InUse", f"Address {matches[0].public_ip} is in use.")
         super().release_address(address, allocation_id)
 
     def create_nat_gateway(
@@ -84,13 +84,13 @@ class LabEc2(LabVpnConnections, EC2Backend):
         Raises:
             EC2ClientError: ``InsufficientFreeAddressesInSubnet``.
         """
-        found = addresses.free_address(
+        free = addresses.free_address(
             IPv4Network(subnet.cidr_block), taken=self.taken(subnet), reservations=_reservations(subnet)
         )
-        if found is None:
+        if free is None:
             text = f"There are not enough free addresses in subnet '{subnet.id}' to satisfy the requested number of "
             raise EC2ClientError("InsufficientFreeAddressesInSubnet", text + "instances.")
-        return found
+        return free
 
     def take_prefix(self, subnet: Any) -> IPv4Network:
         """Return a free /28 of a subnet.
@@ -98,27 +98,27 @@ class LabEc2(LabVpnConnections, EC2Backend):
         Raises:
             EC2ClientError: ``InsufficientCidrBlocks``.
         """
-        found = addresses.free_prefix(
+        free = addresses.free_prefix(
             IPv4Network(subnet.cidr_block),
             taken=self.taken(subnet),
             reservations=_reservations(subnet, kind="prefix"),
         )
-        if found is None:
+        if free is None:
             text = "The specified subnet does not have enough free cidr blocks to satisfy the request."
             raise EC2ClientError("InsufficientCidrBlocks", text)
-        return found
+        return free
 
     def taken(self, subnet: Any) -> list[IPv4Network]:
         """Return the addresses and prefixes of a subnet's interfaces."""
-        found = []
+        ranges = []
         for interface in self.enis.values():
             if interface.subnet.id == subnet.id:
-                found += [
+                ranges += [
                     IPv4Network(private_ip_address["PrivateIpAddress"])
                     for private_ip_address in interface.private_ip_addresses
                 ]
-                found += prefixes_of(interface)
-        return found
+                ranges += prefixes_of(interface)
+        return ranges
 
     def terminate_instances(self, instance_ids: list[str]) -> list[Any]:
         """Start to terminate instances; :meth:`finish_termination` follows when their machines are gone. moto
@@ -139,14 +139,14 @@ class LabEc2(LabVpnConnections, EC2Backend):
 
     def forget_ended(self) -> bool:
         """Forget instances that were terminated long ago; return whether there were any."""
-        latest, found = time.time() - REMEMBERED_S, False
+        latest, has_changed = time.time() - REMEMBERED_S, False
         for reservation in list(self.reservations.values()):
             left = [instance for instance in reservation.instances if getattr(instance, "ended_at", latest) >= latest]
-            found = found or len(left) < len(reservation.instances)
+            has_changed = has_changed or len(left) < len(reservation.instances)
             reservation.instances = left
             if not left:
                 del self.reservations[reservation.id]
-        return found
+        return has_changed
 
     def modify_network_interface_attribute(
         self,
@@ -203,24 +203,24 @@ class LabEc2(LabVpnConnections, EC2Backend):
         return super().delete_vpc(vpc_id)
 
     def delete_customer_gateway(self, customer_gateway_id: str) -> Any:
-        held = [
+        connections = [
             vpn_connection
             for vpn_connection in self.vpn_connections.values()
             if vpn_connection.customer_gateway_id == customer_gateway_id
         ]
-        if any(one.state != "deleted" for one in held):
+        if any(connection.state != "deleted" for connection in connections):
             raise EC2ClientError("IncorrectState", f"The customer gateway '{customer_gateway_id}' is in use.")
         return super().delete_customer_gateway(customer_gateway_id)
 
     def delete_vpn_gateway(self, vpn_gateway_id: str) -> Any:
         gateway = self.get_vpn_gateway(vpn_gateway_id)
-        held = [
+        connections = [
             vpn_connection
             for vpn_connection in self.vpn_connections.values()
             if vpn_connection.vpn_gateway_id == vpn_gateway_id
         ]
         if any(vpc_attachment.state == "attached" for vpc_attachment in gateway.vpc_attachments) or any(
-            one.state != "deleted" for one in held
+            connection.state != "deleted" for connection in connections
         ):
             raise EC2ClientError("IncorrectState", f"The vpnGateway ID '{vpn_gateway_id}' is in use.")
         return super().delete_vpn_gateway(vpn_gateway_id)
@@ -236,9 +236,13 @@ class _State:
 
 def prefixes_of(interface: Any) -> list[IPv4Network]:
     """Return an interface's delegated prefixes."""
-    return [IPv4Network(one["Ipv4Prefix"]) for one in getattr(interface, "ipv4_prefixes", [])]
+    return [IPv4Network(prefix["Ipv4Prefix"]) for prefix in getattr(interface, "ipv4_prefixes", [])]
 
 
 def _reservations(subnet: Any, *, kind: str | None = None) -> list[IPv4Network]:
-    held = subnet._cidr_reservations
-    return [IPv4Network(str(one.cidr)) for one in held if kind is None or one.reservation_type == kind]
+    reservations = subnet._cidr_reservations
+    return [
+        IPv4Network(str(reservation.cidr))
+        for reservation in reservations
+        if kind is None or reservation.reservation_type == kind
+    ]

@@ -45,15 +45,15 @@ def _suites(options: Mapping[str, Any], *, phase: int) -> str:
     encryption = [_ENCRYPTION[value] for value in _values(options, f"Phase{phase}EncryptionAlgorithms")]
     integrity = [_INTEGRITY[value] for value in _values(options, f"Phase{phase}IntegrityAlgorithms")]
     groups = [_GROUPS[int(value)] for value in _values(options, f"Phase{phase}DHGroupNumbers")]
-    combined = [one for one in encryption if "gcm" in one]
-    others = [one for one in encryption if "gcm" not in one]
-    found = []
+    combined = [cipher for cipher in encryption if "gcm" in cipher]
+    others = [cipher for cipher in encryption if "gcm" not in cipher]
+    suites = []
     if combined:
-        functions = [f"prf{one}" for one in integrity] if phase == 1 else []
-        found.append("-".join([*combined, *functions, *groups]))
+        functions = [f"prf{algorithm}" for algorithm in integrity] if phase == 1 else []
+        suites.append("-".join([*combined, *functions, *groups]))
     if others:
-        found.append("-".join([*others, *integrity, *groups]))
-    return ",".join(found)
+        suites.append("-".join([*others, *integrity, *groups]))
+    return ",".join(suites)
 
 
 def _values(options: Mapping[str, Any], name: str) -> Sequence[Any]:

@@ -36,10 +36,10 @@ QUOTAS = {quota.name: quota for quota in (ADDRESSES, CONNECTIONS, REGION_CONNECT
 """Quotas that the lab's AWS holds its callers to, by name."""
 
 
-def check_quota(quota: ServiceQuota, held: int, *, applied: Mapping[str, int], region: str) -> None:
+def check_quota(quota: ServiceQuota, used: int, *, applied: Mapping[str, int], region: str) -> None:
     """Raise EC2ClientError when ``held`` uses up a quota. ``applied`` has the values that differ from the default, by
     :func:`quota_key`."""
-    if held >= applied.get(quota_key(quota.name, region), quota.default):
+    if used >= applied.get(quota_key(quota.name, region), quota.default):
         raise EC2ClientError(quota.code, f"The maximum number of {quota.counted} has been reached.")
 
 

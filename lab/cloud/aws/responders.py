@@ -100,7 +100,7 @@ class Ec2Responder(EC2Response):
         return super().authorize_security_group_egress()
 
     def modify_security_group_rules(self) -> ActionResult:
-        check_permissions([one["SecurityGroupRule"] for one in self._get_param("SecurityGroupRules", [])])
+        check_permissions([rule["SecurityGroupRule"] for rule in self._get_param("SecurityGroupRules", [])])
         return super().modify_security_group_rules()
 
     def create_launch_template(self) -> ActionResult:
@@ -135,10 +135,10 @@ class ScalingResponder(AutoScalingResponse):
         backend: Any = self.autoscaling_backend
         name, ids = self._get_param("AutoScalingGroupName"), self._get_param("ActivityIds", [])
         groups = [backend.group(name)] if name else list(backend.groups())
-        found = [
+        matches = [
             activity for group in groups for activity in group.activities if not ids or activity["ActivityId"] in ids
         ]
-        return ActionResult({"Activities": found[: self._get_int_param("MaxRecords", 100)]})
+        return ActionResult({"Activities": matches[: self._get_int_param("MaxRecords", 100)]})
 
     def update_auto_scaling_group(self) -> ActionResult:
         result = super().update_auto_scaling_group()
@@ -176,13 +176,13 @@ class IamResponder(IamResponse):
     def add_client_id_to_open_id_connect_provider(self) -> ActionResult:
         provider = self.backend.get_open_id_connect_provider(self._get_param("OpenIDConnectProviderArn"))
         client = self._get_param("ClientID")
-        provider.client_id_list = [*(one for one in provider.client_id_list if one != client), client]
+        provider.client_id_list = [*(client_id for client_id in provider.client_id_list if client_id != client), client]
         return EmptyResult()
 
     def remove_client_id_from_open_id_connect_provider(self) -> ActionResult:
         provider = self.backend.get_open_id_connect_provider(self._get_param("OpenIDConnectProviderArn"))
         client = self._get_param("ClientID")
-        provider.client_id_list = [one for one in provider.client_id_list if one != client]
+        provider.client_id_list = [client_id for client_id in provider.client_id_list if client_id != client]
         return EmptyResult()
 
 

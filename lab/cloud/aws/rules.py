@@ -59,24 +59,24 @@ def check_permissions(permissions: Sequence[Mapping[str, Any]]) -> None:
             raise AwsRefusalError("UnsupportedParameter", f"The lab's AWS cannot filter the protocol {protocol}.")
         unknown = {key for key, value in permission.items() if value} - _PERMISSION
         if unknown:
-            found = ", ".join(sorted(unknown))
-            raise AwsRefusalError("UnsupportedParameter", f"The lab's AWS does not know {found} of a permission.")
+            names = ", ".join(sorted(unknown))
+            raise AwsRefusalError("UnsupportedParameter", f"The lab's AWS does not know {names} of a permission.")
         for part in (permission, *(peer for key in _DESCRIBED for peer in permission.get(key) or ())):
             check_description(str(part.get("Description") or ""), of="rule")
 
 
 def rules_of(ec2: LabEc2, interface: Any) -> tuple[DesiredRule, ...]:
     """Return the rules of all groups that an interface is in."""
-    groups = sorted(interface.group_set, key=lambda one: one.id)
+    groups = sorted(interface.group_set, key=lambda group: group.id)
     directions: tuple[Direction, ...] = ("in", "out")
-    found = []
+    rules = []
     for direction in directions:
         allowed = [rule for group in groups for rule in _allowances(ec2, group, direction)]
-        found += [_numbered(rule, FIRST + index) for index, rule in enumerate(allowed)]
-        found.append(
+        rules += [_numbered(rule, FIRST + index) for index, rule in enumerate(allowed)]
+        rules.append(
             DesiredRule(name=f"{direction}-rest", priority=LAST, direction=direction, allow=False, protocol="any")
         )
-    return tuple(found)
+    return tuple(rules)
 
 
 def _allowances(ec2: LabEc2, group: Any, direction: Direction) -> Iterator[DesiredRule]:
@@ -105,10 +105,14 @@ def _ranges(ec2: LabEc2, rule: Any) -> tuple[IPv4Network, ...]:
     group = (rule.source_group or {}).get("GroupId")
     if not group:
         return ()
-    members = [one for one in ec2.enis.values() if any(held.id == group for held in one.group_set)]
-    own = [IPv4Network(member.private_ip_address) for member in members]
+    members = [
+        interface
+        for interface in ec2.enis.values()
+        if any(membership.id == group for membership in interface.group_set)
+    ]
+    addresses = [IPv4Network(member.private_ip_address) for member in members]
     delegated = [IPv4Network(item["Ipv4Prefix"]) for member in members for item in getattr(member, "ipv4_prefixes", [])]
-    return tuple(sorted([*own, *delegated]))
+    return tuple(sorted([*addresses, *delegated]))
 
 
 def _protocol(rule: Any) -> tuple[Protocol, tuple[tuple[int, int], ...]]:

@@ -39,8 +39,8 @@ class LabInstance(InstanceState):
 
     @property
     def launch_template(self) -> dict[str, Any] | None:
-        found = super().launch_template
-        return {**found, "Version": self._version} if found else None
+        template = super().launch_template
+        return {**template, "Version": self._version} if template else None
 
 
 class LabGroup(FakeAutoScalingGroup):
@@ -156,10 +156,10 @@ class LabGroup(FakeAutoScalingGroup):
         return chosen
 
     def _launch(self, cause: str) -> bool:
-        held = Counter(state.instance.subnet_id for state in self.active_instances())
-        subnets = [self.ec2_backend.get_subnet(one) for one in (self.vpc_zone_identifier or "").split(",")]
+        instances_by_subnet = Counter(state.instance.subnet_id for state in self.active_instances())
+        subnets = [self.ec2_backend.get_subnet(subnet_id) for subnet_id in (self.vpc_zone_identifier or "").split(",")]
         tags = {**self.get_propagated_tags(), ASG_NAME_TAG: self.name}
-        for subnet in sorted(subnets, key=lambda one: held[one.id]):
+        for subnet in sorted(subnets, key=lambda candidate: instances_by_subnet[candidate.id]):
             try:
                 version = self.version()
                 instance = launch(
@@ -244,8 +244,8 @@ class LabScaling(AutoScalingBackend):
             raise ValidationError(text) from problem
         group.desired_capacity = wanted
         group.follow(cause="a user request created an AutoScalingGroup")
-        found: LabGroup = group
-        return found
+        made_group: LabGroup = group
+        return made_group
 
     def update_auto_scaling_group(self, *, name: str, capacity_rebalance: bool | None = None, **settings: Any) -> Any:  # type: ignore[override]
         """Update a group, capacity rebalancing included, which moto ignores."""

@@ -28,10 +28,10 @@ def warn(account: AwsAccount, instance_id: str, notice: str, *, within_s: float 
     Raises:
         LookupError: there is no such spot instance, or no such notice.
     """
-    found = next((one for one in account.instances() if one[1].id == instance_id), None)
-    if found is None or found[1].lifecycle != "spot" or notice not in NOTICES:
+    match = next((pair for pair in account.instances() if pair[1].id == instance_id), None)
+    if match is None or match[1].lifecycle != "spot" or notice not in NOTICES:
         raise LookupError(f"there is no spot instance {instance_id}, or no notice {notice!r}: {', '.join(NOTICES)}")
-    ec2, instance = found
+    ec2, instance = match
     if notice == INTERRUPTION:
         instance.taken_back_at = time.time() + within_s
         return

@@ -27,12 +27,12 @@ def target_of(account: AwsAccount, region: str, action: str, form: Mapping[str, 
     name, instance = form.get("AutoScalingGroupName"), form.get("InstanceId")
     match action:
         case "autoscaling:TerminateInstanceInAutoScalingGroup" if instance:
-            found = [group for group in groups if _holds(group, instance)]
+            matches = [group for group in groups if _holds(group, instance)]
         case "autoscaling:SetDesiredCapacity" | "autoscaling:TerminateInstanceInAutoScalingGroup":
-            found = [group for group in groups if group.name == name]
+            matches = [group for group in groups if group.name == name]
         case _:
             return None
-    return next((ActionTarget(arn=one.arn, tags=_tags(one)) for one in found), None)
+    return next((ActionTarget(arn=group.arn, tags=_tags(group)) for group in matches), None)
 
 
 def _holds(group: LabGroup, instance_id: str) -> bool:

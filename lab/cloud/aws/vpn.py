@@ -71,8 +71,8 @@ class LabVpnConnection(VPNConnection):
     @property
     def tunnel_options(self) -> list[dict[str, Any]]:
         """Return the options of each tunnel: those requested, completed with the defaults."""
-        found: list[dict[str, Any]] = self.options["TunnelOptions"]
-        return found
+        tunnels: list[dict[str, Any]] = self.options["TunnelOptions"]
+        return tunnels
 
     @property
     def remote_address(self) -> str:
@@ -141,9 +141,9 @@ class LabVpnConnections(VPNConnectionBackend):
         return connection
 
     def _check_quotas(self, gateway_id: str) -> None:
-        gateways = [one.vpn_gateway_id for one in self.alive()]
-        for quota, held in ((CONNECTIONS, gateways.count(gateway_id)), (REGION_CONNECTIONS, len(gateways))):
-            check_quota(quota, held, applied=self.account.quotas, region=self.region_name)
+        gateways = [connection.vpn_gateway_id for connection in self.alive()]
+        for quota, used in ((CONNECTIONS, gateways.count(gateway_id)), (REGION_CONNECTIONS, len(gateways))):
+            check_quota(quota, used, applied=self.account.quotas, region=self.region_name)
 
     def open_tunnels(self, connection: LabVpnConnection, asked: Mapping[str, Any]) -> None:
         """Give a connection its two tunnels, with addresses, keys and proposals as requested."""
@@ -224,7 +224,7 @@ class LabVpnConnections(VPNConnectionBackend):
         raise EC2ClientError("InvalidVpnConnectionID.NotFound", text)
 
     def _inside(self) -> IPv4Network:
-        used = {tunnel["TunnelInsideCidr"] for one in self.alive() for tunnel in one.tunnel_options}
+        used = {tunnel["TunnelInsideCidr"] for connection in self.alive() for tunnel in connection.tunnel_options}
         return next(range_ for range_ in INSIDE.subnets(new_prefix=30) if str(range_) not in used)
 
 

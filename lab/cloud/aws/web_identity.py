@@ -51,17 +51,17 @@ def grant(
     """
     if not (role_arn and session and token):
         raise AwsRefusalError("ValidationError", "RoleArn, RoleSessionName and WebIdentityToken are required")
-    role = next((one for one in iam.get_roles() if one.arn == role_arn), None)
+    role = next((candidate for candidate in iam.get_roles() if candidate.arn == role_arn), None)
     limit = int(getattr(role, "max_session_duration", None) or 3600)
     if not SHORTEST_S <= duration <= min(LONGEST_S, limit):
         text = "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
         raise AwsRefusalError("ValidationError", text)
     try:
-        found = claims(token)
+        claimed = claims(token)
     except TokenError as problem:
         code = "ExpiredTokenException" if "expired" in str(problem).lower() else "InvalidIdentityToken"
         raise AwsRefusalError(code, f"Couldn't verify the token: {problem}") from problem
-    issuer, audience = str(found["iss"]).removeprefix("https://"), str(found["aud"])
+    issuer, audience = str(claimed["iss"]).removeprefix("https://"), str(claimed["aud"])
     provider = next(
         (open_id_provider for open_id_provider in iam.open_id_providers.values() if open_id_provider.url == issuer),
         None,
@@ -71,14 +71,14 @@ def grant(
         raise AwsRefusalError("InvalidIdentityToken", text)
     if audience not in provider.client_id_list:
         raise AwsRefusalError("InvalidIdentityToken", "Incorrect token audience")
-    values = {f"{issuer}:{name}": value for name, value in found.items()}
+    values = {f"{issuer}:{name}": value for name, value in claimed.items()}
     if role is None or not trusted(json.loads(role.assume_role_policy_document), provider.arn, values):
         raise AwsRefusalError("AccessDenied", f"Not authorized to perform {ACTION}", status=403)
     return SessionGrant(
         role_arn=role_arn,
         session=session,
         duration=duration,
-        subject=str(found["sub"]),
+        subject=str(claimed["sub"]),
         audience=audience,
         provider=provider.arn,
     )
@@ -87,7 +87,7 @@ def grant(
 def trusted(policy: Mapping[str, Any], provider: str, values: Mapping[str, Any]) -> bool:
     """Return whether a trust policy admits a caller with these claims from this provider. A statement that cannot be
     evaluated here admits no caller if it allows, and denies every caller if it denies."""
-    statements = [one for one in listed(policy.get("Statement")) if _meant(one, provider)]
+    statements = [statement for statement in listed(policy.get("Statement")) if _meant(statement, provider)]
     denied = any(
         statement["Effect"] == "Deny" and holds(statement.get("Condition", {}), values) is not False
         for statement in statements

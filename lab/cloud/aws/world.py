@@ -36,7 +36,7 @@ def _vpcs(ec2: LabEc2) -> list[Any]:
 
 
 def _network(ec2: LabEc2, vpc: Any) -> Network:
-    ranges = [one["cidr_block"] for one in vpc.cidr_block_association_set]
+    ranges = [association["cidr_block"] for association in vpc.cidr_block_association_set]
     subnets = [subnet for zone in ec2.subnets.values() for subnet in zone.values() if subnet.vpc_id == vpc.id]
     return Network(
         id=vpc.id,
@@ -70,8 +70,8 @@ def _subnet(ec2: LabEc2, vpc: Any, subnet: Any) -> DesiredSubnet:
 def _table(ec2: LabEc2, vpc: Any, subnet: Any) -> Any:
     """Return a subnet's own route table, or else the VPC's main one."""
     tables = [table for table in ec2.route_tables.values() if table.vpc_id == vpc.id]
-    own = [table for table in tables if subnet.id in table._associations.values()]
-    return own[0] if own else next(table for table in tables if table.main_association_id)
+    associated = [table for table in tables if subnet.id in table._associations.values()]
+    return associated[0] if associated else next(table for table in tables if table.main_association_id)
 
 
 def _target(route: Any) -> str | None:
@@ -162,10 +162,10 @@ def _tunnels(ec2: LabEc2, gateway_id: str) -> Iterator[DesiredTunnel]:
 
 
 def _peerings(account: AwsAccount) -> tuple[Peering, ...]:
-    found = {
+    peerings = {
         peering.id: Peering(id=peering.id, first=peering.vpc.id, second=peering.peer_vpc.id)
         for ec2 in account.ec2
         for peering in ec2.vpc_pcxs.values()
         if peering._status.code == "active"
     }
-    return tuple(found.values())
+    return tuple(peerings.values())

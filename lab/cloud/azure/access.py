@@ -24,7 +24,7 @@ class Principal:
 def roles_at(store: DocumentStore, *, principal_id: str, scope: str) -> list[RoleDefinition]:
     """Return the roles that a principal has on a scope now, assigned there or on a scope above it."""
     target = scope.strip("/").lower() + "/"
-    found: list[RoleDefinition] = []
+    roles: list[RoleDefinition] = []
     for assignment in store.of_type(ASSIGNMENT_TYPE):
         properties = assignment.body["properties"]
         given_at = properties["scope"].strip("/").lower() + "/"
@@ -32,8 +32,8 @@ def roles_at(store: DocumentStore, *, principal_id: str, scope: str) -> list[Rol
             role = role_of(properties["roleDefinitionId"])
             if role and in_force(store, assignment):
                 condition = properties.get("condition")
-                found.append(replace(role, condition=parse(condition)) if condition else role)
-    return found
+                roles.append(replace(role, condition=parse(condition)) if condition else role)
+    return roles
 
 
 def require(store: DocumentStore, principal: Principal, *, action: str, scope: str) -> None:

@@ -108,8 +108,8 @@ class BlobData:
                 raise BlobError(404, "ContainerNotFound", "The specified container does not exist.")
             if include not in ("", "metadata"):
                 raise _unsupported(request)
-            found = self._blobs.names(place, container, prefix=prefix)
-            text = _listing(container, prefix, found, with_metadata=bool(include))
+            names = self._blobs.names(place, container, prefix=prefix)
+            text = _listing(container, prefix, names, with_metadata=bool(include))
             return web.Response(text=text, content_type="application/xml")
         raise _unsupported(request)
 
@@ -142,8 +142,8 @@ class BlobData:
         container = blob_container.container_of(self._store, account, key[1])
         kept_s = blob_container.retention_s(self._store, container) if container else 0.0
         if kept_s and (kept_for_ever or time.time() < blob.modified + kept_s):
-            said = "This operation is not permitted as the blob is immutable due to a policy."
-            raise BlobError(409, "BlobImmutableDueToPolicy", said)
+            message = "This operation is not permitted as the blob is immutable due to a policy."
+            raise BlobError(409, "BlobImmutableDueToPolicy", message)
 
     async def _write(self, request: web.Request, key: Key) -> web.StreamResponse:
         comp = request.query.get("comp")
@@ -213,7 +213,11 @@ class BlobData:
         roles = roles_at(self._store, principal_id=principal.object_id, scope=scope)
         wanted = [Operation(action=f"{TYPE}/{action}", **attributes) for action in actions]
         made = actions == ("write",)
-        if not any(role.allows_data(one) or (made and role.allows(one.action)) for role in roles for one in wanted):
+        if not any(
+            role.allows_data(operation) or (made and role.allows(operation.action))
+            for role in roles
+            for operation in wanted
+        ):
             message = "This request is not authorized to perform this operation using this permission."
             raise BlobError(403, "AuthorizationPermissionMismatch", message)
 

@@ -65,8 +65,8 @@ class ResourceChanges:
 
     def _start(self, document: ResourceDocument, *, state: str) -> str:
         until = self._delays.after(DURATIONS_S[document.type])
-        held = held_by(document.id, document.type, document.body)
-        operation = self._operations.start(resource_id=document.id, until=until, held=held)
+        locked = held_by(document.id, document.type, document.body)
+        operation = self._operations.start(resource_id=document.id, until=until, locked=locked)
         self._set(document, state=state)
         self._spawn(self._end(document.id, operation, until))
         return operation

@@ -64,7 +64,7 @@ class RunCommands:
                 "command.",
             )
         begun = self._delays.now()
-        operation = self._operations.start(resource_id=machine.id, held=[agent])
+        operation = self._operations.start(resource_id=machine.id, locked=[agent])
         self._spawn(self._run(machine.id, script, operation, begun))
         return operation
 
@@ -97,8 +97,8 @@ class RunCommands:
             interface = self._store.get(ref["id"])
             for configuration in interface.body["properties"]["ipConfigurations"] if interface else ():
                 subnet = self._store.get(configuration["properties"]["subnet"]["id"])
-                own = public_address(self._store, configuration["properties"])
-                if own or (subnet and egress(self._store, subnet)):
+                public = public_address(self._store, configuration["properties"])
+                if public or (subnet and egress(self._store, subnet)):
                     return True
         return False
 

@@ -51,11 +51,11 @@ def parse(text: str) -> Condition:
     """Return the condition; ``ConditionError`` when it is of a form that the lab does not evaluate. It is false of an
     operation without the attribute that it compares: "all operations that don't accept" the attribute "cannot evaluate
     this condition, and will fail the authorization access check" (the second page, Suboperations)."""
-    found = _Parser(text).whole()
+    expression = _Parser(text).whole()
 
     def condition(operation: Operation) -> bool:
         try:
-            return found(operation)
+            return expression(operation)
         except _AbsentError:
             return False
 
@@ -77,10 +77,10 @@ class _Parser:
 
     def whole(self) -> Condition:
         """Read all of it."""
-        found = self._expression()
+        expression = self._expression()
         if self._tokens:
             self._refuse("the end")
-        return found
+        return expression
 
     def _expression(self) -> Condition:
         terms, word = [self._term()], self._next()
@@ -98,9 +98,9 @@ class _Parser:
             inner = self._term()
             return lambda operation: not inner(operation)
         if first == "(":
-            found = self._expression()
+            expression = self._expression()
             self._take(")")
-            return found
+            return expression
         if first == "ActionMatches":
             action = self._braced().lower()
             return lambda operation: operation.action.lower() == action
@@ -128,11 +128,11 @@ class _Parser:
 
     def _braced(self) -> str:
         self._take("{")
-        found = self._text()
+        text = self._text()
         self._take("}")
-        if not found or "*" in found:
-            raise ConditionError(f"{found!r}: patterns of actions are not known")
-        return found
+        if not text or "*" in text:
+            raise ConditionError(f"{text!r}: patterns of actions are not known")
+        return text
 
     def _text(self) -> str:
         first = self._take()
@@ -156,7 +156,9 @@ def _like(text: str) -> re.Pattern[str]:
     """Return the pattern of ``StringLike``: ``*`` stands for any characters, ``?`` for one (the first page)."""
     if "\\" in text:
         raise ConditionError(f"{text!r}: escapes are not known")
-    return re.compile("".join({"*": ".*", "?": "."}.get(one, re.escape(one)) for one in text), re.DOTALL)
+    return re.compile(
+        "".join({"*": ".*", "?": "."}.get(character, re.escape(character)) for character in text), re.DOTALL
+    )
 
 
 def _starts_with(text: str) -> re.Pattern[str]:

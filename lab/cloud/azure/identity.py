@@ -96,7 +96,7 @@ class TokenEndpoints:
             TokenError: the token is not ours, or not valid now.
         """
         try:
-            found: dict[str, Any] = jwt.decode(
+            decoded: dict[str, Any] = jwt.decode(
                 token,
                 self._key.public_key(),
                 algorithms=["RS256"],
@@ -105,7 +105,7 @@ class TokenEndpoints:
             )
         except jwt.InvalidTokenError as problem:
             raise TokenError(str(problem)) from problem
-        return found
+        return decoded
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer a request to ``login.microsoftonline.com``."""
@@ -161,15 +161,15 @@ class TokenEndpoints:
 
 def _operator(store: DocumentStore) -> dict[str, str]:
     """Return the operator's service principal; make it the first time."""
-    found: dict[str, str] | None = store.record("operator", "operator")
-    if found is None:
-        found = {
+    record: dict[str, str] | None = store.record("operator", "operator")
+    if record is None:
+        record = {
             "clientId": str(uuid.uuid4()),
             "principalId": OPERATOR_PRINCIPAL,
             "clientSecret": secrets.token_urlsafe(30),
         }
-        store.set_record("operator", "operator", found)
-    return found
+        store.set_record("operator", "operator", record)
+    return record
 
 
 def _signing_key(path: Path) -> rsa.RSAPrivateKey:

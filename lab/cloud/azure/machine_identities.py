@@ -39,12 +39,12 @@ class AssignedIdentity:
 
 def chosen(store: DocumentStore, machine: ResourceDocument, wanted: Mapping[str, str]) -> AssignedIdentity:
     """Return the identity that ``wanted`` names, or the default one."""
-    held = list(_identities(store, machine))
+    identities = list(_identities(store, machine))
     named = {key: wanted[key].lower() for key in NAMES if key in wanted}
     if named:
-        matching = [identity for identity in held if _is(identity, named)]
+        matching = [identity for identity in identities if _is(identity, named)]
     else:
-        matching = [identity for identity in held if identity.system] or held
+        matching = [identity for identity in identities if identity.system] or identities
     if not matching:
         raise NoIdentityError("Identity not found")
     if len(matching) > 1:
@@ -61,9 +61,11 @@ def _identities(store: DocumentStore, machine: ResourceDocument) -> Iterator[Ass
         client = str(uuid.uuid5(uuid.UUID(principal), "application"))
         yield AssignedIdentity(object_id=principal, client_id=client, resource_id=machine.id, system=True)
     for key in identity.get("userAssignedIdentities", {}):
-        if found := store.get(key):
-            hidden = found.hidden
-            yield AssignedIdentity(object_id=hidden["principalId"], client_id=hidden["clientId"], resource_id=found.id)
+        if document := store.get(key):
+            hidden = document.hidden
+            yield AssignedIdentity(
+                object_id=hidden["principalId"], client_id=hidden["clientId"], resource_id=document.id
+            )
 
 
 def _of_group(store: DocumentStore, instance: ResourceDocument) -> Iterator[AssignedIdentity]:

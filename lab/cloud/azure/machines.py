@@ -104,8 +104,8 @@ class MachineChanges:
 
     def has_room(self) -> bool:
         """Return whether the lab's host has room for one more instance of a scale set."""
-        there = [one.id for one in self._store.of_type(INSTANCE) if "unallocated" not in one.hidden]
-        return self._hypervisor.has_room([one.lower() for one in there])
+        there = [instance.id for instance in self._store.of_type(INSTANCE) if "unallocated" not in instance.hidden]
+        return self._hypervisor.has_room([instance_id.lower() for instance_id in there])
 
     async def _provision(self, machine_id: str, operation: str, timeout_s: float) -> None:
         await self._follower.applied(self._store.revision)

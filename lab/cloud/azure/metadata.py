@@ -71,10 +71,10 @@ class AzureMetadata:
 
     def _machine(self, address: str, network: str) -> ResourceDocument | None:
         for machine in computers(self._store):
-            found = interface_of(self._store, machine)
-            if found is None:
+            interface = interface_of(self._store, machine)
+            if interface is None:
                 continue
-            configuration = found[1]
+            configuration = interface[1]
             here = network_of(configuration["subnet"]["id"]).lower() == network.lower()
             if here and IPv4Address(configuration["privateIPAddress"]) == IPv4Address(address or NOBODY):
                 return machine
@@ -85,21 +85,21 @@ class AzureMetadata:
         if not resource:
             return _error(400, "invalid_request", "Required query variable 'resource' is missing")
         try:
-            found = machine_identities.chosen(self._store, machine, request.query)
+            identity = machine_identities.chosen(self._store, machine, request.query)
         except machine_identities.NoIdentityError as problem:
             return _error(400, "invalid_request", str(problem))
         token = self._identity.token(
-            object_id=found.object_id,
-            app_id=found.client_id,
+            object_id=identity.object_id,
+            app_id=identity.client_id,
             audience=resource,
             life_s=MANAGED_LIFE_S,
-            resource_id=found.resource_id,
+            resource_id=identity.resource_id,
         )
         now = int(time.time())
         return web.json_response(
             {
                 "access_token": token,
-                "client_id": found.client_id,
+                "client_id": identity.client_id,
                 "expires_in": str(MANAGED_LIFE_S),
                 "expires_on": str(now + MANAGED_LIFE_S),
                 "ext_expires_in": str(MANAGED_LIFE_S),
@@ -132,9 +132,9 @@ class AzureMetadata:
 
     def _instance(self, machine: ResourceDocument) -> dict[str, Any]:
         properties = machine.body["properties"]
-        found = interface_of(self._store, machine)
-        configuration = found[1] if found else {}
-        configurations = found[0].body["properties"]["ipConfigurations"] if found else []
+        interface = interface_of(self._store, machine)
+        configuration = interface[1] if interface else {}
+        configurations = interface[0].body["properties"]["ipConfigurations"] if interface else []
         subnet = self._store.get(configuration.get("subnet", {}).get("id", ""))
         prefix = IPv4Network(subnet.body["properties"]["addressPrefix"]) if subnet else IPv4Network("0.0.0.0/32")
         parsed = parse_id(machine.id)

@@ -27,12 +27,12 @@ class Operations:
         self._store = store
         self._done: dict[str, asyncio.Event] = {}
 
-    def start(self, *, resource_id: str, until: float | None = None, held: Iterable[str] = ()) -> str:
+    def start(self, *, resource_id: str, until: float | None = None, locked: Iterable[str] = ()) -> str:
         """Record a new operation on a resource and return its id. ``until``: the moment at which it ends, in seconds
         since the epoch, if that is known. ``held``: keys of what no other change may touch meanwhile."""
         operation_id = str(uuid.uuid4())
         record = {"status": "InProgress", "startTime": _now(), "resource": resource_id}
-        self._store.set_record(KIND, operation_id, {**record, "until": until, "held": sorted(held)})
+        self._store.set_record(KIND, operation_id, {**record, "until": until, "held": sorted(locked)})
         return operation_id
 
     def succeed(self, operation_id: str, output: Any = None) -> None:
@@ -63,8 +63,8 @@ class Operations:
         record = self._store.record(KIND, operation_id)
         if record is None:
             raise ArmError(404, "NotFound", f"The entity was not found: operation {operation_id}.")
-        found: dict[str, Any] = record
-        return found
+        operation: dict[str, Any] = record
+        return operation
 
     async def wait(self, operation_id: str, *, timeout_s: float) -> dict[str, Any]:
         """Return the operation's record once it is finished, or after ``timeout_s``."""

@@ -66,15 +66,15 @@ def modified(store: DocumentStore, spec: TypeSpec, body: dict[str, Any]) -> dict
 def unlike(store: DocumentStore, types: Mapping[str, TypeSpec]) -> list[ResourceDocument]:
     """Return what a remediation task changes, as it has to become."""
     policies = assigned(store)
-    found: list[ResourceDocument] = []
+    documents: list[ResourceDocument] = []
     for spec in types.values():
         for document in store.of_type(spec.type):
             body = modified(store, spec, document.body)
             if policies.user_identity and spec.type == virtual_machine.TYPE:
                 body = {**body, "identity": _with_user(body.get("identity", {}), policies.user_identity)}
             if body != document.body:
-                found.append(replace(document, body=body))
-    return found
+                documents.append(replace(document, body=body))
+    return documents
 
 
 def _with_system(identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _with_system(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_user(identity: Mapping[str, Any], added: str) -> dict[str, Any]:
-    kind, held = identity.get("type", ""), identity.get("userAssignedIdentities", {})
-    if added.lower() in {key.lower() for key in held}:
+    kind, identities = identity.get("type", ""), identity.get("userAssignedIdentities", {})
+    if added.lower() in {key.lower() for key in identities}:
         return dict(identity)
-    return {**identity, "type": BOTH if SYSTEM in kind else USER, "userAssignedIdentities": {**held, added: {}}}
+    return {**identity, "type": BOTH if SYSTEM in kind else USER, "userAssignedIdentities": {**identities, added: {}}}

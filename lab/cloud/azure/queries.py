@@ -80,10 +80,10 @@ def listing(
         return head, _assignments(store, head, query.get("$filter", ""))
     scope = head if len(parts) == 2 else path.rsplit("/", 1)[0]
     wanted = scale_set_instance.LISTED.get(spec.type, spec.type)
-    found = [document for document in store.below(scope) if document.type == wanted]
+    documents = [document for document in store.below(scope) if document.type == wanted]
     if len(parts) > 2 and store.get(scope) is None:
         raise ArmError(404, "ParentResourceNotFound", f"The parent resource {scope} was not found.")
-    return scope, found
+    return scope, documents
 
 
 def action_of(types: dict[str, TypeSpec], path: str) -> str:
@@ -125,7 +125,7 @@ def _assignments(store: DocumentStore, scope: str, filter: str) -> list[Resource
     principal = re.fullmatch(r"\s*principalId eq '([^']+)'\s*", filter)
     if filter and not principal and filter.strip() != "atScope()":
         raise invalid(f"The lab does not know the filter {filter!r}: use principalId eq '…' or atScope().")
-    found = []
+    assignments = []
     for assignment in store.of_type(ASSIGNMENT_TYPE):
         properties = assignment.body["properties"]
         given_at = properties["scope"].strip("/").lower() + "/"
@@ -133,5 +133,5 @@ def _assignments(store: DocumentStore, scope: str, filter: str) -> list[Resource
         if principal and properties["principalId"].lower() != principal.group(1).lower():
             continue
         if above or (below and filter.strip() != "atScope()"):
-            found.append(assignment)
-    return found
+            assignments.append(assignment)
+    return assignments

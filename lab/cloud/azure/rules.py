@@ -41,8 +41,8 @@ def _ordered(
     group: list[dict[str, Any]], direction: Literal["in", "out"], virtual_network: Network
 ) -> list[DesiredRule]:
     wanted = "Inbound" if direction == "in" else "Outbound"
-    own = [_rule(item, direction, virtual_network) for item in group if item["properties"]["direction"] == wanted]
-    return [*sorted(own, key=lambda rule: rule.priority), *_defaults(direction, virtual_network)]
+    rules = [_rule(item, direction, virtual_network) for item in group if item["properties"]["direction"] == wanted]
+    return [*sorted(rules, key=lambda rule: rule.priority), *_defaults(direction, virtual_network)]
 
 
 def _rule(item: dict[str, Any], direction: Literal["in", "out"], virtual_network: Network) -> DesiredRule:
@@ -67,28 +67,28 @@ def _rule(item: dict[str, Any], direction: Literal["in", "out"], virtual_network
     )
 
 
-def _both(properties: dict[str, Any], one: str, many: str) -> list[str]:
-    return [*([properties[one]] if properties.get(one) else []), *properties.get(many, [])]
+def _both(properties: dict[str, Any], singular: str, many: str) -> list[str]:
+    return [*([properties[singular]] if properties.get(singular) else []), *properties.get(many, [])]
 
 
 def _networks(prefixes: list[str], virtual_network: Network) -> Network:
     """Return the ranges of prefixes and service tags; empty means any."""
-    found: list[IPv4Network] = []
+    networks: list[IPv4Network] = []
     for prefix in prefixes:
         tag = prefix.split(".")[0]
         if prefix == "*" or prefix == "0.0.0.0/0":
             return ()
         if tag == "VirtualNetwork":
-            found.extend(virtual_network)
+            networks.extend(virtual_network)
         elif tag == "AzureLoadBalancer":
-            found.append(LOAD_BALANCER)
+            networks.append(LOAD_BALANCER)
         elif tag == "Internet":
-            found.extend(internet(virtual_network))
+            networks.extend(internet(virtual_network))
         elif tag in SERVICES:
-            found.append(CLOUD)
+            networks.append(CLOUD)
         else:
-            found.append(IPv4Network(prefix, strict=False))
-    return tuple(found)
+            networks.append(IPv4Network(prefix, strict=False))
+    return tuple(networks)
 
 
 def internet(virtual_network: Network) -> Network:
@@ -96,7 +96,7 @@ def internet(virtual_network: Network) -> Network:
     :data:`LOAD_BALANCER`."""
     left: list[IPv4Network] = [ANY]
     for taken in (*virtual_network, LOAD_BALANCER):
-        left = [piece for one in left for piece in _without(one, taken)]
+        left = [piece for range_ in left for piece in _without(range_, taken)]
     return tuple(sorted(left))
 
 
@@ -109,8 +109,8 @@ def _without(whole: IPv4Network, taken: IPv4Network) -> list[IPv4Network]:
 def _ports(ranges: list[str]) -> tuple[tuple[int, int], ...]:
     """Return inclusive port ranges; empty means any."""
     pairs = [("0", "-", "65535") if text == "*" else text.partition("-") for text in ranges]
-    found = tuple((int(low), int(high or low)) for low, _, high in pairs)
-    return () if (0, 65535) in found else found
+    ports = tuple((int(low), int(high or low)) for low, _, high in pairs)
+    return () if (0, 65535) in ports else ports
 
 
 def _defaults(direction: Literal["in", "out"], virtual_network: Network) -> list[DesiredRule]:
@@ -169,12 +169,12 @@ def _product(groups: list[list[DesiredRule]]) -> list[DesiredRule]:
 
 def _narrowed(rule: DesiredRule, later: list[DesiredRule]) -> list[DesiredRule]:
     """Return the intersections of an allow rule with each entry of the next group, in order."""
-    found = []
+    narrowed = []
     for other in later:
         both = _intersection(rule, other)
         if both is not None:
-            found.append(both)
-    return found
+            narrowed.append(both)
+    return narrowed
 
 
 def _intersection(first: DesiredRule, second: DesiredRule) -> DesiredRule | None:
@@ -206,8 +206,8 @@ def _common(first: Network, second: Network) -> Network | None:
     """Return the ranges in both; ``None`` when there are none, because an empty tuple matches anything."""
     if not first or not second:
         return first or second
-    found = {a if a.subnet_of(b) else b for a in first for b in second if a.overlaps(b)}
-    return tuple(sorted(found)) or None
+    common = {a if a.subnet_of(b) else b for a in first for b in second if a.overlaps(b)}
+    return tuple(sorted(common)) or None
 
 
 def _common_ports(
@@ -215,8 +215,8 @@ def _common_ports(
 ) -> tuple[tuple[int, int], ...] | None:
     if not first or not second:
         return first or second
-    found = {(max(a, c), min(b, d)) for a, b in first for c, d in second if max(a, c) <= min(b, d)}
-    return tuple(sorted(found)) or None
+    common = {(max(a, c), min(b, d)) for a, b in first for c, d in second if max(a, c) <= min(b, d)}
+    return tuple(sorted(common)) or None
 
 
 def _renumbered(rule: DesiredRule, priority: int) -> DesiredRule:

@@ -62,11 +62,11 @@ class ScaleSets:
     def written(self, group: ResourceDocument) -> str:
         """Start the operation of a set that was put, and return it; it ends when the set has its capacity."""
         operation = self._operations.start(resource_id=group.id)
-        found, wanted = present(self._store, group.id), group.body["sku"]["capacity"]
+        present_count, wanted = present(self._store, group.id), group.body["sku"]["capacity"]
         with self._store.transaction():
             self._set(group.id, state="Updating" if "state" in group.hidden else "Creating")
-            self._end(leaving(found, len(found) - wanted), operation)
-            for _ in range(wanted - len(found)):
+            self._end(leaving(present_count, len(present_count) - wanted), operation)
+            for _ in range(wanted - len(present_count)):
                 self._launch(group.id, operation)
         return self._follow(group.id, operation)
 
@@ -141,7 +141,7 @@ class ScaleSets:
     def _delete(self, group_id: str, chosen: Sequence[ResourceDocument]) -> str:
         """Delete instances; the set's capacity is then so much lower."""
         operation = self._operations.start(resource_id=group_id)
-        group, here = self._known(group_id), [one for one in chosen if not one.hidden.get("deleting")]
+        group, here = self._known(group_id), [instance for instance in chosen if not instance.hidden.get("deleting")]
         sku = {**group.body["sku"], "capacity": group.body["sku"]["capacity"] - len(here)}
         with self._store.transaction():
             self._store.put(group.id, type=TYPE, body={**group.body, "sku": sku})
@@ -149,25 +149,25 @@ class ScaleSets:
         return self._follow(group_id, operation)
 
     def _end(self, chosen: Sequence[ResourceDocument], operation: str) -> None:
-        for one in chosen:
-            notice_s = one.hidden.get("terminateNoticeS")
-            if notice_s and not one.hidden.get("deleting") and not one.hidden.get("unallocated"):
-                event = self._events.schedule(one, "Terminate", notice_s)
-                self._set(one.id, state="Deleting", deleting=True, awaits=event, operation=operation)
-            elif not one.hidden.get("awaits"):
-                self._set(one.id, state="Deleting", power="deallocated", deleting=True, operation=operation)
+        for instance in chosen:
+            notice_s = instance.hidden.get("terminateNoticeS")
+            if notice_s and not instance.hidden.get("deleting") and not instance.hidden.get("unallocated"):
+                event = self._events.schedule(instance, "Terminate", notice_s)
+                self._set(instance.id, state="Deleting", deleting=True, awaits=event, operation=operation)
+            elif not instance.hidden.get("awaits"):
+                self._set(instance.id, state="Deleting", power="deallocated", deleting=True, operation=operation)
 
     def _upgrade(self, group: ResourceDocument, chosen: Sequence[ResourceDocument]) -> str:
         """Give instances the set's model. Their system disks stay until they are reimaged."""
         operation = self._operations.start(resource_id=group.id)
         with self._store.transaction():
-            for one in chosen:
-                name = one.body["properties"]["osProfile"]["computerName"]
-                newest = model(group, instance=one.id, computer_name=name)
-                kept = {k: v for k, v in one.body["properties"].items() if k == "protectionPolicy"}
-                body = {**one.body, **newest, "properties": {**newest["properties"], **kept}}
-                self._store.put(one.id, type=INSTANCE, body=body)
-                self._set(one.id, state="Updating", operation=operation, **applied(group))
+            for instance in chosen:
+                name = instance.body["properties"]["osProfile"]["computerName"]
+                newest = model(group, instance=instance.id, computer_name=name)
+                kept = {k: v for k, v in instance.body["properties"].items() if k == "protectionPolicy"}
+                body = {**instance.body, **newest, "properties": {**newest["properties"], **kept}}
+                self._store.put(instance.id, type=INSTANCE, body=body)
+                self._set(instance.id, state="Updating", operation=operation, **applied(group))
         return self._follow(group.id, operation)
 
     def _reimage(self, resource_id: str, chosen: Sequence[ResourceDocument]) -> str:
@@ -176,30 +176,30 @@ class ScaleSets:
         machines otherwise: name, number, addresses, ``vmId``."""
         operation = self._operations.start(resource_id=resource_id)
         with self._store.transaction():
-            for one in chosen:
-                fresh = {**one.hidden["fresh"], "generation": f"{one.hidden['vmId']}-{operation}"}
-                self._set(one.id, state="Updating", power="running", operation=operation, **fresh)
+            for instance in chosen:
+                fresh = {**instance.hidden["fresh"], "generation": f"{instance.hidden['vmId']}-{operation}"}
+                self._set(instance.id, state="Updating", power="running", operation=operation, **fresh)
         return self._follow(resource_id, operation)
 
-    def _evict(self, one: ResourceDocument) -> None:
+    def _evict(self, instance: ResourceDocument) -> None:
         """Take a Spot instance back, as its set's eviction policy says: learn.microsoft.com/rest/api/compute/
         virtual-machine-scale-set-vms/simulate-eviction, within 30 minutes there and now here, after its notice."""
-        group = self._known(group_of(one))
+        group = self._known(group_of(instance))
         profile = group.body["properties"]["virtualMachineProfile"]
         if profile["priority"] != "Spot":
-            raise ArmError(409, "OperationNotAllowed", f"{one.body['name']} is not an Azure Spot machine.")
-        event = self._events.schedule(one, "Preempt", PREEMPT_S)
-        self._machines.spawn(self._preempt(one.id, event))
+            raise ArmError(409, "OperationNotAllowed", f"{instance.body['name']} is not an Azure Spot machine.")
+        event = self._events.schedule(instance, "Preempt", PREEMPT_S)
+        self._machines.spawn(self._preempt(instance.id, event))
 
     async def _preempt(self, instance: str, event: str) -> None:
         await self._events.started(event)
-        one = self._store.get(instance)
-        if one and not one.hidden.get("deleting"):
-            group = self._known(group_of(one))
+        document = self._store.get(instance)
+        if document and not document.hidden.get("deleting"):
+            group = self._known(group_of(document))
             if group.body["properties"]["virtualMachineProfile"].get("evictionPolicy", "Deallocate") == "Delete":
-                operation = self._delete(group.id, [one])
+                operation = self._delete(group.id, [document])
             else:
-                operation = self._machines.power(one, "deallocated")
+                operation = self._machines.power(document, "deallocated")
             await self._operations.wait(operation, timeout_s=STOP_TIMEOUT_S)
         self._events.finish(event)
 
@@ -210,14 +210,14 @@ class ScaleSets:
             raise invalid(f"{group.name}: {problem.errors(include_url=False, include_input=False)}") from problem
         if ids is None and required:
             raise invalid("Required parameter 'instanceIds' is missing (null).", target="instanceIds")
-        found = {instance.body["instanceId"]: instance for instance in instances(self._store, group.id)}
+        by_number = {instance.body["instanceId"]: instance for instance in instances(self._store, group.id)}
         if ids is None or EVERY in ids:
-            return list(found.values())
-        unknown = [id_ for id_ in ids if id_ not in found]
+            return list(by_number.values())
+        unknown = [id_ for id_ in ids if id_ not in by_number]
         if unknown:
             text = f"The provided instanceId {unknown[0]} is not an active Virtual Machine Scale Set VM instanceId."
             raise invalid(text, target="instanceIds")
-        return [found[id_] for id_ in dict.fromkeys(ids)]
+        return [by_number[id_] for id_ in dict.fromkeys(ids)]
 
     def _follow(self, resource_id: str, operation: str) -> str:
         self._machines.spawn(self._finish(resource_id, operation))
@@ -240,36 +240,36 @@ class ScaleSets:
         else:
             self._operations.succeed(operation)
 
-    async def _settle(self, one: ResourceDocument) -> ArmError | None:
+    async def _settle(self, instance: ResourceDocument) -> ArmError | None:
         """Wait until an instance is as it should be, and return the error that kept it from that."""
-        if one.hidden.get("deleting"):
-            return await self._gone(one)
-        if one.hidden.get("unallocated"):
-            return _error(one.hidden["error"])
-        settled = await self._machines.reported(one.id)
-        now = self._store.get(one.id)
+        if instance.hidden.get("deleting"):
+            return await self._gone(instance)
+        if instance.hidden.get("unallocated"):
+            return _error(instance.hidden["error"])
+        settled = await self._machines.reported(instance.id)
+        now = self._store.get(instance.id)
         if now is None or now.hidden.get("deleting"):
             return ArmError(409, "OperationPreempted", "A later deletion took over.")
         if settled.reported or now.hidden["power"] != "running":
-            self._set(one.id, state="Succeeded", error=None)
+            self._set(instance.id, state="Succeeded", error=None)
             return None
         error = provisioning_error(now, settled)
-        self._set(one.id, state="Failed", error=error.document()["error"])
+        self._set(instance.id, state="Failed", error=error.document()["error"])
         return error
 
-    async def _gone(self, one: ResourceDocument) -> ArmError | None:
-        event = one.hidden.get("awaits")
+    async def _gone(self, instance: ResourceDocument) -> ArmError | None:
+        event = instance.hidden.get("awaits")
         if event:
             await self._events.started(event)
-            if self._store.get(one.id):
-                self._set(one.id, power="deallocated", awaits=None)
+            if self._store.get(instance.id):
+                self._set(instance.id, power="deallocated", awaits=None)
         try:
-            await self._machines.gone(one.id)
+            await self._machines.gone(instance.id)
         except TimeoutError as problem:
             return ArmError(409, "OperationNotAllowed", str(problem))
         with self._store.transaction():
-            self._store.delete(interface_id(one.id))
-            self._store.delete(one.id)
+            self._store.delete(interface_id(instance.id))
+            self._store.delete(instance.id)
         if event:
             self._events.finish(event)
         return None
@@ -277,8 +277,8 @@ class ScaleSets:
     async def _remove(self, group_id: str, operation: str, types: dict[str, TypeSpec]) -> None:
         with self._store.transaction():
             self._end(instances(self._store, group_id), operation)
-        found = instances(self._store, group_id)
-        problems = [problem for problem in await asyncio.gather(*map(self._settle, found)) if problem]
+        remaining = instances(self._store, group_id)
+        problems = [problem for problem in await asyncio.gather(*map(self._settle, remaining)) if problem]
         group = self._store.get(group_id)
         if problems:
             self._operations.fail(operation, problems[0])
@@ -288,10 +288,10 @@ class ScaleSets:
         self._operations.succeed(operation)
 
     def _known(self, resource_id: str) -> ResourceDocument:
-        found = self._store.get(resource_id)
-        if found is None:
+        document = self._store.get(resource_id)
+        if document is None:
             raise LookupError(f"{resource_id} is gone")
-        return found
+        return document
 
     def _set(self, resource_id: str, **values: Any) -> None:
         document = self._known(resource_id)
@@ -301,11 +301,11 @@ class ScaleSets:
 
 def _unprotected(chosen: list[ResourceDocument]) -> list[ResourceDocument]:
     """Return the instances, unless one is protected from what is done to its set."""
-    for one in chosen:
-        if is_protected(one, "protectFromScaleSetActions"):
-            raise ArmError(409, "OperationNotAllowed", f"{one.body['name']} is protected from scale set actions.")
+    for instance in chosen:
+        if is_protected(instance, "protectFromScaleSetActions"):
+            raise ArmError(409, "OperationNotAllowed", f"{instance.body['name']} is protected from scale set actions.")
     return chosen
 
 
-def _error(said: Mapping[str, str]) -> ArmError:
-    return ArmError(409, said["code"], said["message"])
+def _error(refusal: Mapping[str, str]) -> ArmError:
+    return ArmError(409, refusal["code"], refusal["message"])

@@ -136,18 +136,18 @@ class ScheduledEvents:
         its own time (terminate notification, "Tips and best practices")."""
         if event["started"] or event["not_before"] <= self._delays.now():
             return True
-        others = [one for one in self.pending().values() if _group(one) == _group(event) and not one["started"]]
+        others = [other for other in self.pending().values() if _group(other) == _group(event) and not other["started"]]
         return all(other["approved"] for other in others)
 
     def _events(self, machine: ResourceDocument) -> dict[str, dict[str, Any]]:
         return {key: event for key, event in self.pending().items() if event["scope"] == _scope(machine)}
 
     def _service(self, scope: str) -> dict[str, Any]:
-        found = self._store.record(SERVICE, scope)
-        if found is None:
-            found = {"enabled": self._delays.now(), "incarnation": 1}
-            self._store.set_record(SERVICE, scope, found)
-        return dict(found)
+        record = self._store.record(SERVICE, scope)
+        if record is None:
+            record = {"enabled": self._delays.now(), "incarnation": 1}
+            self._store.set_record(SERVICE, scope, record)
+        return dict(record)
 
     def _write(self, event_id: str, event: dict[str, Any] | None, *, scope: str = "") -> None:
         scope = event["scope"] if event else scope

@@ -40,10 +40,10 @@ def connection(
         raise unsupported("The lab shows and sets shared keys; it does not make new ones up.")
     action = "sharedkey/action" if method == "GET" else "sharedKey/write"
     access.require(store, principal, action=f"{gateway_connection.TYPE}/{action}", scope=match.group(1))
-    found = store.get(match.group(1))
-    if found is None:
+    document = store.get(match.group(1))
+    if document is None:
         raise not_found(match.group(1))
-    return found
+    return document
 
 
 def shown(document: ResourceDocument) -> dict[str, Any]:

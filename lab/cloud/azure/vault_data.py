@@ -121,11 +121,11 @@ class VaultData:
 
     def _get(self, vault: ResourceDocument, principal: Principal, name: str, version: str) -> web.Response:
         self._require(vault, principal, "getSecret/action", name)
-        found = self._version(vault, name, version)
-        if not found.attributes.get("enabled", True):
+        document = self._version(vault, name, version)
+        if not document.attributes.get("enabled", True):
             message = "Operation get is not allowed on a disabled secret."
             raise KeyVaultError(403, "Forbidden", message, inner="SecretDisabled")
-        return web.json_response({"value": found.value, **_bundle(vault, found)})
+        return web.json_response({"value": document.value, **_bundle(vault, document)})
 
     def _set(self, vault: ResourceDocument, principal: Principal, name: str, body: Any) -> web.Response:
         self._require(vault, principal, "setSecret/action", name)
@@ -155,14 +155,14 @@ class VaultData:
         self, vault: ResourceDocument, principal: Principal, name: str, version: str, body: Any
     ) -> web.Response:
         self._require(vault, principal, "setSecret/action", name)
-        parsed, found = parse(UpdateSecret, body), self._version(vault, name, version)
+        parsed, document = parse(UpdateSecret, body), self._version(vault, name, version)
         self._secrets.update(
-            found,
-            content_type=parsed.content_type if parsed.content_type is not None else found.content_type,
-            tags=parsed.tags if parsed.tags is not None else found.tags,
-            attributes={**found.attributes, **parsed.attributes.model_dump(exclude_none=True)},
+            document,
+            content_type=parsed.content_type if parsed.content_type is not None else document.content_type,
+            tags=parsed.tags if parsed.tags is not None else document.tags,
+            attributes={**document.attributes, **parsed.attributes.model_dump(exclude_none=True)},
         )
-        return web.json_response(_bundle(vault, self._version(vault, name, found.version)))
+        return web.json_response(_bundle(vault, self._version(vault, name, document.version)))
 
     def _delete(self, vault: ResourceDocument, principal: Principal, name: str) -> web.Response:
         self._require(vault, principal, "delete", name)
@@ -204,9 +204,9 @@ class VaultData:
 
     def _version(self, vault: ResourceDocument, name: str, version: str) -> SecretVersion:
         if self._secrets.deleted_at(vault=vault.name, name=name) is None:
-            for found in self._secrets.versions(vault=vault.name, name=name):
-                if not version or found.version == version.lower():
-                    return found
+            for version_ in self._secrets.versions(vault=vault.name, name=name):
+                if not version or version_.version == version.lower():
+                    return version_
         raise KeyVaultError(
             404,
             "SecretNotFound",

@@ -86,18 +86,18 @@ def public_address(store: DocumentStore, configuration: Mapping[str, Any]) -> IP
 
 def _translated(store: DocumentStore, network: ResourceDocument) -> dict[IPv4Address, IPv4Address]:
     """Return the private address of each public one in a network."""
-    found: dict[IPv4Address, IPv4Address] = {}
+    translated: dict[IPv4Address, IPv4Address] = {}
     for interface in store.of_type(network_interface.TYPE):
         for item in interface.body["properties"]["ipConfigurations"]:
             configuration = item["properties"]
             public = public_address(store, configuration)
             if public and network_of(configuration["subnet"]["id"]).lower() == network.key:
-                found[public] = IPv4Address(configuration["privateIPAddress"])
-    return found
+                translated[public] = IPv4Address(configuration["privateIPAddress"])
+    return translated
 
 
 def _names(store: DocumentStore, network: ResourceDocument) -> dict[str, IPv4Address]:
-    found: dict[str, IPv4Address] = {}
+    names: dict[str, IPv4Address] = {}
     for link in store.of_type(private_dns_link.TYPE):
         if link.body["properties"]["virtualNetwork"]["id"].lower() != network.key:
             continue
@@ -105,8 +105,8 @@ def _names(store: DocumentStore, network: ResourceDocument) -> dict[str, IPv4Add
         for record in store.below(zone):
             if record.type == private_dns_record.TYPE:
                 address = record.body["properties"]["aRecords"][0]["ipv4Address"]
-                found[private_dns_record.fqdn(record)] = IPv4Address(address)
-    return found
+                names[private_dns_record.fqdn(record)] = IPv4Address(address)
+    return names
 
 
 def computers(store: DocumentStore) -> list[ResourceDocument]:
@@ -187,7 +187,7 @@ def _load_balancers(store: DocumentStore, document: ResourceDocument) -> list[De
         _part(document, "frontendIPConfigurations", item): item for item in properties["frontendIPConfigurations"]
     }
     probes = {_part(document, "probes", item): item["properties"] for item in properties["probes"]}
-    found = []
+    balancers = []
     for rule in properties["loadBalancingRules"]:
         inner = rule["properties"]
         frontend = frontends[inner["frontendIPConfiguration"]["id"].lower()]["properties"]
@@ -200,7 +200,7 @@ def _load_balancers(store: DocumentStore, document: ResourceDocument) -> list[De
             for pool in pools
             for _, configuration in load_balancer.members(store, pool["id"])
         }
-        found.append(
+        balancers.append(
             DesiredBalancer(
                 id=f"{document.key}/loadbalancingrules/{rule['name'].lower()}",
                 network=network_of(frontend["subnet"]["id"]).lower(),
@@ -211,7 +211,7 @@ def _load_balancers(store: DocumentStore, document: ResourceDocument) -> list[De
                 probe=_probe(probes[inner["probe"]["id"].lower()]),
             )
         )
-    return found
+    return balancers
 
 
 def _part(document: ResourceDocument, part: str, item: dict[str, Any]) -> str:

@@ -81,14 +81,14 @@ class Put:
             parsed = parse_id(resource_id)
         except InvalidIdError as problem:
             raise ArmError(400, "LinkedInvalidPropertyId", f"{problem} (in {self.id.text})") from problem
-        found = self.store.get(resource_id)
+        document = self.store.get(resource_id)
         if (parsed.type or "").lower() != type.lower():
             raise invalid(f"{resource_id}, referenced by {self.id.text}, is not of type {type}.")
-        if found is None:
+        if document is None:
             raise invalid_reference(resource_id, by=self.id.text)
-        if found.hidden.get("state") in ("Updating", "Deleting"):
-            raise retryable(not_provisioned(found.id, by=self.id.text, state=found.hidden["state"]))
-        return found
+        if document.hidden.get("state") in ("Updating", "Deleting"):
+            raise retryable(not_provisioned(document.id, by=self.id.text, state=document.hidden["state"]))
+        return document
 
     def same_region(self, other: ResourceDocument) -> None:
         """Refuse a reference to a resource in another region."""

@@ -120,7 +120,7 @@ def container_of(store: DocumentStore, account: ResourceDocument, name: str) -> 
 def containers_of(store: DocumentStore, account: ResourceDocument) -> list[ResourceDocument]:
     """Return the containers of an account that the resource manager has made."""
     beginning = f"{account.id}/blobServices/default/containers/".lower()
-    return [one for one in store.of_type(TYPE) if one.id.lower().startswith(beginning)]
+    return [document for document in store.of_type(TYPE) if document.id.lower().startswith(beginning)]
 
 
 def place_of(account: ResourceDocument, container: ResourceDocument) -> str:
@@ -130,8 +130,8 @@ def place_of(account: ResourceDocument, container: ResourceDocument) -> str:
 
 def rules_of(store: DocumentStore, account: ResourceDocument) -> list[ManagementRule]:
     """Return the rules that delete what is old."""
-    found = store.get(f"{account.id}/managementPolicies/default")
-    return Expiry.model_validate(found.body).properties.policy.rules if found else []
+    policy = store.get(f"{account.id}/managementPolicies/default")
+    return Expiry.model_validate(policy.body).properties.policy.rules if policy else []
 
 
 def retention_s(store: DocumentStore, container: ResourceDocument) -> float:
@@ -161,8 +161,8 @@ def _check_expiry(put: Put) -> None:
 
 def _account(put: Put) -> None:
     account = put.id.text.split("/blobServices/")[0].split("/managementPolicies/")[0]
-    found = put.store.get(account)
-    if found is None or found.type.lower() != storage_account.TYPE.lower():
+    document = put.store.get(account)
+    if document is None or document.type.lower() != storage_account.TYPE.lower():
         raise ArmError(404, "ParentResourceNotFound", f"The storage account '{account}' was not found.")
 
 
@@ -179,15 +179,15 @@ def refuse_other_etag(document: ResourceDocument, if_match: str | None) -> None:
     """Refuse the deletion of a retention that does not name its ETag (pulumi/pulumi-azure-native issue 2156 shows the
     answer)."""
     if document.type.lower() == POLICY_TYPE.lower() and if_match not in (f'W/"{document.etag}"', "*"):
-        said = "Operation not allowed on immutability policy with incorrect etag."
-        raise ArmError(412, "ContainerImmutabilityPolicyFailure", said)
+        message = "Operation not allowed on immutability policy with incorrect etag."
+        raise ArmError(412, "ContainerImmutabilityPolicyFailure", message)
 
 
 def _in_use(store: DocumentStore, container: ResourceDocument) -> None:
     """Refuse to delete a container with a retention. Azure refuses it only while there is a blob in it."""
     if retention_s(store, container):
-        said = "The storage account container is protected from deletion due to its immutability policy."
-        raise ArmError(409, "ContainerImmutabilityPolicyFailure", said)
+        message = "The storage account container is protected from deletion due to its immutability policy."
+        raise ArmError(409, "ContainerImmutabilityPolicyFailure", message)
 
 
 SPECS = (

@@ -56,14 +56,14 @@ def check(put: Put) -> None:
         put.hidden["uniqueId"] = str(uuid.uuid4())
         return
     put.hidden = dict(put.old.hidden)
-    was, wanted = (one["properties"]["diskSizeGB"] for one in (put.old.body, put.body))
+    was, wanted = (body["properties"]["diskSizeGB"] for body in (put.old.body, put.body))
     if wanted < was:
         raise invalid(f"Disk {put.id.name}: its size of {was} GiB cannot become {wanted} GiB.", target="diskSizeGB")
 
 
 def holder(store: DocumentStore, disk_id: str) -> ResourceDocument | None:
     """Return the machine to which a disk is attached."""
-    return next((one for one in store.of_type(MACHINES) if disk_id.lower() in attached(one)), None)
+    return next((machine for machine in store.of_type(MACHINES) if disk_id.lower() in attached(machine)), None)
 
 
 def attached(machine: ResourceDocument) -> tuple[str, ...]:
@@ -76,24 +76,24 @@ def check_attached(put: Put, disks: list[dict[str, Any]]) -> None:
     """Name a machine's data disks, and refuse those that are another's (learn.microsoft.com, "Understand common error
     messages when you manage virtual machines in Azure": ConflictingUserInput) or in another zone."""
     for disk in disks:
-        found = put.find(disk["managedDisk"]["id"], type=TYPE)
-        put.same_region(found)
-        other = holder(put.store, found.id)
+        made = put.find(disk["managedDisk"]["id"], type=TYPE)
+        put.same_region(made)
+        other = holder(put.store, made.id)
         if other is not None and other.key != put.id.text.lower():
             raise ArmError(
                 409,
                 "ConflictingUserInput",
-                f"Disk '{found.id}' cannot be attached as the disk is already owned by VM '{other.id}'.",
+                f"Disk '{made.id}' cannot be attached as the disk is already owned by VM '{other.id}'.",
                 target="dataDisk",
             )
-        if put.body.get("zones") != found.body["zones"]:
+        if put.body.get("zones") != made.body["zones"]:
             raise ArmError(
                 400,
                 "BadRequest",
-                f"{put.id.name} cannot be created or attached to disk {found.name} because the virtual machine is in "
-                f"zone '{','.join(put.body.get('zones') or ())}' and the disk is in zone '{found.body['zones'][0]}'.",
+                f"{put.id.name} cannot be created or attached to disk {made.name} because the virtual machine is in "
+                f"zone '{','.join(put.body.get('zones') or ())}' and the disk is in zone '{made.body['zones'][0]}'.",
             )
-        disk["name"] = found.name
+        disk["name"] = made.name
 
 
 def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:

@@ -20,7 +20,11 @@ def check_disk(put: Put, disk: dict[str, Any]) -> None:
     old = put.old.body["properties"]["storageProfile"]["osDisk"].get("name") if put.old else None
     name = disk.setdefault("name", old or f"{put.id.name}_OsDisk_1_{uuid.uuid4().hex}")
     wanted = disk_id(put.id.text, name)
-    others = [one for one in put.store.of_type("Microsoft.Compute/virtualMachines") if one.key != put.id.text.lower()]
+    others = [
+        machine
+        for machine in put.store.of_type("Microsoft.Compute/virtualMachines")
+        if machine.key != put.id.text.lower()
+    ]
     if put.old is None and (wanted in put.store.records(LEFT) or wanted in map(_disk_of, others)):
         raise ArmError(
             409,

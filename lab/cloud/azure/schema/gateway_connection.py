@@ -86,8 +86,8 @@ def check(put: Put) -> None:
     put.same_region(gateway)
     _only_one(put, gateway, remote)
     _room(put, gateway)
-    own = {address.hidden["address"] for address in public_ip_address.addresses_of(put.store, gateway)}
-    if remote.body["properties"]["gatewayIpAddress"] in own:
+    addresses = {address.hidden["address"] for address in public_ip_address.addresses_of(put.store, gateway)}
+    if remote.body["properties"]["gatewayIpAddress"] in addresses:
         raise ArmError(
             400,
             "LocalNetworkGatewayCannotHaveSameAddressAsConnectedVnetGateway",

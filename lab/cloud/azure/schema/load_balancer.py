@@ -190,13 +190,13 @@ def _check_rule(put: Put, rule: dict[str, Any]) -> None:
 
 def members(store: DocumentStore, pool_id: str) -> list[tuple[ResourceDocument, dict[str, Any]]]:
     """Return the interfaces that joined a backend pool, each with its IP configuration."""
-    found = []
+    addresses = []
     for interface in store.of_type("Microsoft.Network/networkInterfaces"):
         for configuration in interface.body["properties"]["ipConfigurations"]:
             pools = configuration["properties"].get("loadBalancerBackendAddressPools", ())
             if any(pool["id"].lower() == pool_id.lower() for pool in pools):
-                found.append((interface, configuration))
-    return found
+                addresses.append((interface, configuration))
+    return addresses
 
 
 def _pools_stay(put: Put) -> None:
@@ -229,7 +229,11 @@ def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
             properties = {**item["properties"], "provisioningState": "Succeeded"}
             if part == "backendAddressPools":
                 joined = [f"{i.id}/ipConfigurations/{c['name']}" for i, c in members(store, part_id)]
-                properties |= {"backendIPConfigurations": [{"id": one} for one in joined]} if joined else {}
+                properties |= (
+                    {"backendIPConfigurations": [{"id": configuration_id} for configuration_id in joined]}
+                    if joined
+                    else {}
+                )
             items.append(
                 {**item, "id": part_id, "type": f"{TYPE}/{part}", "etag": document.etag, "properties": properties}
             )

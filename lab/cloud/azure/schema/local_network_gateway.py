@@ -46,11 +46,11 @@ def connections_of(store: DocumentStore, gateway_id: str) -> list[ResourceDocume
 def check(put: Put) -> None:
     """Refuse ranges that overlap each other."""
     ranges = [IPv4Network(text) for text in put.body["properties"]["localNetworkAddressSpace"]["addressPrefixes"]]
-    for index, one in enumerate(ranges):
+    for index, range_ in enumerate(ranges):
         for other in ranges[index + 1 :]:
-            if one.overlaps(other):
+            if range_.overlaps(other):
                 raise ArmError(
-                    400, "AddressPrefixesOverlap", f"Address prefixes {one} and {other} of {put.id.name} overlap."
+                    400, "AddressPrefixesOverlap", f"Address prefixes {range_} and {other} of {put.id.name} overlap."
                 )
 
 

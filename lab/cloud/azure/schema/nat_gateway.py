@@ -55,18 +55,18 @@ def subnets(store: DocumentStore, gateway_id: str) -> list[str]:
 
 def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the subnets that use the gateway."""
-    found = subnets(store, document.id)
-    return {"subnets": [{"id": subnet} for subnet in found]} if found else {}
+    served = subnets(store, document.id)
+    return {"subnets": [{"id": subnet} for subnet in served]} if served else {}
 
 
 def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete a gateway while a subnet uses it."""
-    found = subnets(store, document.id)
-    if found:
+    served = subnets(store, document.id)
+    if served:
         raise ArmError(
             400,
             "NatGatewayInUse",
-            f"NAT gateway {document.id} cannot be deleted: it is in use by subnets {', '.join(found)}.",
+            f"NAT gateway {document.id} cannot be deleted: it is in use by subnets {', '.join(served)}.",
         )
 
 

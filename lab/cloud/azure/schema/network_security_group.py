@@ -105,13 +105,15 @@ def check(put: Put) -> None:
         seen[key] = name
         names.add(name.lower())
         _check_prefixes(put, rule)
-        for one, many, code in (
+        for singular, many, code in (
             ("sourceAddressPrefix", "sourceAddressPrefixes", "SecurityRuleInvalidAddressPrefix"),
             ("destinationAddressPrefix", "destinationAddressPrefixes", "SecurityRuleInvalidAddressPrefix"),
             ("destinationPortRange", "destinationPortRanges", "SecurityRuleInvalidPortRange"),
         ):
-            if bool(properties.get(one)) == bool(properties.get(many)):
-                raise ArmError(400, code, f"Security rule {name} of {put.id.name} must have either {one} or {many}.")
+            if bool(properties.get(singular)) == bool(properties.get(many)):
+                raise ArmError(
+                    400, code, f"Security rule {name} of {put.id.name} must have either {singular} or {many}."
+                )
         if not (properties.get("sourcePortRange") or properties.get("sourcePortRanges")):
             raise ArmError(400, "SecurityRuleInvalidPortRange", f"Security rule {name} must have sourcePortRange '*'.")
 
@@ -120,8 +122,8 @@ def _check_prefixes(put: Put, rule: dict[str, Any]) -> None:
     """Refuse prefixes that are nothing, in the words of Azure/bicep-registry-modules issue 5313."""
     properties = rule["properties"]
     for side in ("source", "destination"):
-        one = properties.get(f"{side}AddressPrefix")
-        for text in (*([one] if one else ()), *properties[f"{side}AddressPrefixes"]):
+        prefix = properties.get(f"{side}AddressPrefix")
+        for text in (*([prefix] if prefix else ()), *properties[f"{side}AddressPrefixes"]):
             if not is_prefix(text):
                 raise ArmError(
                     400,

@@ -17,7 +17,7 @@ azure-subscription-service-limits, virtual networks). The code of the error is n
 
 def configurations(store: DocumentStore, subnet_id: str) -> list[tuple[str, IPv4Address]]:
     """Return the id and address of every IP configuration in a subnet: interfaces and load balancer frontends."""
-    found: list[tuple[str, IPv4Address]] = []
+    occupied: list[tuple[str, IPv4Address]] = []
     for type, key in (
         ("Microsoft.Network/networkInterfaces", "ipConfigurations"),
         ("Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces", "ipConfigurations"),
@@ -28,15 +28,15 @@ def configurations(store: DocumentStore, subnet_id: str) -> list[tuple[str, IPv4
                 properties = item["properties"]
                 if properties["subnet"]["id"].lower() == subnet_id.lower():
                     address = IPv4Address(properties["privateIPAddress"])
-                    found.append((f"{document.id}/{key}/{item['name']}", address))
-    return found
+                    occupied.append((f"{document.id}/{key}/{item['name']}", address))
+    return occupied
 
 
 def free(store: DocumentStore, subnet: ResourceDocument) -> list[IPv4Address]:
     """Return the addresses of a subnet that nothing has and that are not reserved, ascending."""
     prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
     taken = {address for _, address in configurations(store, subnet.id)}
-    return [one for one in list(prefix)[RESERVED_AT_START:-1] if one not in taken]
+    return [address for address in list(prefix)[RESERVED_AT_START:-1] if address not in taken]
 
 
 def users(store: DocumentStore, subnet_id: str) -> list[str]:

@@ -87,8 +87,8 @@ def _configuration(store: DocumentStore, address_id: str) -> tuple[ResourceDocum
 
 def _holder(store: DocumentStore, address_id: str) -> tuple[ResourceDocument, str] | None:
     """Return the resource that holds an address, and the id by which Azure's errors name it."""
-    if held := _configuration(store, address_id):
-        return held
+    if holder := _configuration(store, address_id):
+        return holder
     gateway = _nat_gateway(store, address_id)
     return (gateway, gateway.id) if gateway else None
 
@@ -102,32 +102,38 @@ def addresses_of(store: DocumentStore, gateway: ResourceDocument) -> list[Resour
 def check_free(put: Put, address: ResourceDocument, *, part: str = "") -> None:
     """Refuse an address that another resource holds. ``part``: path of the configuration that asks for it, below the
     resource."""
-    held = _holder(put.store, address.id)
-    if held and held[0].key != put.id.text.lower():
+    holder = _holder(put.store, address.id)
+    if holder and holder[0].key != put.id.text.lower():
         raise ArmError(
             400,
             "PublicIPAddressInUse",
             f"Resource {put.id.text}{part} is referencing public IP address {address.id} that is already allocated to "
-            f"resource {held[1]}.",
+            f"resource {holder[1]}.",
         )
 
 
 def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the address and its holder."""
     gateway = _nat_gateway(store, document.id)
-    held = _configuration(store, document.id)
-    holder = {"natGateway": {"id": gateway.id}} if gateway else {"ipConfiguration": {"id": held[1]}} if held else {}
+    configuration = _configuration(store, document.id)
+    holder = (
+        {"natGateway": {"id": gateway.id}}
+        if gateway
+        else {"ipConfiguration": {"id": configuration[1]}}
+        if configuration
+        else {}
+    )
     return {"ipAddress": document.hidden["address"], "ipTags": [], **holder}
 
 
 def in_use(store: DocumentStore, document: ResourceDocument) -> None:
     """Refuse to delete an address while a resource holds it."""
-    if held := _holder(store, document.id):
+    if holder := _holder(store, document.id):
         raise ArmError(
             400,
             "PublicIPAddressCannotBeDeleted",
-            f"Public IP address {document.id} can not be deleted since it is still allocated to resource {held[1]}. In "
-            "order to delete the public IP, disassociate/detach the Public IP address from the resource.",
+            f"Public IP address {document.id} can not be deleted since it is still allocated to resource {holder[1]}. "
+            "In order to delete the public IP, disassociate/detach the Public IP address from the resource.",
         )
 
 

@@ -69,8 +69,8 @@ def check(put: Put) -> None:
         if properties.get("condition"):
             parse(properties["condition"])
     except ConditionError as error:
-        said = f"Role assignment {put.id.name}: the lab does not evaluate its condition: {error}."
-        raise unsupported(said) from None
+        message = f"Role assignment {put.id.name}: the lab does not evaluate its condition: {error}."
+        raise unsupported(message) from None
     for other in put.store.of_type(ASSIGNMENT_TYPE):
         if other.key != put.id.text.lower() and _key(other.body["properties"]) == _key(properties):
             raise ArmError(409, "RoleAssignmentExists", f"The role assignment already exists: {other.id}.")

@@ -44,8 +44,8 @@ def refuse_other_etag(document: ResourceDocument, if_match: str | None) -> None:
     Update", ``If-Match``; kubernetes-sigs/cloud-provider-azure issue 9728 shows the answer)."""
     etag = f'W/"{document.etag}"'
     if document.type == TYPE and if_match not in (None, "*", etag):
-        said = f"Etag provided in if-match header {if_match} does not match etag {etag} of resource."
-        raise ArmError(412, "PreconditionFailed", said)
+        message = f"Etag provided in if-match header {if_match} does not match etag {etag} of resource."
+        raise ArmError(412, "PreconditionFailed", message)
 
 
 def check(put: Put) -> None:
@@ -166,8 +166,8 @@ def _check_change(put: Put, subnet: ResourceDocument) -> None:
 def _check_addresses(put: Put, subnet: ResourceDocument, more: int) -> None:
     """Refuse more private addresses than a virtual network may have."""
     network = subnet.id.rsplit("/", 2)[0]
-    found = [one for one in put.store.below(network) if one.type == SUBNET_TYPE]
-    used = sum(len(configurations(put.store, one.id)) for one in found)
+    subnets = [document for document in put.store.below(network) if document.type == SUBNET_TYPE]
+    used = sum(len(configurations(put.store, one.id)) for one in subnets)
     if used + more > MOST_ADDRESSES:
         raise ArmError(
             400,

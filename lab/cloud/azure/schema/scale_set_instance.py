@@ -110,8 +110,8 @@ def interface_id(instance: str) -> str:
 
 def instances(store: DocumentStore, group: str) -> list[ResourceDocument]:
     """Return all instances of a set by their number, those being deleted included."""
-    found = [one for one in store.below(f"{group}/virtualMachines") if one.type == INSTANCE]
-    return sorted(found, key=number)
+    documents = [document for document in store.below(f"{group}/virtualMachines") if document.type == INSTANCE]
+    return sorted(documents, key=number)
 
 
 def present(store: DocumentStore, group: str) -> list[ResourceDocument]:
@@ -134,31 +134,31 @@ def is_protected(instance: ResourceDocument, policy: str) -> bool:
     return bool(instance.body["properties"].get("protectionPolicy", {}).get(policy))
 
 
-def may_leave(found: Sequence[ResourceDocument]) -> list[ResourceDocument]:
+def may_leave(members: Sequence[ResourceDocument]) -> list[ResourceDocument]:
     """Return the instances that a lower capacity may remove: those without protection from scale-in."""
-    return [one for one in found if not is_protected(one, "protectFromScaleIn")]
+    return [instance for instance in members if not is_protected(instance, "protectFromScaleIn")]
 
 
-def leaving(found: Sequence[ResourceDocument], count: int) -> list[ResourceDocument]:
+def leaving(members: Sequence[ResourceDocument], count: int) -> list[ResourceDocument]:
     """Choose the instances that a lower capacity removes: zones are balanced, then those with the highest numbers go,
     the protected ones never (learn.microsoft.com/azure/virtual-machine-scale-sets/
     virtual-machine-scale-sets-scale-in-policy, "Default")."""
-    held, left = Counter(map(zone_of, found)), may_leave(found)
+    by_zone, left = Counter(map(zone_of, members)), may_leave(members)
     chosen: list[ResourceDocument] = []
     while left and len(chosen) < count:
-        fullest = max(held[zone_of(one)] for one in left)
-        last = max((one for one in left if held[zone_of(one)] == fullest), key=number)
+        fullest = max(by_zone[zone_of(instance)] for instance in left)
+        last = max((instance for instance in left if by_zone[zone_of(instance)] == fullest), key=number)
         chosen.append(last)
         left.remove(last)
-        held[zone_of(last)] -= 1
+        by_zone[zone_of(last)] -= 1
     return chosen
 
 
-def next_zone(group: ResourceDocument, found: Sequence[ResourceDocument]) -> str:
+def next_zone(group: ResourceDocument, members: Sequence[ResourceDocument]) -> str:
     """Return the zone for the next instance: the one with the fewest; empty when the set has none."""
-    held = Counter(map(zone_of, found))
+    by_zone = Counter(map(zone_of, members))
     zones: list[str] = group.body.get("zones", [""])
-    return min(zones, key=lambda zone: held[zone])
+    return min(zones, key=lambda zone: by_zone[zone])
 
 
 def new(
@@ -225,18 +225,18 @@ def _interface(group: ResourceDocument, instance: str, addresses: Sequence[str])
     )
     configurations = [
         {
-            "name": one["name"],
-            "id": f"{interface_id(instance)}/ipConfigurations/{one['name']}",
+            "name": configuration["name"],
+            "id": f"{interface_id(instance)}/ipConfigurations/{configuration['name']}",
             "properties": {
                 "privateIPAddress": address,
                 "privateIPAllocationMethod": "Dynamic",
                 "privateIPAddressVersion": "IPv4",
                 "primary": index == 0,
-                "subnet": {"id": one["properties"]["subnet"]["id"]},
+                "subnet": {"id": configuration["properties"]["subnet"]["id"]},
                 "provisioningState": "Succeeded",
             },
         }
-        for index, (one, address) in enumerate(zip(ordered, addresses, strict=True))
+        for index, (configuration, address) in enumerate(zip(ordered, addresses, strict=True))
     ]
     rules = settings.get("networkSecurityGroup")
     return {

@@ -73,8 +73,8 @@ def not_allocated(store: DocumentStore, size: str, *, room: bool = True) -> ArmE
 
 
 def _limit(store: DocumentStore, size: str) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = store.record(KIND, size.lower())
-    return found
+    limit: dict[str, Any] | None = store.record(KIND, size.lower())
+    return limit
 
 
 def _used(store: DocumentStore, size: str) -> int:

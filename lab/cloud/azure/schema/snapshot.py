@@ -56,7 +56,7 @@ def check(put: Put) -> None:
             raise invalid("Changing property 'creationData' is not allowed.", target="creationData")
         return
     source = str(creation["sourceResourceId"]).lower()
-    machine = next((one for one in put.store.of_type(INSTANCE) if disk_of(one).lower() == source), None)
+    machine = next((instance for instance in put.store.of_type(INSTANCE) if disk_of(instance).lower() == source), None)
     if machine is None:
         raise ArmError(
             404, "NotFound", f"Resource {creation['sourceResourceId']} is not found.", target="sourceResourceId"

@@ -98,13 +98,13 @@ def check(put: Put) -> None:
     if "accessPolicies" not in properties:
         properties["accessPolicies"] = _policies_of_before(put)
     for rule in properties["networkAcls"]["virtualNetworkRules"]:
-        found = put.find(rule["id"], type=subnet.TYPE)
-        services = {endpoint["service"] for endpoint in found.body["properties"]["serviceEndpoints"]}
+        document = put.find(rule["id"], type=subnet.TYPE)
+        services = {endpoint["service"] for endpoint in document.body["properties"]["serviceEndpoints"]}
         if "Microsoft.KeyVault" not in services:
             raise ArmError(
                 400,
                 "VnetSubnetMissingServiceEndpoint",
-                f"Subnet {found.id} of vault '{name}' has no service endpoint Microsoft.KeyVault: add it to the "
+                f"Subnet {document.id} of vault '{name}' has no service endpoint Microsoft.KeyVault: add it to the "
                 "subnet first.",
             )
     recover = properties.pop("createMode", None) == "recover"

@@ -125,11 +125,11 @@ def _alone(put: Put, subnet_key: str) -> None:
 def _addresses(put: Put, ids: list[str]) -> None:
     """Refuse addresses that are shared or taken, or whose zones do not fit: with an AZ SKU all have the same zones,
     with others none."""
-    found = [put.find(address_id, type=public_ip_address.TYPE) for address_id in ids]
-    if len({address.key for address in found}) != len(found):
+    documents = [put.find(address_id, type=public_ip_address.TYPE) for address_id in ids]
+    if len({address.key for address in documents}) != len(documents):
         raise invalid(f"{put.id.name}: its IP configurations share a public address.", target="ipConfigurations")
     zonal = put.body["properties"]["sku"]["name"].endswith("AZ")
-    for address in found:
+    for address in documents:
         put.same_region(address)
         public_ip_address.check_free(put, address)
         if zonal and not address.body.get("zones"):
@@ -144,7 +144,7 @@ def _addresses(put: Put, ids: list[str]) -> None:
                 "RegionalVmssVpnGatewayPublicIpsMustNotHaveZonesConfigured",
                 "Standard Public IPs associated with VPN gateways with non-AZ VPN skus cannot have zones configured.",
             )
-    if len({tuple(sorted(address.body.get("zones") or ())) for address in found}) > 1:
+    if len({tuple(sorted(address.body.get("zones") or ())) for address in documents}) > 1:
         raise ArmError(
             400,
             "ActiveActiveGatewayPublicIPAddressesDiffersInSkuOrZones",

@@ -73,14 +73,14 @@ def check(put: Put) -> None:
     """Refuse a second peering of the same networks, and networks that overlap each other or one that is peered
     already."""
     own_id = put.id.parent or ""
-    own = put.store.get(own_id)
-    if own is None:
+    network = put.store.get(own_id)
+    if network is None:
         raise ArmError(404, "ParentResourceNotFound", f"The parent {virtual_network.TYPE} '{own_id}' was not found.")
     remote = put.find(put.body["properties"]["remoteVirtualNetwork"]["id"], type=virtual_network.TYPE)
-    if remote.key == own.key:
-        raise invalid(f"{own.id} cannot be peered with itself.", target="remoteVirtualNetwork")
+    if remote.key == network.key:
+        raise invalid(f"{network.id} cannot be peered with itself.", target="remoteVirtualNetwork")
     provisioned(put.store, remote, by=put.id.text)
-    for half in halves_of(put.store, own.id):
+    for half in halves_of(put.store, network.id):
         if half.key == put.id.text.lower():
             continue
         if remote_of(half).lower() == remote.key:
@@ -92,13 +92,13 @@ def check(put: Put) -> None:
             )
         third = put.store.get(remote_of(half))
         if third:
-            _no_overlap(put, own, remote, third, code="VnetAddressSpaceOverlapsWithAlreadyPeeredVnet")
-    _no_overlap(put, own, remote, own, code="VnetAddressSpacesOverlap")
-    _connect(put, own, remote)
+            _no_overlap(put, network, remote, third, code="VnetAddressSpaceOverlapsWithAlreadyPeeredVnet")
+    _no_overlap(put, network, remote, network, code="VnetAddressSpacesOverlap")
+    _connect(put, network, remote)
 
 
 def _no_overlap(
-    put: Put, own: ResourceDocument, remote: ResourceDocument, third: ResourceDocument, *, code: str
+    put: Put, network: ResourceDocument, remote: ResourceDocument, third: ResourceDocument, *, code: str
 ) -> None:
     for range_ in ranges(third):
         for other in ranges(remote):
@@ -106,14 +106,14 @@ def _no_overlap(
                 raise ArmError(
                     400,
                     code,
-                    f"Cannot create or update peering {put.id.text}. Virtual networks {own.id} and {remote.id} cannot "
-                    f"be peered because their address space overlaps with that of {third.id}. Overlapping address "
-                    f"prefixes: {range_}, {other}.",
+                    f"Cannot create or update peering {put.id.text}. Virtual networks {network.id} and {remote.id} "
+                    f"cannot be peered because their address space overlaps with that of {third.id}. "
+                    f"Overlapping address prefixes: {range_}, {other}.",
                 )
 
 
-def _connect(put: Put, own: ResourceDocument, remote: ResourceDocument) -> None:
-    back = other_half(put.store, network_id=own.id, remote_id=remote.id)
+def _connect(put: Put, network: ResourceDocument, remote: ResourceDocument) -> None:
+    back = other_half(put.store, network_id=network.id, remote_id=remote.id)
     if back is None:
         return
     if put.old is None and back.hidden.get("connected"):
@@ -121,7 +121,7 @@ def _connect(put: Put, own: ResourceDocument, remote: ResourceDocument) -> None:
             400,
             "RemotePeeringIsDisconnected",
             f"Cannot create or update peering {put.id.text} because remote peering {back.id} referencing parent "
-            f"virtual network {own.id} is in Disconnected state. Update or re-create the remote peering to get it "
+            f"virtual network {network.id} is in Disconnected state. Update or re-create the remote peering to get it "
             "back to Initiated state. Peering gets Disconnected when remote vnet or remote peering is deleted and "
             "re-created.",
         )
