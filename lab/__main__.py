@@ -126,7 +126,7 @@ def _run(options: argparse.Namespace) -> int:
 def _capture(state: LabState, record: InitRecord, *, seconds: float, as_json: bool) -> int:
     counts = capture.capture(record, seconds=seconds)
     found = capture.summary(counts, control.request(state, "GET", "/status"), seconds=seconds)
-    sys.stdout.write(json.dumps(found, indent=1) + "\n" if as_json else capture.told(found))
+    sys.stdout.write(json.dumps(found, indent=1) + "\n" if as_json else capture.summary_text(found))
     return 1 if found["in_the_clear"] else 0
 
 

@@ -162,7 +162,7 @@ def _packets(listener: socket.socket, *, until: float) -> Iterator[bytes]:
                 yield frame[14:]
 
 
-def told(found: Mapping[str, Any]) -> str:
+def summary_text(found: Mapping[str, Any]) -> str:
     """Render a summary for people."""
     lines = [
         f"{row['kind']:<14} {row['from']:>20} -> {row['to']:<20} {row['packets']:>8} packets {row['bytes']:>12} bytes"

@@ -12,7 +12,7 @@ from clouds.aws.offers import offers
 from clouds.aws.parts import AwsSiteParts
 from clouds.aws.permissions import permissions
 from clouds.aws.quotas import quotas
-from clouds.aws.reader import AwsReader, asked, endpoints, tagged, vpc_blocks
+from clouds.aws.reader import AwsReader, endpoints, reader_errors, tagged, vpc_blocks
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import CloudDoctor, CloudShare, DoctorQuestion, bake, compared, unbaked
 from clouds.base.findings import Finding, ok, problem, warning
@@ -85,7 +85,7 @@ def addresses(share: CloudShare[AwsSite], reader: AwsReader, region: str) -> Ite
     others: list[tuple[str, list[str]]] = []
     named = {place.site.existing.vpc for place in share.places.values()}
     ec2 = reader.client("ec2", region)
-    with asked("the VPCs that there are", needs="ec2:DescribeVpcs"):
+    with reader_errors("the VPCs that there are", needs="ec2:DescribeVpcs"):
         for page in ec2.get_paginator("describe_vpcs").paginate():
             for vpc in page["Vpcs"]:
                 if not tagged(vpc, share.environment) and vpc["VpcId"] not in named:
@@ -102,9 +102,9 @@ def image(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Iterator[
         return
     ec2 = reader.client("ec2", site.region)
     what = f"the image {site.image}"
-    with asked(what, needs="ec2:DescribeImages"):
+    with reader_errors(what, needs="ec2:DescribeImages"):
         try:
-            with session.asked(what):
+            with session.aws_errors(what):
                 found = ec2.describe_images(ImageIds=[site.image])["Images"]
         except session.AwsError as error:
             if error.code not in NONE:

@@ -41,7 +41,7 @@ class AwsMachineImages(MachineImages[AwsSite]):
         ``needed`` and there are none."""
         if not needed:
             return {}
-        with session.asked("no AWS credentials"):
+        with session.aws_errors("no AWS credentials"):
             found = session.shared().signed_in()
         if not found:
             raise CloudError("no AWS credentials: sign in (`aws sso login`), or set AWS_PROFILE or AWS_ACCESS_KEY_ID …")

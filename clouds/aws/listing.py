@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from clouds.aws.session import asked, shared
+from clouds.aws.session import aws_errors, shared
 from clouds.aws.site import AwsSite
 from clouds.base.listing import PublicAddress, ResourceListing
 from clouds.base.place import Place
@@ -89,5 +89,5 @@ def _state(item: Mapping[str, Any]) -> str:
 
 
 def _ask(region: str, ask: Callable[[], Any]) -> Any:
-    with asked(f"AWS {region}"):
+    with aws_errors(f"AWS {region}"):
         return ask()

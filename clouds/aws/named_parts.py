@@ -8,7 +8,7 @@ from typing import Any
 
 from clouds.aws.existing import AwsNodeSubnet
 from clouds.aws.existing_networks import attachment_faults, subnet_faults, table_faults
-from clouds.aws.reader import AwsReader, asked, vpc_blocks
+from clouds.aws.reader import AwsReader, reader_errors, vpc_blocks
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import CloudShare, fitted
 from clouds.base.existing_networks import FoundNetwork, FoundSubnet, network_faults, ranges_of
@@ -60,7 +60,7 @@ def _node_subnet(
 def _described(ec2: Any, what: str, filter_: str, id_: str) -> dict[str, Any] | None:
     """Return EC2's description of one resource; None when the region does not have it."""
     list_ = what.title().replace("_", "")
-    with asked(id_, needs=f"ec2:Describe{list_}"):
+    with reader_errors(id_, needs=f"ec2:Describe{list_}"):
         answer = getattr(ec2, f"describe_{what}")(Filters=[{"Name": filter_, "Values": [id_]}])
         found: list[dict[str, Any]] = answer[list_]
     return found[0] if found else None

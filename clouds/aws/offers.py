@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from clouds.aws.quotas import instance_vcpus
-from clouds.aws.reader import AwsReader, asked
+from clouds.aws.reader import AwsReader, reader_errors
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import CloudShare, MachineDemand, cores_differ
 from clouds.base.findings import Finding, ok, problem, warning
@@ -48,7 +48,7 @@ def _judged(share: CloudShare[AwsSite], one: MachineDemand, zones: tuple[str, ..
 
 
 def _zones(ec2: Any) -> set[str]:
-    with asked("the zones", needs="ec2:DescribeAvailabilityZones"):
+    with reader_errors("the zones", needs="ec2:DescribeAvailabilityZones"):
         found = ec2.describe_availability_zones()["AvailabilityZones"]
         return {str(zone["ZoneName"]) for zone in found if zone.get("State") == "available"}
 
@@ -58,7 +58,7 @@ def _offered(ec2: Any, types: list[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     if not types:
         return found
-    with asked("the machine types of each zone", needs="ec2:DescribeInstanceTypeOfferings"):
+    with reader_errors("the machine types of each zone", needs="ec2:DescribeInstanceTypeOfferings"):
         pages = ec2.get_paginator("describe_instance_type_offerings").paginate(
             LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": types}]
         )

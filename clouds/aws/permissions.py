@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clouds.aws import session
-from clouds.aws.reader import AwsReader, Caller, asked
+from clouds.aws.reader import AwsReader, Caller, reader_errors
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import PAGE, CloudShare
 from clouds.base.findings import Finding, NotAllowedError, NotAskedError, ok, problem, unknown, warning
@@ -115,7 +115,7 @@ def _principal(iam: Any, caller: Caller) -> str:
         raise NotAskedError(f"what {caller.arn} may: IAM simulates users and roles alone")
     name = rest.split("/")[0]
     try:
-        with asked("the role's ARN", needs="iam:GetRole"):
+        with reader_errors("the role's ARN", needs="iam:GetRole"):
             return str(iam.get_role(RoleName=name)["Role"]["Arn"])
     except NotAllowedError:
         partition = caller.arn.split(":")[1]
@@ -147,7 +147,7 @@ def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
     if statement.resources != ("*",):
         request["ResourceArns"] = [_arn(resource, who, region) for resource in statement.resources]
     allowed: set[str] = set()
-    with asked("which actions are allowed", needs="iam:SimulatePrincipalPolicy"):
+    with reader_errors("which actions are allowed", needs="iam:SimulatePrincipalPolicy"):
         for page in who.client.get_paginator("simulate_principal_policy").paginate(**request):
             for result in page["EvaluationResults"]:
                 decisions = [result["EvalDecision"]]
@@ -180,9 +180,9 @@ def _dry_run(reader: AwsReader, region: str, sites: tuple[str, ...]) -> Finding:
     """Check by a dry run whether the caller may make a VPC. With ``DryRun`` EC2 makes none and always answers with an
     error, whose code is the result."""
     ec2, what = reader.client("ec2", region), "a dry run of ec2:CreateVpc"
-    with asked(what, needs="ec2:CreateVpc"):
+    with reader_errors(what, needs="ec2:CreateVpc"):
         try:
-            with session.asked(what):
+            with session.aws_errors(what):
                 ec2.create_vpc(CidrBlock="10.0.0.0/28", DryRun=True)
         except session.AwsError as error:
             if error.code == "DryRunOperation":

@@ -13,7 +13,7 @@ from typing import Any
 
 from clouds.aws.live_groups import live_groups
 from clouds.aws.names import quarantine_group
-from clouds.aws.session import AwsError, asked, shared
+from clouds.aws.session import AwsError, aws_errors, shared
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
 from clouds.base.place import Place
@@ -54,7 +54,7 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
         if instance is None:
             return
         ec2, group = _ec2(place), _group(place, str(instance["VpcId"]))
-        with asked(f"AWS {place.site.region}, the rules of {suspect.machine}"):
+        with aws_errors(f"AWS {place.site.region}, the rules of {suspect.machine}"):
             for interface in instance.get("NetworkInterfaces", []):
                 ec2.modify_network_interface_attribute(
                     NetworkInterfaceId=interface["NetworkInterfaceId"], Groups=[group]
@@ -69,7 +69,7 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
             str(block_device_mapping["DeviceName"]): str(block_device_mapping["Ebs"]["VolumeId"])
             for block_device_mapping in instance.get("BlockDeviceMappings", [])
         }
-        with asked(f"AWS {place.site.region}, the disks of {suspect.machine}"):
+        with aws_errors(f"AWS {place.site.region}, the disks of {suspect.machine}"):
             for device in disks:
                 mapping = {"DeviceName": device, "Ebs": {"DeleteOnTermination": False}}
                 _ec2(place).modify_instance_attribute(InstanceId=suspect.machine, BlockDeviceMappings=[mapping])
@@ -78,7 +78,7 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
     def replace(self, place: Place[AwsSite], suspect: Suspect) -> None:
         """Detach it. The group keeps its size, so it launches another."""
         scaling = shared().client("autoscaling", place.site.region)
-        with asked(f"AWS {place.site.region}, {suspect.group} without {suspect.machine}"):
+        with aws_errors(f"AWS {place.site.region}, {suspect.group} without {suspect.machine}"):
             there = scaling.describe_auto_scaling_instances(InstanceIds=[suspect.machine])["AutoScalingInstances"]
             if any(one["AutoScalingGroupName"] == suspect.group for one in there):
                 scaling.detach_instances(
@@ -91,12 +91,12 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
         """Terminate the instance, and delete its disks."""
         ec2 = _ec2(place)
         for machine in (one for one in kept if one.startswith("i-")):
-            with _unless_gone(), asked(f"AWS {place.site.region}, the end of {machine}"):
+            with _unless_gone(), aws_errors(f"AWS {place.site.region}, the end of {machine}"):
                 ec2.terminate_instances(InstanceIds=[machine])
                 waiter = ec2.get_waiter("instance_terminated")
                 waiter.wait(InstanceIds=[machine], WaiterConfig={"Delay": LOOK_S, "MaxAttempts": LOOKS})
         for disk in (one for one in kept if one.startswith("vol-")):
-            with _unless_gone(), asked(f"AWS {place.site.region}, disk {disk}"):
+            with _unless_gone(), aws_errors(f"AWS {place.site.region}, disk {disk}"):
                 ec2.delete_volume(VolumeId=disk)
 
 
@@ -116,7 +116,7 @@ def _ec2(place: Place[AwsSite]) -> Any:
 
 def _instance(place: Place[AwsSite], machine: str) -> Mapping[str, Any] | None:
     """Return an instance as EC2 describes it; None when it has ended. A filter may name one that EC2 has forgotten."""
-    with asked(f"AWS {place.site.region}, {machine}"):
+    with aws_errors(f"AWS {place.site.region}, {machine}"):
         answer = _ec2(place).describe_instances(Filters=[{"Name": "instance-id", "Values": [machine]}])
     found: Iterator[Mapping[str, Any]] = (instance for each in answer["Reservations"] for instance in each["Instances"])
     return next((one for one in found if one["State"]["Name"] not in ENDED), None)
@@ -126,7 +126,7 @@ def _group(place: Place[AwsSite], vpc: str) -> str:
     """Return the id of the security group for quarantine, which the program makes."""
     wanted = {"group-name": quarantine_group(place), "vpc-id": vpc}
     ask = partial(_ec2(place).describe_security_groups, Filters=[{"Name": k, "Values": [v]} for k, v in wanted.items()])
-    with asked(f"AWS {place.site.region}, security group {wanted['group-name']}"):
+    with aws_errors(f"AWS {place.site.region}, security group {wanted['group-name']}"):
         found = ask()["SecurityGroups"]
     if not found:
         raise CloudError(

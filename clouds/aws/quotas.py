@@ -10,7 +10,7 @@ from typing import Any
 
 from clouds.aws.parts import made_zones
 from clouds.aws.ranges import RANGES, vpc_ranges
-from clouds.aws.reader import AwsReader, asked, tagged
+from clouds.aws.reader import AwsReader, reader_errors, tagged
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import CloudShare, MachineDemand
 from clouds.base.findings import Finding, unknown
@@ -93,7 +93,7 @@ def _applied(reader: AwsReader, region: str) -> dict[str, _Applied]:
     """Return the quotas of EC2 and VPC, by name. "If the applied quota value is not available for a quota, the quota is
     not retrieved" (Service Quotas API, ``ListServiceQuotas``)."""
     found: dict[str, _Applied] = {}
-    with asked(f"the quotas of {region}", needs="servicequotas:ListServiceQuotas"):
+    with reader_errors(f"the quotas of {region}", needs="servicequotas:ListServiceQuotas"):
         for service in ("ec2", "vpc"):
             pages = reader.client("service-quotas", region).get_paginator("list_service_quotas")
             for page in pages.paginate(ServiceCode=service):
@@ -131,7 +131,7 @@ def _cores_in_use(ec2: Any, environment: str) -> dict[tuple[str, bool], int]:
     block's, do not count."""
     counts: dict[tuple[str, bool], int] = {}
     running = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
-    with asked("the instances that run", needs="ec2:DescribeInstances"):
+    with reader_errors("the instances that run", needs="ec2:DescribeInstances"):
         for page in ec2.get_paginator("describe_instances").paginate(Filters=running):
             for instance in (one for reservation in page["Reservations"] for one in reservation["Instances"]):
                 lifecycle = instance.get("InstanceLifecycle", "")
@@ -147,7 +147,7 @@ def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
     wanted = sorted(types)
     if not wanted:
         return {}
-    with asked("the cores of machine types", needs="ec2:DescribeInstanceTypes"):
+    with reader_errors("the cores of machine types", needs="ec2:DescribeInstanceTypes"):
         pages = ec2.get_paginator("describe_instance_types").paginate(
             Filters=[{"Name": "instance-type", "Values": wanted}]
         )
@@ -163,12 +163,12 @@ def _networks(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list
     where a site takes more than AWS's default. Existing parts do not count (components/aws/network.py)."""
     sites = [share.places[name].site for name in names]
     addresses, networks = sum(len(made_zones(site)) for site in sites), sum(not site.existing.vpc for site in sites)
-    with asked("the Elastic IPs that there are", needs="ec2:DescribeAddresses"):
+    with reader_errors("the Elastic IPs that there are", needs="ec2:DescribeAddresses"):
         others = [
             address for address in ec2.describe_addresses()["Addresses"] if not tagged(address, share.environment)
         ]
     yield _counted(region, ADDRESSES, "addresses", len(others), addresses, share.sites(*names))
-    with asked("the VPCs that there are", needs="ec2:DescribeVpcs"):
+    with reader_errors("the VPCs that there are", needs="ec2:DescribeVpcs"):
         pages = ec2.get_paginator("describe_vpcs").paginate()
         vpcs = sum(not tagged(vpc, share.environment) for page in pages for vpc in page["Vpcs"])
     yield _counted(region, VPCS, "VPCs", vpcs, networks, share.sites(*names))
@@ -184,7 +184,7 @@ def _connections(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: l
     wanted = {name: share.remote_addresses[name] for name in names if share.remote_addresses[name]}
     if not wanted:
         return
-    with asked("the VPN connections that there are", needs="ec2:DescribeVpnConnections"):
+    with reader_errors("the VPN connections that there are", needs="ec2:DescribeVpnConnections"):
         found = ec2.describe_vpn_connections()["VpnConnections"]
     alive = [one for one in found if one.get("State") not in ("deleting", "deleted")]
     others = [one for one in alive if not tagged(one, share.environment)]

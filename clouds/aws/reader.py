@@ -34,7 +34,7 @@ class AwsReader:
 
     def caller(self, region: str) -> Caller:
         """Return the account and ARN of the credentials, by STS's ``GetCallerIdentity``, which needs no permission."""
-        with asked("who the credentials are of", needs="sts:GetCallerIdentity"):
+        with reader_errors("who the credentials are of", needs="sts:GetCallerIdentity"):
             answer = self.client("sts", region).get_caller_identity()
             return Caller(account=str(answer["Account"]), arn=str(answer["Arn"]))
 
@@ -42,7 +42,7 @@ class AwsReader:
 def _signed_in(service: str, region: str) -> Any:
     """Return the client of a service with the user's credentials."""
     try:
-        with session.asked("AWS's SDK"):
+        with session.aws_errors("AWS's SDK"):
             if session.shared().signed_in():
                 return session.shared().client(service, region)
     except session.AwsError as error:
@@ -57,7 +57,7 @@ def endpoints(services: tuple[str, ...], regions: Iterable[str]) -> dict[str, tu
 
     nobody: Any = {"aws_access_key_id": "-", "aws_secret_access_key": "-"}
     try:
-        with session.asked("AWS's SDK"):
+        with session.aws_errors("AWS's SDK"):
             sdk = Session()
             return {
                 region: tuple(str(sdk.create_client(name, region, **nobody).meta.endpoint_url) for name in services)
@@ -68,10 +68,10 @@ def endpoints(services: tuple[str, ...], regions: Iterable[str]) -> dict[str, tu
 
 
 @contextmanager
-def asked(what: str, *, needs: str) -> Iterator[None]:
+def reader_errors(what: str, *, needs: str) -> Iterator[None]:
     """Turn the SDK's errors into ``NotAskedError``. ``needs`` is the action that must be allowed."""
     try:
-        with session.asked(what):
+        with session.aws_errors(what):
             yield
     except session.AwsError as error:
         if error.denied:

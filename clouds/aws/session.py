@@ -144,7 +144,7 @@ def _who() -> tuple[tuple[str, str], ...]:
 
 
 @contextmanager
-def asked(what: str) -> Iterator[None]:
+def aws_errors(what: str) -> Iterator[None]:
     """Turn the SDK's errors into :class:`AwsError`, whose message begins with ``what``."""
     from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError
 

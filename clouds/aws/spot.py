@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from clouds.aws.session import AwsError, asked, shared
+from clouds.aws.session import AwsError, aws_errors, shared
 from clouds.aws.site import AwsSite
 from clouds.base.prices import Key, MachineKey, Price, PriceAnswer, PriceBatch, PriceRequest, Say
 
@@ -76,7 +76,7 @@ def _reader(keys: tuple[MachineKey, ...], region: str, spot: Spot) -> Callable[[
         if spot.client is None:
             return PriceAnswer(missing=dict.fromkeys(keys, NO_CREDENTIALS))
         try:
-            with asked(f"{SOURCE} in {region} failed"):
+            with aws_errors(f"{SOURCE} in {region} failed"):
                 history = _history(spot.client(region), keys, spot.now)
         except AwsError as error:
             return PriceAnswer(missing=dict.fromkeys(keys, str(error)))

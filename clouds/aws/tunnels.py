@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from clouds.aws.session import asked, shared
+from clouds.aws.session import aws_errors, shared
 from clouds.aws.site import AwsSite
 from clouds.base.place import Place
 from clouds.base.tagging import ENVIRONMENT, SITE
@@ -29,7 +29,7 @@ class AwsSiteTunnels(SiteTunnels[AwsSite]):
         """Return the tunnels of all connections of the site, by one request."""
         wanted = {f"tag:{ENVIRONMENT}": place.environment, f"tag:{SITE}": place.name}
         filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
-        with asked(f"AWS {place.site.region}"):
+        with aws_errors(f"AWS {place.site.region}"):
             answer = shared().client("ec2", place.site.region).describe_vpn_connections(Filters=filters)
         return [
             view

@@ -17,7 +17,7 @@ from clouds.azure.session import (
     BUSY,
     AzureError,
     ResourceManager,
-    asked,
+    azure_errors,
     credentials,
     kept_credential,
     retries,
@@ -221,7 +221,7 @@ class KeyVault:
         door = _door(self._url, credentials())
         while True:
             try:
-                with asked(f"the secret {name} of {self._url}", server=self._url):
+                with azure_errors(f"the secret {name} of {self._url}", server=self._url):
                     return ask(door.client)
             except AzureError as error:
                 if not (_role_may_come(error) and time.monotonic() < door.until):

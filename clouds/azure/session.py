@@ -118,7 +118,7 @@ class AzureSession:
         """Send one request, with ``headers`` of its own. Raise ``AzureError`` for any answer but success."""
         from azure.core.rest import HttpRequest
 
-        with asked(f"{method} {url.split('?', maxsplit=1)[0]}"):
+        with azure_errors(f"{method} {url.split('?', maxsplit=1)[0]}"):
             sent = {**self._headers, **(headers or {}), "Authorization": f"Bearer {self.token()}"}
             request = HttpRequest(method, url, json=body, headers=sent)
             # What is posted here may be done twice: starts, restarts, sizes, and commands that only look.
@@ -131,7 +131,7 @@ class AzureSession:
         off."""
         from azure.core.rest import HttpRequest
 
-        with asked(f"GET {url.split('?', maxsplit=1)[0]}"):
+        with azure_errors(f"GET {url.split('?', maxsplit=1)[0]}"):
             headers = {**self._headers, "Authorization": f"Bearer {self.token()}"}
             answer: HttpResponse = self._client.send_request(HttpRequest("GET", url, headers=headers), stream=True)
             with answer, to.open("wb") as file:
@@ -172,7 +172,7 @@ def transport(*, connect_s: float = TIMEOUT_S, read_s: float = TIMEOUT_S) -> Req
 
 
 @contextmanager
-def asked(what: str, *, server: str = "") -> Iterator[None]:
+def azure_errors(what: str, *, server: str = "") -> Iterator[None]:
     """Turn the SDK's errors into :class:`AzureError`, whose message says ``what`` was asked for. A 401 of ``server`` is
     its refusal; any other means that there is no credential to ask with."""
     from azure.core.exceptions import AzureError as CoreError

@@ -104,7 +104,7 @@ def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
         "match_conditions": [_from_a_node(), {"name": "changes-what-is-kept", "expression": changes}],
         "variables": [
             *_labels(),
-            {"name": "refused", "expression": f"variables.changed.filter(k, !({own('k')}))"},
+            {"name": "refused", "expression": f"variables.changed.filter(k, !({own_word_condition('k')}))"},
             {"name": "noted", "expression": noted},
         ],
         "failure_policy": "Fail",
@@ -165,7 +165,7 @@ def mark_policy() -> MutatingAdmissionPolicySpecArgsDict:
     }
 
 
-def own(key: str) -> str:
+def own_word_condition(key: str) -> str:
     """Return the condition (CEL) for the label ``key``, a variable, of which a node's own word counts: that it is taken
     back, what its GPUs are, if it has any, and which system and processor it has, if nobody said so."""
     has_gpus = f"variables.old[?'{GPU_LABEL}'].orValue('') == 'true'"

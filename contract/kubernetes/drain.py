@@ -172,12 +172,12 @@ def drain(
             return
         remaining = until - clock()
         if remaining <= 0:
-            raise DrainError(f"{node} is not empty after {limit_s:.0f} s: {told(left)}")
+            raise DrainError(f"{node} is not empty after {limit_s:.0f} s: {drain_line(left)}")
         version = listed["metadata"]["resourceVersion"]
         wait_s = min(LOOK_S, remaining)
         api.await_change(PODS, version=version, limit_s=wait_s, fieldSelector=selector)
 
 
-def told(left: Mapping[DrainPod, str]) -> str:
+def drain_line(left: Mapping[DrainPod, str]) -> str:
     """Return the pods that are left of a drain, in a line."""
     return "; ".join(f"{pod}: {reason}" if reason else f"{pod} is ending" for pod, reason in left.items())

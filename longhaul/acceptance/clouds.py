@@ -25,7 +25,7 @@ def nothing_public(target: AcceptanceTarget) -> str:
     return ", ".join(f"{one.address}: {one.holder}" for one in held.values())
 
 
-def left(environment: Environment) -> list[str]:
+def remaining_resources(environment: Environment) -> list[str]:
     """Return the resources that the clouds still list of an environment."""
     places = [place_of(environment, name) for name in environment.sites]
     return list(dict.fromkeys(one for place in places for one in cloud_of(place.site).listing.remaining(place)))

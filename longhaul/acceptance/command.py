@@ -190,7 +190,7 @@ def _confirm(env: str, *, reuse: bool) -> None:
 
 
 def _course(where: Context, environment: Environment, budget: AcceptanceBudget, said: str) -> Runner:
-    from longhaul.acceptance.clouds import left
+    from longhaul.acceptance.clouds import remaining_resources
     from longhaul.acceptance.runner import Runner
     from longhaul.acceptance.stacks import Stacks
     from longhaul.acceptance.steps import AcceptanceCommands
@@ -208,7 +208,7 @@ def _course(where: Context, environment: Environment, budget: AcceptanceBudget, 
         records=RunFile(path=folder / f"{where.env}.acceptance.json"),
         held=stacks.held,
         half_made=stacks.half_made,
-        left=lambda: left(environment),
+        left=lambda: remaining_resources(environment),
         tell=_tell,
     )
 

@@ -81,7 +81,7 @@ def left_out(environment: Environment) -> frozenset[str]:
     return provided - {plugin.package for plugin in needed(environment)}
 
 
-def held(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ...]:
+def required_plugins(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ...]:
     """Return the plugins of those ``packages`` that have resources in a stack's snapshot, at the version that the
     snapshot names: the engine needs them to delete these resources."""
     found: dict[str, Plugin] = {}

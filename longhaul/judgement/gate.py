@@ -73,7 +73,7 @@ def refused(
     return bool(against)
 
 
-def seen(words: Sequence[str]) -> list[str]:
+def confirmation_words(words: Sequence[str]) -> list[str]:
     """Return the words for the engine's ``up`` after the judgement: with ``--yes`` it needs no second preview."""
     return [*words, SKIP] if "--yes" in words and "--json" not in words else list(words)
 

@@ -63,16 +63,16 @@ def run(invocation: Invocation) -> int:
 
 
 def _quarantine(steps: QuarantineRun, options: argparse.Namespace) -> int:
-    from longhaul.machine.quarantine.node import seen
+    from longhaul.machine.quarantine.node import pod_exposure
     from longhaul.machine.quarantine.target import begun
-    from longhaul.machine.quarantine.text import document, told
+    from longhaul.machine.quarantine.text import document, step_lines
     from longhaul.report.json_output import document as rendered
 
     env = steps.record.environment.name
     entry, machine = begun(steps.record, options.name, now=steps.now())
-    known = seen(steps.api, entry.name)
+    known = pod_exposure(steps.api, entry.name)
     confirm(
-        told(entry, machine, known, sites=steps.record.environment.sites),
+        step_lines(entry, machine, known, sites=steps.record.environment.sites),
         what=f"put {entry.name} into quarantine",
         name=entry.name,
         noun="machine",

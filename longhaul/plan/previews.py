@@ -21,7 +21,16 @@ from longhaul.engine import processes
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.location import engine_binary, engine_environment
-from longhaul.engine.plugins import INSTALL, Plugin, held, left_out, needed, of_cluster, of_existing, stand_in
+from longhaul.engine.plugins import (
+    INSTALL,
+    Plugin,
+    left_out,
+    needed,
+    of_cluster,
+    of_existing,
+    required_plugins,
+    stand_in,
+)
 from longhaul.engine.records import VARIABLE, RunFile, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
 from longhaul.project.context import Context
@@ -159,7 +168,7 @@ def _held(engine: Engine, environment: Environment) -> tuple[Plugin, ...]:
     if state is None:
         text = engine.must("stack", "export", doing=f"{engine.stack}: its state cannot be read from the backend")
         state = json.loads(text).get("deployment") or {}
-    return held(state, packages)
+    return required_plugins(state, packages)
 
 
 def _plugins(plugins: Sequence[Plugin], environ: Mapping[str, str], folder: Path) -> dict[str, str]:

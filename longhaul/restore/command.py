@@ -132,9 +132,9 @@ def _prepared(
 
 
 def _confirm(env: str, prepared: Prepared, *, yes: bool) -> None:
-    from longhaul.restore.loss import told
+    from longhaul.restore.loss import loss_text
 
-    lines = (*prepared.notes, *told(prepared.half, prepared.backups, prepared.seen).splitlines())
+    lines = (*prepared.notes, *loss_text(prepared.half, prepared.backups, prepared.seen).splitlines())
     what = f"restore {' and '.join(map(str, prepared.backups))}"
     confirm(lines, what=what, name=env, noun="environment", yes=yes)
 

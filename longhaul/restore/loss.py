@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from longhaul.etcd_backups.listing import ListedBackup
 
 
-def told(half: HalfDone, backups: Mapping[Role, ListedBackup], seen: ObservedPlane) -> str:
+def loss_text(half: HalfDone, backups: Mapping[Role, ListedBackup], seen: ObservedPlane) -> str:
     """Return what is lost and what is done, for who is asked."""
     lines = []
     for role, backup in backups.items():
@@ -52,8 +52,8 @@ def _lost(role: Role, backup: ListedBackup, seen: ObservedPlane, half: HalfDone)
 def _newest(role: Role, backup: ListedBackup, seen: ObservedPlane) -> tuple[str, int]:
     """Return who has the newest revision that is known, and which; 0 when nobody has as much as the backup."""
     best = furthest(backup, seen.backups)
-    told = {**seen.revisions(role), **({best.name: best.revision} if best.revision > backup.revision else {})}
-    known = {name: one for name, one in told.items() if one >= backup.revision and believed(one, backup)}
+    revisions = {**seen.revisions(role), **({best.name: best.revision} if best.revision > backup.revision else {})}
+    known = {name: one for name, one in revisions.items() if one >= backup.revision and believed(one, backup)}
     return max(known.items(), key=lambda one: one[1], default=("", 0))
 
 

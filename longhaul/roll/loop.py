@@ -17,7 +17,7 @@ from clouds.base.live_groups import Life, Rolled
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError
-from contract.kubernetes.drain import NODES, annotate, cordon, evict_all, told, uncordon
+from contract.kubernetes.drain import NODES, annotate, cordon, drain_line, evict_all, uncordon
 from longhaul.roll.events import Event, RollEventKind, Tell
 from longhaul.roll.next_steps import RollAction, RollLimits, RollPlan, RollState, RollStep, plan, why_kept, why_released
 from longhaul.roll.observed import ANNOTATIONS, REBUILDING, REPLACING, ObservedMachine, View, observe
@@ -238,7 +238,7 @@ class Roll:
             self._blocked[seen.machine.id] = ""
             self._say(RollEventKind.EMPTYING, seen, f"is emptied: {step.reason}")
         left = {pod: reason for pod, reason in evict_all(self.api, seen.left).items() if reason}
-        blocked = told(left)
+        blocked = drain_line(left)
         if blocked and blocked != self._blocked[seen.machine.id]:
             self._say(RollEventKind.BLOCKED, seen, f"may not be emptied yet: {blocked}")
         self._blocked[seen.machine.id] = blocked

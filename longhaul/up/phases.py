@@ -24,7 +24,7 @@ from longhaul.engine.execution import EngineResult, fork, hold_signals, run_toge
 from longhaul.engine.options import wants_json
 from longhaul.engine.phase_outcome import PhaseOutcome, PhaseResult, attempt, caught, of_engine
 from longhaul.engine.recovery import recover
-from longhaul.judgement.gate import is_judged, refused, seen
+from longhaul.judgement.gate import confirmation_words, is_judged, refused
 from longhaul.project.context import Context
 from longhaul.terminal.exits import Exit
 from longhaul.terminal.output import Output
@@ -153,7 +153,7 @@ def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
         apis = asking(job.where, job.environment, job.environ, master=True)
         if refused(engine, job.environment, words, max_removed=job.options.max_removed, images=images, apis=apis):
             return PhaseResult(code=Exit.REFUSED)
-        words = seen(words)
+        words = confirmation_words(words)
     if REFRESH in words and engine.has_stack() is not False:
         from longhaul.up.power_on import power_on
 

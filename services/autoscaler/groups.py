@@ -167,7 +167,7 @@ def judge(
         if failure:
             found.backoff[pool.name] = failure
             if now < failure.until:
-                view.blocked = f"{failure.reason}; it is asked again in {told(failure.until - now)}"
+                view.blocked = f"{failure.reason}; it is asked again in {format_duration(failure.until - now)}"
                 found.actions.extend(filter(None, [_put_back(view, group, failure) for group in groups]))
         if pool.closed:
             view.blocked = pool.closed
@@ -281,9 +281,9 @@ def _failure(pool: ScalingPool, view: JudgedGroup, since: datetime, now: datetim
         if refused:
             return refused
         if now - since > pool.join:
-            return f"{counted(group.wanted - group.machines, 'machine')} not made within {told(pool.join)}"
+            return f"{counted(group.wanted - group.machines, 'machine')} not made within {format_duration(pool.join)}"
     if view.late and now - since > pool.join:
-        return f"{counted(len(view.late), 'machine')} not joined within {told(pool.join)}"
+        return f"{counted(len(view.late), 'machine')} not joined within {format_duration(pool.join)}"
     return ""
 
 
@@ -350,7 +350,7 @@ def _put_back(pool: JudgedPool, view: JudgedGroup, failure: Backoff) -> ScalingA
     )
 
 
-def told(time: timedelta) -> str:
+def format_duration(time: timedelta) -> str:
     """Return a time in the largest unit that tells it in whole numbers above one, rounded up."""
     seconds = max(1, math.ceil(time.total_seconds()))
     return f"{seconds} s" if seconds < 120 else f"{-(-seconds // 60)} min"

@@ -9,7 +9,7 @@ from datetime import datetime
 from clouds.base.phrases import counted
 from services.autoscaler.actions import ORDER, Decision, ScalingAction, Verb
 from services.autoscaler.demand import Demand, GangDemand, gang_demands, grouped, several, shapes_of
-from services.autoscaler.groups import JudgedPool, JudgedPools, judge, told
+from services.autoscaler.groups import JudgedPool, JudgedPools, format_duration, judge
 from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.offers import Market, empty_of, kind_of
 from services.autoscaler.placing import Placer
@@ -18,7 +18,7 @@ from services.autoscaler.scale_in import ScaleIn, is_stuck
 from services.autoscaler.shapes import Apart, Shape
 from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Cordon, Gang, Health, PendingPod, ScalingPool
 from services.autoscaler.spares import keep as keep_spares
-from services.autoscaler.why import tell
+from services.autoscaler.why import shortage_action
 
 NAMED = 3
 """Number of those who are named in the reason of a group's growth."""
@@ -52,7 +52,7 @@ def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: Decisi
         *scale_in.actions,
         *_grants(placer),
         *_coming(placer, groups, now),
-        *(tell(short, ledger, market) for short in placer.short),
+        *(shortage_action(short, ledger, market) for short in placer.short),
         *_unreadable(snapshot.gangs, gangs),
     ]
     return Decision(
@@ -72,9 +72,9 @@ def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: Decisi
 def _without_ended(nodes: Iterable[ClusterNode], pools: Iterable[ScalingPool]) -> Iterator[ClusterNode]:
     """Yield nodes; as ending those that we have cordoned and no group knows any more: their machines were ended, and
     the node controller has yet to delete them."""
-    told = {pool.name for pool in pools if pool.groups and not any(group.error for group in pool.groups)}
+    listed = {pool.name for pool in pools if pool.groups and not any(group.error for group in pool.groups)}
     for node in nodes:
-        gone = node.cordon is Cordon.OURS and not node.machine and node.pool in told
+        gone = node.cordon is Cordon.OURS and not node.machine and node.pool in listed
         yield replace(node, health=Health.ENDING) if gone else node
 
 
@@ -249,7 +249,7 @@ def _coming(placer: Placer, groups: JudgedPools, now: datetime) -> Iterator[Scal
                 waiting.setdefault(prefix, []).extend(placed.pods)
     for prefix, pods in waiting.items():
         pool, group = names[prefix]
-        ago = told(now - groups.asked[group.name]) if group.name in groups.asked else "a while"
+        ago = format_duration(now - groups.asked[group.name]) if group.name in groups.asked else "a while"
         many = (
             f"{group.coming} {pool.pool.machine_type}" if pool.pool.machine_type else counted(group.coming, "machine")
         )

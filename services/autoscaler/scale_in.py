@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from clouds.base.phrases import counted
 from services.autoscaler.actions import ScalingAction, Verb
-from services.autoscaler.groups import JudgedPool, told, unjoined
+from services.autoscaler.groups import JudgedPool, format_duration, unjoined
 from services.autoscaler.placing import Placer
 from services.autoscaler.rooms import Ledger, NodeRoom
 from services.autoscaler.snapshot import AutoscalerSettings, ClusterNode, Cordon, Health
@@ -154,7 +154,7 @@ class ScaleIn:
             # What moves from another node has come here meanwhile, or the pool's least number has been raised.
             self._stay(node)
         elif ours and not pool.held and self._is_stuck(node):
-            self._stay(node, f"its pods have not left within {told(self._settings.leave)}")
+            self._stay(node, f"its pods have not left within {format_duration(self._settings.leave)}")
         elif not pool.held and node.machine and (ours or self._is_due(node, pool, since)):
             if not self._moved(node):
                 self._stay(node)
@@ -163,7 +163,7 @@ class ScaleIn:
             else:
                 pool.slots, pool.late = pool.slots - 1, pool.late - 1
                 pool.spare[node.group] -= 1
-                self._act(Verb.CORDON, node, f"nobody has worked on it for {told(self._now - since)}")
+                self._act(Verb.CORDON, node, f"nobody has worked on it for {format_duration(self._now - since)}")
 
     def _is_due(self, node: ClusterNode, pool: _Pool, since: datetime) -> bool:
         """Return whether a node is idle for long enough and may go. One that cannot be emptied now would keep others
@@ -229,7 +229,7 @@ class ScaleIn:
             if not (room or going):
                 continue
             room, pool.late = room - (not going), pool.late - (not going)
-            silent = told(self._now - node.since) if node.since else ""
+            silent = format_duration(self._now - node.since) if node.since else ""
             self._end(node, f"it has not been ready for {silent}, and no work is on it")
         for group in pool.view.groups:
             for machine in unjoined(group):
@@ -243,7 +243,7 @@ class ScaleIn:
                         machine=machine.id,
                         group=group.name,
                         pool=pool.view.name,
-                        reason=f"it has not become a node within {told(pool.view.pool.join)}",
+                        reason=f"it has not become a node within {format_duration(pool.view.pool.join)}",
                     )
                 )
 

@@ -27,13 +27,13 @@ def quantity(name: str, amount: int) -> str:
     return f"{amount} {name}"
 
 
-def asked(need: PodNeed) -> str:
+def request_words(need: PodNeed) -> str:
     """Return what a pod asks for."""
     found = [quantity(name, amount) for name, amount in need.shape.requests if name != PODS]
     return ", ".join(found) or "nothing but a place"
 
 
-def tell(short: Short, ledger: Ledger, market: Market) -> ScalingAction:
+def shortage_action(short: Short, ledger: Ledger, market: Market) -> ScalingAction:
     """Return what is said of demand without room."""
     reason = _reason(short.demand.need, ledger, market, short.domain)
     unknown = short.demand.need.shape.unknown or (short.gang.gang.unknown if short.gang else ())
@@ -58,7 +58,7 @@ def _gang_reason(short: Short, gang: GangDemand, reason: str) -> str:
 
 def _reason(need: PodNeed, ledger: Ledger, market: Market, domain: Domain | None) -> str:
     if need.by_name:
-        return f"asks {asked(need)}; it may be on nodes of certain names alone, and these have no room"
+        return f"asks {request_words(need)}; it may be on nodes of certain names alone, and these have no room"
     fitting = market.fitting(need)
     if not fitting:
         return f"no pool can hold this: {_too_small(need, ledger, market) or _unlike(need, market)}"
@@ -68,8 +68,8 @@ def _reason(need: PodNeed, ledger: Ledger, market: Market, domain: Domain | None
         if domain is None or any(domain in offer.kind.labels for offer, _ in offers)
     ]
     if there or not domain:
-        return f"asks {asked(need)}; {_listed(there)}"
-    return f"asks {asked(need)}; no pool that could hold it has nodes that are known to be {'='.join(domain)}"
+        return f"asks {request_words(need)}; {_listed(there)}"
+    return f"asks {request_words(need)}; no pool that could hold it has nodes that are known to be {'='.join(domain)}"
 
 
 def _shut(name: str, offers: Sequence[Offer]) -> str:
@@ -91,7 +91,7 @@ def _too_small(need: PodNeed, ledger: Ledger, market: Market) -> str:
     empty = dict(zip(ledger.names, best.empty, strict=True))
     has = ", ".join(quantity(name, max(0, empty[name])) for name, _ in need.shape.requests if name != PODS)
     machine = best.pool.pool.machine_type or "a node"
-    return f"asks {asked(need)}, largest is {machine} of pool {best.pool.name} with {has}"
+    return f"asks {request_words(need)}, largest is {machine} of pool {best.pool.name} with {has}"
 
 
 def _unlike(need: PodNeed, market: Market) -> str:

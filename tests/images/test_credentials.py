@@ -97,7 +97,7 @@ def test_it_tells_what_is_public_by_its_digest(machine: Machine) -> None:
     (machine.pki / "rotations.json").write_text('{"service-accounts": {"phase": "trust"}}')
     for name in (credentials.MEMBERS, credentials.CLIENTS, KUBERNETES_AUTHORITIES):
         (machine.pki / name).unlink()
-    found = credentials.held(NODE, pki=machine.pki)
+    found = credentials.machine_credentials(NODE, pki=machine.pki)
     assert found.files == {
         credentials.ACCOUNTS: digests("".join(keys.verifies)),
         "nodes-authority.pem": digests(pair.certificate),
@@ -150,7 +150,7 @@ def test_a_server_starts_anew_with_the_authorities_of_members(machine: Machine) 
     machine.take_over()
     machine.asked.clear()
     (machine.pki / credentials.MEMBERS).write_text(authority().certificate)
-    assert credentials.held(NODE, pki=machine.pki).unused == (KUBE_APISERVER,)
+    assert credentials.machine_credentials(NODE, pki=machine.pki).unused == (KUBE_APISERVER,)
     assert machine.take_over().unused == ()
     assert ("restart", CONTROLLER_MANAGER) not in machine.asked
     assert ("restart", KUBE_APISERVER) in machine.asked
@@ -160,7 +160,7 @@ def test_what_is_published_changes_with_controller_manager_alone(machine: Machin
     machine.take_over()
     machine.asked.clear()
     (machine.pki / KUBERNETES_AUTHORITIES).write_text(authority().certificate + authority().certificate)
-    assert credentials.held(NODE, pki=machine.pki).unused == (CONTROLLER_MANAGER,)
+    assert credentials.machine_credentials(NODE, pki=machine.pki).unused == (CONTROLLER_MANAGER,)
     assert machine.take_over().unused == ()
     assert machine.asked == [("restart", CONTROLLER_MANAGER)]
 
@@ -194,7 +194,7 @@ def test_a_member_starts_anew_where_the_others_are_a_quorum_and_is_awaited(
 ) -> None:
     etcd(survival(voters=3, survives=True), "has no leader", "has no leader")
     machine.run_member()
-    assert credentials.held(MEMBER, pki=machine.pki).unused == (ETCD,)
+    assert credentials.machine_credentials(MEMBER, pki=machine.pki).unused == (ETCD,)
     found = machine.start_member()
     assert (found.error, found.unused, found.rotations) == ("", (), None)
     assert machine.asked == [("restart", ETCD)]
@@ -234,5 +234,5 @@ def test_a_member_that_does_not_commit_after_its_start_is_told(
 
 def test_a_member_that_is_down_uses_nothing_else_than_it_has(machine: Machine) -> None:
     """It is for other lines of the status to say that it is down."""
-    assert credentials.held(MEMBER, pki=machine.pki).unused == ()
+    assert credentials.machine_credentials(MEMBER, pki=machine.pki).unused == ()
     assert (machine.start_member().error, machine.asked) == ("", [])

@@ -57,7 +57,7 @@ def test_stored_objects_are_counted_by_key_and_no_other_object_is() -> None:
 
 def test_a_server_without_keys_or_silent_is_told(tmp_path: Path) -> None:
     node: Any = SimpleNamespace(port=1)
-    found = encryption_keys.held(node, pki=tmp_path)
+    found = encryption_keys.server_keys(node, pki=tmp_path)
     assert (found.keys, found.loaded) == ((), False)
     assert encryption_keys.FILE in found.error
     (tmp_path / encryption_keys.FILE).write_text(configuration(EncryptionKeys.first("one").trusting("two")))
@@ -89,7 +89,7 @@ def test_a_running_server_takes_new_keys_and_rewrites_what_did_not_change(server
     server.kubectl("create", "clusterrolebinding", "asks", "--clusterrole=system:monitoring", "--user=asks")
     node: Any = SimpleNamespace(port=server.port)
     file = pki / encryption_keys.FILE
-    first = encryption_keys.held(node, pki=pki)
+    first = encryption_keys.server_keys(node, pki=pki)
     assert (first.keys, first.loaded) == (("key1",), True)
 
     api, path = server.client(timeout_s=60), "/api/v1/namespaces/default/secrets/kept"

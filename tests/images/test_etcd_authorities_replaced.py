@@ -76,7 +76,7 @@ class Cloud:
             etcdctl = place.etcdctl if place.machine.role.is_etcd else None
             told = credentials.take_over(place.node, frontend="", pki=pki, etcdctl=etcdctl)
         else:
-            told = credentials.held(place.node, pki=pki)
+            told = credentials.machine_credentials(place.node, pki=pki)
         return CommandOutput(stdout=json.dumps(dataclasses.asdict(told)), stderr="")
 
     def _unused(self, node: Any, pki: Path) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def test_who_has_other_data_than_was_written_refuses_alone(control: Control, cha
     changed.start_etcd()
     eventually(lambda: changed.processes["etcd"].poll() is not None, what="it ends by itself")
     log = (changed.folder / "etcd.log").read_text(encoding="utf-8")
-    assert reason in etcd_last_words.told(log.splitlines())
+    assert reason in etcd_last_words.last_message(log.splitlines())
     assert all(healthy(control[name]) for name in NAMES[:2])
 
 

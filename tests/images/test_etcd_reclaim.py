@@ -183,8 +183,8 @@ def test_why_a_member_ended_is_its_newest_fatal_message() -> None:
         '{"level":"info","msg":"closing"}',
         "[1, 2]",
     )
-    assert etcd_last_words.told(lines) == "it ended: failed to open WAL: wal: crc mismatch"
-    assert etcd_last_words.told(lines[:1]) == ""
+    assert etcd_last_words.last_message(lines) == "it ended: failed to open WAL: wal: crc mismatch"
+    assert etcd_last_words.last_message(lines[:1]) == ""
 
 
 def test_a_member_that_may_not_start_says_why() -> None:
@@ -193,8 +193,8 @@ def test_a_member_that_may_not_start_says_why() -> None:
         "x-etcd-0 does not start: x-etcd-0 has no data, and no other member answers",
         "etcd.service: Control process exited, code=exited, status=1/FAILURE",
     )
-    assert etcd_last_words.told(lines) == "it does not start: x-etcd-0 has no data, and no other member answers"
-    assert etcd_last_words.told((*lines, '{"level":"info","msg":"starting etcd"}')) == "it ended: older"
+    assert etcd_last_words.last_message(lines) == "it does not start: x-etcd-0 has no data, and no other member answers"
+    assert etcd_last_words.last_message((*lines, '{"level":"info","msg":"starting etcd"}')) == "it ended: older"
 
 
 def test_no_journal_is_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from lab.capture import PacketFlow, kind, summary, told
+from lab.capture import PacketFlow, kind, summary, summary_text
 
 STATUS = {
     "networks": [{"id": "net-a", "name": "a", "egress": ["198.51.100.130"]}],
@@ -81,9 +81,9 @@ def test_a_summary_is_told_with_names_the_busiest_first() -> None:
         PacketFlow("ike", "198.51.100.64", "198.51.100.96"): [2, 200],
         PacketFlow("esp-in-udp", "198.51.100.64", "198.51.100.96"): [9, 9000],
     }
-    text = told(summary(counts, STATUS, seconds=1.0))
+    text = summary_text(summary(counts, STATUS, seconds=1.0))
     lines = text.splitlines()
     assert lines[0].split()[:4] == ["esp-in-udp", "gw-a", "->", "gw-b"]
     assert lines[-1] == "Between sites: nothing but IKE and ESP in UDP."
-    loud = told(summary({PacketFlow("icmp", "198.51.100.20", "198.51.100.64"): [1, 84]}, STATUS, seconds=1.0))
+    loud = summary_text(summary({PacketFlow("icmp", "198.51.100.20", "198.51.100.64"): [1, 84]}, STATUS, seconds=1.0))
     assert "in the clear:\n  icmp 198.51.100.20 -> 198.51.100.64" in loud

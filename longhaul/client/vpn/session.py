@@ -41,7 +41,7 @@ def folder_of(name: str) -> Path:
 
 
 @contextmanager
-def held(name: str) -> Iterator[Path]:
+def connection_lock(name: str) -> Iterator[Path]:
     """Keep a second connection to the same environment out during the block; give its folder."""
     folder = folder_of(name)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -58,7 +58,7 @@ def run(name: str, source: Source) -> None:
     """Connect, and stay connected until the person or OpenVPN ends it; ``CommandError`` says why it ended."""
     program = openvpn.program()
     signal = openvpn.reading_signal(program)
-    with held(name) as folder, tempfile.TemporaryDirectory(prefix="longhaul-vpn-") as private:
+    with connection_lock(name) as folder, tempfile.TemporaryDirectory(prefix="longhaul-vpn-") as private:
         key = new_key()
         csr = request(key)
         first = source(csr, True)

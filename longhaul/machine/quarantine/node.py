@@ -26,7 +26,7 @@ class NodeExposure:
     """Secrets of its pods. They stay known."""
 
 
-def seen(api: Api, node: str) -> NodeExposure:
+def pod_exposure(api: Api, node: str) -> NodeExposure:
     """Return what the pods of a node give away."""
     pods = list(_pods(api, node))
     return NodeExposure(

@@ -17,7 +17,9 @@ SHOWN = 20
 """Number of Secrets that the text names; ``--json`` has all."""
 
 
-def told(entry: Quarantined, machine: PoolMachine | None, seen: NodeExposure, *, sites: Collection[str]) -> list[str]:
+def step_lines(
+    entry: Quarantined, machine: PoolMachine | None, seen: NodeExposure, *, sites: Collection[str]
+) -> list[str]:
     """Return a line for each thing that will be done, and for what stays to be done by people. ``sites`` are those of
     the environment's file."""
     if machine is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from clouds.aws.session import AwsError, asked, prompt, shared
+from clouds.aws.session import AwsError, aws_errors, prompt, shared
 from tests.support.loopback import Answering
 
 
@@ -35,7 +35,7 @@ def test_a_write_that_may_not_come_late_is_sent_once(monkeypatch: pytest.MonkeyP
     with Answering(lambda _: (503, b"")) as aws:
         monkeypatch.setenv("AWS_ENDPOINT_URL", aws.url)
         client = prompt().client("autoscaling", "eu-west-1")
-        with pytest.raises(AwsError, match="503"), asked("a size"):
+        with pytest.raises(AwsError, match="503"), aws_errors("a size"):
             client.set_desired_capacity(AutoScalingGroupName="g", DesiredCapacity=1)
     assert len(aws.asked) == 1
 
@@ -57,7 +57,7 @@ def refusal(code: str) -> ClientError:
     ],
 )
 def test_an_error_says_what_was_asked_and_what_kind_it_is(error: Exception, kinds: set[str]) -> None:
-    with pytest.raises(AwsError) as raised, asked("AWS us-east-1"):
+    with pytest.raises(AwsError) as raised, aws_errors("AWS us-east-1"):
         raise error
     assert str(raised.value) == f"AWS us-east-1: {error}"
     assert {kind for kind in ("denied", "stale", "passing") if getattr(raised.value, kind)} == kinds

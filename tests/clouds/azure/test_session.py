@@ -11,7 +11,7 @@ import pytest
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import ServiceRequestError
 
-from clouds.azure.session import AzureError, AzureSession, ResourceManager, asked
+from clouds.azure.session import AzureError, AzureSession, ResourceManager, azure_errors
 from contract.azure import MANAGEMENT
 from tests.support.loopback import Answering
 
@@ -96,7 +96,7 @@ def test_what_is_not_there_is_none_and_any_other_refusal_an_error() -> None:
 def test_a_client_that_reached_nobody_may_try_again() -> None:
     with (
         pytest.raises(AzureError, match="the secret a: no answer: ServiceRequestError") as raised,
-        asked("the secret a"),
+        azure_errors("the secret a"),
     ):
         raise ServiceRequestError("Name or service not known")
     assert (raised.value.status, raised.value.passing, raised.value.answered) == (0, True, False)

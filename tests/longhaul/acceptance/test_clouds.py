@@ -13,7 +13,7 @@ from clouds.aws.listing import LISTED
 from clouds.azure import listing as azure
 from clouds.azure.session import AzureError, ResourceManager
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.clouds import left, nothing_public
+from longhaul.acceptance.clouds import nothing_public, remaining_resources
 from longhaul.acceptance.target import AcceptanceTarget
 
 GROUP = "/subscriptions/1/resourceGroups/dev-weu/providers/Microsoft.Network"
@@ -159,22 +159,22 @@ def test_nothing_is_left(target: AcceptanceTarget, stand: Stand) -> None:
         "describe_nat_gateways": [gateway("deleted")],
     }
     stand(FakeAzure(), FakeEc2(gone))
-    assert left(target.environment) == []
+    assert remaining_resources(target.environment) == []
 
 
 @pytest.mark.parametrize(("method", "id_"), [(method, id_) for method, _, id_ in LISTED])
 def test_what_is_left_is_named(target: AcceptanceTarget, stand: Stand, method: str, id_: str) -> None:
     stand(FakeAzure(), FakeEc2({method: [{id_: "left-1"}]}))
-    found = left(target.environment)
+    found = remaining_resources(target.environment)
     assert found == ["left-1 in us-east-1"]
 
 
 def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(target: AcceptanceTarget, stand: Stand) -> None:
     stand(FakeAzure([]), FakeEc2())
-    assert left(target.environment) == ["resource group dev-weu"]
+    assert remaining_resources(target.environment) == ["resource group dev-weu"]
     others = FakeAzure([held_by("natGateways"), held_by("natGateways", OURS)], tags={})
     stand(others, FakeEc2())
-    assert left(target.environment) == ["address one"]
+    assert remaining_resources(target.environment) == ["address one"]
 
     class Refusing(FakeAzure):
         def request(self, method: str, url: str, *, body: Any = None, headers: Any = None) -> Answer:
@@ -182,4 +182,4 @@ def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(target: Accept
 
     stand(Refusing(), FakeEc2())
     with pytest.raises(AzureError):
-        left(target.environment)
+        remaining_resources(target.environment)

@@ -255,7 +255,11 @@ def test_a_folder_too_long_for_a_socket_is_said(tmp_path: Path) -> None:
 
 
 def test_a_second_connection_to_the_same_environment_is_refused(home: Path) -> None:
-    with session.held("lab"), pytest.raises(CommandError, match="runs on this machine already"), session.held("lab"):
+    with (
+        session.connection_lock("lab"),
+        pytest.raises(CommandError, match="runs on this machine already"),
+        session.connection_lock("lab"),
+    ):
         pass
 
 

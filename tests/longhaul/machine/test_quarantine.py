@@ -17,9 +17,9 @@ from components.model import load
 from components.model.access.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
 from components.model.secrets.vault import QUARANTINE
 from contract.kubernetes.connection import ApiError
-from longhaul.machine.quarantine.node import seen
+from longhaul.machine.quarantine.node import pod_exposure
 from longhaul.machine.quarantine.target import PoolMachine, begun, recorded_machine, refuse_others
-from longhaul.machine.quarantine.text import released, told
+from longhaul.machine.quarantine.text import released, step_lines
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault import quarantine as records
 from longhaul.vault.quarantine import has_list, refuse_kept
@@ -239,7 +239,7 @@ def test_a_machine_that_is_gone_is_refused_by_its_name(
     stand_in: Any = world
     assert (
         "no machine in any pool and no host"
-        in told(entry, machine, seen(stand_in, name), sites=world.environment.sites)[0]
+        in step_lines(entry, machine, pod_exposure(stand_in, name), sites=world.environment.sites)[0]
     )
     entry = world.run().quarantine(entry, machine)
     assert (world.refusing(name), entry.done, world.isolated, world.kept) == (True, True, set(), set())
@@ -279,7 +279,7 @@ def test_a_half_done_quarantine_ends_though_its_site_left_the_file(
     entry, machine = begun(world.record(), NODE, now=NOW)
     assert (entry.done, machine) == (False, None)
     stand_in: Any = world
-    lines = "\n".join(told(entry, machine, seen(stand_in, NODE), sites=sites))
+    lines = "\n".join(step_lines(entry, machine, pod_exposure(stand_in, NODE), sites=sites))
     assert "of use1, a site that the file does not have any more" in lines
     assert "If its machine runs on, end it yourself" in lines
     entry = world.run().quarantine(entry, machine)
@@ -305,12 +305,12 @@ def test_it_says_first_what_is_done_and_what_the_attacker_knows(world: World) ->
     spec = {"containers": [env], "initContainers": [more], "volumes": volumes, "imagePullSecrets": [{"name": "pull"}]}
     world.pods["work"] = pod("work", NODE, **spec)
     stand_in: Any = world
-    found = seen(stand_in, NODE)
+    found = pod_exposure(stand_in, NODE)
     assert (found.pods, found.accounts) == (("default/work",), ("default/worker",))
     assert [name.removeprefix("default/") for name in found.secrets] == [
         "in-env", "in-envs", "in-projection", "in-volume", "pull",
     ]  # fmt: skip
-    text = "\n".join(told(world.entry, world.machine(), found, sites=world.environment.sites))
+    text = "\n".join(step_lines(world.entry, world.machine(), found, sites=world.environment.sites))
     for part in ("of pool cpu in use1", "1 pod ", "it is cut off", "5 Secrets", "default/pull"):
         assert part in text
 

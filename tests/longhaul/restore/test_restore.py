@@ -23,7 +23,7 @@ from longhaul.etcd_backups.listing import ListedBackup, control_of
 from longhaul.etcd_backups.opened import BUMP
 from longhaul.restore.age_header import KeyFileError, identities, wrapped
 from longhaul.restore.file_key import sealed
-from longhaul.restore.loss import told
+from longhaul.restore.loss import loss_text
 from longhaul.restore.machine_states import MemberSeen, MemberStep, ObservedPlane, may_go_on
 from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import Prepared, RestoreArguments, prepare
@@ -234,13 +234,13 @@ def test_those_without_a_quorum_are_restored_and_what_is_lost_is_told(cloud: Clo
     found = cloud.prepare()
     assert list(found.backups) == [Role.ETCD]
     assert found.half.clusters == {"etcd": Choice(backup=cloud.name(5), bump=BUMP + 50)}
-    text = told(found.half, found.backups, found.seen)
+    text = loss_text(found.half, found.backups, found.seen)
     assert f"at least 50 revisions, since {first} has revision 750" in text
     assert "its quorum is lost, 1 of" in text
     cloud.answers[events] = cloud.answer(events)
     found = cloud.prepare()
     assert list(found.backups) == [Role.ETCD, Role.EVENTS]
-    assert "no member says how much" in told(found.half, found.backups, found.seen)
+    assert "no member says how much" in loss_text(found.half, found.backups, found.seen)
     assert cloud.secrets == {}
 
 
@@ -254,7 +254,7 @@ def test_a_healthy_one_is_replaced_only_when_that_is_said(cloud: Cloud) -> None:
         assert refused.value.code is Exit.REFUSED
     found = cloud.prepare(roles=[Role.EVENTS], although_healthy=True)
     assert (list(found.backups), found.healthy) == ([Role.EVENTS], [Role.EVENTS])
-    assert "it has a quorum" in told(found.half, found.backups, found.seen)
+    assert "it has a quorum" in loss_text(found.half, found.backups, found.seen)
 
 
 @pytest.mark.parametrize(

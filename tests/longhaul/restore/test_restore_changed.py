@@ -15,7 +15,7 @@ from longhaul.etcd_backups.choice import FAR, chosen
 from longhaul.etcd_backups.listing import control_of
 from longhaul.restore.file_key import SealedBackup
 from longhaul.restore.give_up import given_up
-from longhaul.restore.loss import revisions_lost, told
+from longhaul.restore.loss import loss_text, revisions_lost
 from longhaul.restore.machine_states import MemberSeen, MemberStep, ObservedPlane, may_go_on
 from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import Prepared
@@ -54,7 +54,7 @@ def test_the_loss_is_measured_by_backups_too(cloud: Cloud) -> None:
     )
     stale = cloud.prepare(roles=[Role.ETCD], names=[cloud.name(0)])
     said = f"at least 200 revisions, since {cloud.name(5)} has revision 700"
-    assert said in told(stale.half, stale.backups, stale.seen)
+    assert said in loss_text(stale.half, stale.backups, stale.seen)
     # A member that has less than the backup does not know what was lost.
     first = cloud.of(Role.ETCD)[0]
     cloud.answers[first] = cloud.answer(first, revision=500)
@@ -77,8 +77,8 @@ def restoration(cloud: Cloud, found: Prepared, said: list[str]) -> Restoration:
 
 def has_quorum(cloud: Cloud, role: Role, **more: Any) -> None:
     for name in cloud.of(role):
-        told = {"quorum": True, "revision": 800, "cluster": "c0", **more}
-        cloud.answers[name] = cloud.answer(name, **told)
+        revisions = {"quorum": True, "revision": 800, "cluster": "c0", **more}
+        cloud.answers[name] = cloud.answer(name, **revisions)
 
 
 def test_an_etcd_cluster_that_came_back_before_the_answer_is_left_alone(cloud: Cloud) -> None:

@@ -68,7 +68,7 @@ class MachineCredentials:
     """Reason why a unit was not started with what the files have."""
 
 
-def held(node: NodeConfig, *, pki: Path) -> MachineCredentials:
+def machine_credentials(node: NodeConfig, *, pki: Path) -> MachineCredentials:
     """Return what this machine has and uses."""
     paths = sorted(path for path in pki.iterdir() if path.suffix in (".pem", ".crt"))
     return MachineCredentials(
@@ -93,7 +93,7 @@ def take_over(node: NodeConfig, *, frontend: str, pki: Path, etcdctl: Etcdctl | 
     if ETCD in unused and etcdctl is not None:
         error = _restart_member(node, etcdctl)
     found = awaited(
-        lambda: held(node, pki=pki),
+        lambda: machine_credentials(node, pki=pki),
         lambda told: bool(error) or not others(told.shown, pki),
         wait_s=SHOWS_S,
         pause_s=RETRY_S,

@@ -52,7 +52,7 @@ class Written:
     """Number of objects by key's name; those without encryption under an empty name."""
 
 
-def held(node: NodeConfig, *, pki: Path) -> ServerKeys:
+def server_keys(node: NodeConfig, *, pki: Path) -> ServerKeys:
     """Return the keys of this API server."""
     names: tuple[str, ...] = ()
     try:
@@ -68,7 +68,7 @@ def await_held(node: NodeConfig, *, pki: Path, wanted: tuple[str, ...], wait_s: 
     """Return the keys once kube-apiserver uses those ``wanted``, or the last answer after ``wait_s`` seconds. Another
     list in the file is not waited for."""
     return awaited(
-        lambda: held(node, pki=pki),
+        lambda: server_keys(node, pki=pki),
         lambda found: found.loaded or found.keys != wanted,
         wait_s=wait_s,
         pause_s=RETRY_S,

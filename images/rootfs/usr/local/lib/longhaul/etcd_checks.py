@@ -148,7 +148,7 @@ def _described(ailment: str, node: NodeConfig, etcdctl: Etcdctl) -> str:
             f"alarm {NOSPACE}: a database has reached its quota, and the cluster refuses writes until it has room: "
             f"`longhaul up --reclaim {node.role}`"
         )
-    corrupt = etcd_corrupt.told(etcdctl, client_url(node.address)) if etcd_corrupt.is_corrupt(ailment) else ""
+    corrupt = etcd_corrupt.alarm_message(etcdctl, client_url(node.address)) if etcd_corrupt.is_corrupt(ailment) else ""
     return corrupt or f"does not commit, or has an alarm: {ailment}"
 
 
@@ -178,7 +178,7 @@ def survival(node: NodeConfig, etcdctl: Etcdctl, *, without: str) -> Survival:
     quorum = len(voters) // 2 + 1
     corrupt = etcd_corrupt.excuse(etcdctl, cluster, [member for member in cluster.members if member.name == without])
     standing = sum(etcd_corrupt.stands(member, etcdctl, corrupt) for member in voters if member.name != without)
-    why = etcd_corrupt.told(etcdctl, cluster.endpoint) if standing < quorum else ""
+    why = etcd_corrupt.alarm_message(etcdctl, cluster.endpoint) if standing < quorum else ""
     present = any(member.name == without for member in cluster.members)
     return Survival(
         without=without,

@@ -51,7 +51,7 @@ def excuse(etcdctl: Etcdctl, cluster: EtcdMembers, leaving: Collection[Member]) 
     return corrupt if NOBODY not in corrupt and any(member.id in corrupt for member in leaving) else frozenset()
 
 
-def told(etcdctl: Etcdctl, endpoint: str) -> str:
+def alarm_message(etcdctl: Etcdctl, endpoint: str) -> str:
     """Return what the alarm says and what to do; empty without it."""
     try:
         corrupt, members = named(etcdctl, endpoint), etcdctl.cluster(endpoint).members

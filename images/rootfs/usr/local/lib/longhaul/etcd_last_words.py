@@ -21,10 +21,10 @@ def last_words() -> str:
     """Return why the member ended or was not started, lately; empty when neither happened, or nobody knows."""
     command = ["journalctl", f"--unit={ETCD}", f"--since={LATELY}", "--output=cat", "--no-pager"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return told(done.stdout.splitlines())
+    return last_message(done.stdout.splitlines())
 
 
-def told(lines: Iterable[str]) -> str:
+def last_message(lines: Iterable[str]) -> str:
     """Return the newest message with which it gave up: etcd logs one JSON object a line. Once etcd itself has said
     something, it was started."""
     ended = refused = ""

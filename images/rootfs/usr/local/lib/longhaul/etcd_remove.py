@@ -55,7 +55,7 @@ def _tried(node: NodeConfig, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> R
     quorum = len(remaining) // 2 + 1
     if len(healthy) < quorum:
         few = f"{len(healthy)} healthy of {len(remaining)} voting members would remain without {name}"
-        why = etcd_corrupt.told(etcdctl, cluster.endpoint)
+        why = etcd_corrupt.alarm_message(etcdctl, cluster.endpoint)
         return Removal(removed=False, reason=f"{few}, {quorum} are needed{f'; {why}' if why else ''}")
     try:
         _hand_over(etcdctl, cluster, {*corrupt, *(member.id for member in leaving)}, to=healthy[0])

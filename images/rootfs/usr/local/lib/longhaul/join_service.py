@@ -24,7 +24,7 @@ from quarantine_list import QuarantineList
 from contract.paths import KUBERNETES_AUTHORITIES
 
 
-def made(node: NodeConfig, pki: Path, address: str) -> Server[JoinEndpoint]:
+def make_server(node: NodeConfig, pki: Path, address: str) -> Server[JoinEndpoint]:
     """Return the endpoint's server."""
     certificate = pki / "join.pem"
     api = Api(host="127.0.0.1", port=node.port, authority=pki / KUBERNETES_AUTHORITIES, certificate=certificate)
@@ -48,4 +48,4 @@ def _there(port: int) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__, made))
+    sys.exit(run(__doc__, make_server))

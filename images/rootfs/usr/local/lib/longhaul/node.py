@@ -134,8 +134,8 @@ def report(node: NodeConfig, *, with_members: bool) -> NodeReport:
         members=members,
         certificates=certificate_dates.dates(PKI) if with_members else (),
         backup=backups.read() if node.is_member and with_members else None,
-        encryption=encryption_keys.held(node, pki=PKI) if node.role == "api" and with_members else None,
-        credentials=credentials.held(node, pki=PKI) if with_members else None,
+        encryption=encryption_keys.server_keys(node, pki=PKI) if node.role == "api" and with_members else None,
+        credentials=credentials.machine_credentials(node, pki=PKI) if with_members else None,
         quarantine=quarantine_list.refused(node, pki=PKI) if node.role == "api" and with_members else None,
         restore=half_done.backup if half_done else "",
     )
@@ -214,7 +214,7 @@ def _credentials(node: NodeConfig, arguments: argparse.Namespace) -> int:
         etcdctl = member_etcdctl() if node.is_member else None
         _print(credentials.take_over(node, frontend=arguments.frontend, pki=PKI, etcdctl=etcdctl))
     else:
-        _print(credentials.held(node, pki=PKI))
+        _print(credentials.machine_credentials(node, pki=PKI))
     return 0
 
 

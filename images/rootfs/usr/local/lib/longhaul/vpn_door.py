@@ -147,10 +147,10 @@ def server_of(door: Door, where: tuple[str, int], *, certificate: Path) -> Serve
     return Server(where, door, certificate=certificate, handler=LaptopHandler, patience_s=PATIENCE_S)
 
 
-def made(node: NodeConfig, pki: Path, address: str) -> Server[Door]:
+def make_server(node: NodeConfig, pki: Path, address: str) -> Server[Door]:
     """Return the machine's server."""
     return server_of(Door(ask_signer), (address, node.sign_in_port), certificate=pki / "vpn-door.pem")
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__, made))
+    sys.exit(run(__doc__, make_server))
