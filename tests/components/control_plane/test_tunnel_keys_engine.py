@@ -30,7 +30,8 @@ class Stack:
         self._pulumi = tools.ensure(["pulumi"], log_dir=folder / "log", progress=print)["pulumi"]
         self.vault.mkdir()
         (folder / "Pulumi.yaml").write_text("name: longhaul\nruntime: python\n")
-        (folder / "__main__.py").write_text(f"from tests.components.{self.program} import main\n\nmain()\n")
+        program = f"tests.components.control_plane.{self.program}"
+        (folder / "__main__.py").write_text(f"from {program} import main\n\nmain()\n")
         self.run("stack", "init", "dev")
 
     def run(self, *words: str, fails: bool = False, **variables: str) -> str:
