@@ -1,4 +1,4 @@
-"""What a change of a key replaces is what its field says, as far as the declared resources tell."""
+"""A field says what a change of its key replaces, as far as the declared resources tell."""
 
 from __future__ import annotations
 
