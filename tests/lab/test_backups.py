@@ -60,10 +60,11 @@ def test_a_member_can_make_backups_in_its_own_name_and_nothing_else(project: Pro
 import json, pathlib, sys, tempfile
 sys.path.insert(0, "/usr/local/lib/longhaul")
 import fetch_secrets
-from backup.storage import RESOURCE, Storage, StorageError
+from backup.storage import Storage, StorageError
+from contract.azure import STORAGE
 from managed_identity import OwnIdentity
 told = json.loads(fetch_secrets.Config.read(fetch_secrets.CONFIG).open().read("backups"))
-storage = Storage(url=told["url"], token=OwnIdentity(audience=RESOURCE).token)
+storage = Storage(url=told["url"], token=OwnIdentity(audience=STORAGE).token)
 name = next(storage.backups("daily", "etcd")).name
 junk = pathlib.Path(tempfile.mkdtemp()) / "junk"
 junk.write_text("junk")

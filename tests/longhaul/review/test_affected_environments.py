@@ -53,7 +53,7 @@ def test_everything_that_is_shared_is_there(root: Path) -> None:
 
 def test_every_package_of_the_program_is_shared(root: Path) -> None:
     """Whatever the stacks' program loads of this repository, in a process that has loaded nothing else."""
-    program = ("cluster", "immutable_guard", "objects.cluster", "policy_hooks")
+    program = ("environment.cluster", "guards.immutable", "objects.cluster", "guards.policies")
     script = f"import sys, {', '.join(f'components.{module}' for module in program)}; "
     script += "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", script], cwd=root, check=True, capture_output=True, text=True)

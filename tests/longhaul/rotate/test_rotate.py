@@ -227,13 +227,13 @@ def test_status_tells_a_rotation_that_is_half_done() -> None:
     assert judged(a=told("key1"), b=told("key1"), c=parse_answer('{"ready": true}', "")) == ()
     (found,) = judged(a=told("key2", "key1"), b=told("key2", "key1"))
     assert (found.verdict, found.phase) == (StatusVerdict.OK, "use")
-    assert found.reason == ("key2 encrypts, key1 only decrypts: `longhaul rotate --env lab secrets-encryption` goes on")
+    assert found.message == ("key2 encrypts, key1 only decrypts: `longhaul rotate --env lab secrets-encryption` goes on")
 
 
 def test_status_tells_servers_that_differ_or_lag() -> None:
     (found,) = judged(a=told("key1"), b=told("key1", "key2"))
     assert found.verdict is StatusVerdict.DEGRADED
-    assert found.reason.startswith("a has key1; b has key1, key2: they fetch")
+    assert found.message.startswith("a has key1; b has key1, key2: they fetch")
     (found,) = judged(a=told("key1", loaded=False), b=told("key1"))
     assert (found.verdict, found.phase) == (StatusVerdict.DEGRADED, "steady")
     assert judged(a=told("key1", loaded=False, error="403")) == ()

@@ -328,29 +328,29 @@ def test_status_tells_what_is_not_over_and_when_it_may_go_on() -> None:
     waits = {"phase": "use", "until": "2026-11-02T03:04:05+00:00"}
     (found,) = judged(a=told(service_accounts=waits), b=told(service_accounts=waits))
     assert (found.verdict, found.phase, found.until) == (StatusVerdict.OK, "use", "2026-11-02T03:04:05+00:00")
-    assert found.reason == (
+    assert found.message == (
         "the new key signs, both are believed until 2026-11-02 03:04 UTC; then `longhaul rotate --env lab "
         "service-accounts` goes on"
     )
     (found,) = judged(a=told(authority_kubernetes={**waits, "phase": "trust"}))
-    assert found.reason.startswith("the former key signs, both are believed until 2026-11-02 03:04 UTC; then `longhaul")
+    assert found.message.startswith("the former key signs, both are believed until 2026-11-02 03:04 UTC; then `longhaul")
     half = {"phase": "trust", "until": ""}
     nodes, accounts = judged(a=told(authority_nodes=half, service_accounts=waits | {"until": "2026-10-01T00:00:00Z"}))
     assert (nodes.name, nodes.phase, accounts.phase) == ("authority-nodes", "trust", "use")
-    assert accounts.reason.startswith("the new key signs, both are believed: `longhaul rotate")
+    assert accounts.message.startswith("the new key signs, both are believed: `longhaul rotate")
 
 
 def test_status_tells_servers_that_differ_or_use_other_keys() -> None:
     half = {"phase": "trust", "until": ""}
     (found,) = judged(a=told(authority_nodes=half), b=told())
     assert found.verdict is StatusVerdict.DEGRADED
-    assert found.reason.startswith("servers are in different phases (a: trust, b: steady), and fetch within fifteen")
+    assert found.message.startswith("servers are in different phases (a: trust, b: steady), and fetch within fifteen")
     started = {"unused": ("kube-controller-manager.service",), "authority_kubernetes": half}
     (found,) = judged(a=told(**started), b=told(authority_kubernetes=half))
     assert (found.name, found.verdict) == ("authority-kubernetes", StatusVerdict.DEGRADED)
     (found,) = judged(a=told(unused=("kube-apiserver.service",)), b=told())
     assert (found.name, found.verdict) == (SERVICE_ACCOUNTS, StatusVerdict.DEGRADED)
-    assert found.reason.startswith("programs of a use something else than these machines have")
+    assert found.message.startswith("programs of a use something else than these machines have")
 
 
 def test_status_names_nodes_that_have_not_followed() -> None:
@@ -367,7 +367,7 @@ def test_status_names_nodes_that_have_not_followed() -> None:
         now=datetime(2026, 11, 1, tzinfo=UTC),
     )
     (found,) = judge_rotations("lab", observed)
-    assert found.reason.endswith("goes on; nodes that have not followed yet: m")
+    assert found.message.endswith("goes on; nodes that have not followed yet: m")
 
 
 def test_status_tells_members_that_use_another_authority() -> None:
@@ -376,6 +376,6 @@ def test_status_tells_members_that_use_another_authority() -> None:
     half = {"phase": "distrust", "until": ""}
     (found,) = judged(a=told(authority_etcd_client=half), m=told(role="etcd"), e=late)
     assert (found.name, found.verdict, found.phase) == ("authority-etcd-client", StatusVerdict.DEGRADED, "distrust")
-    assert found.reason.startswith("programs of e use something else than these machines have: `longhaul rotate")
+    assert found.message.startswith("programs of e use something else than these machines have: `longhaul rotate")
     (alone,) = judged(a=told(), e=late)
     assert (alone.name, alone.verdict) == ("authority-events", StatusVerdict.DEGRADED)
