@@ -29,11 +29,11 @@ class AwsMachineTypes(MachineTypes):
             "g5.xlarge": _type(4, 16, ssd=250, gpus=(1, "A10G", None)),
             "g5.12xlarge": _type(48, 192, ssd=3800, gpus=(4, "A10G", None), efa_cards=1),
             "g5.48xlarge": _type(192, 768, ssd=7600, gpus=(8, "A10G", None), efa_cards=1),
-            "p4d.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 40GB", A100_BOARD), efa_cards=4, rdma_gbps=400),
-            "p5.48xlarge": _type(192, 2048, ssd=30720, gpus=(8, "H100", H100_BOARD), efa_cards=32, rdma_gbps=3200),
-            "p4de.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 80GB", A100_BOARD), efa_cards=4, rdma_gbps=400),
-            "p5e.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=32, rdma_gbps=3200),
-            "p5en.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=16, rdma_gbps=3200),
+            "p4d.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 40GB", A100_BOARD), efa_cards=4),
+            "p5.48xlarge": _type(192, 2048, ssd=30720, gpus=(8, "H100", H100_BOARD), efa_cards=32),
+            "p4de.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 80GB", A100_BOARD), efa_cards=4),
+            "p5e.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=32),
+            "p5en.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=16),
         }
 
     def rdma(self, pool: Pool) -> Rdma | None:

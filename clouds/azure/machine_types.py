@@ -39,8 +39,8 @@ class AzureMachineTypes(MachineTypes):
             "Standard_L16s_v3": _type(16, 128, ssd=3840),
             "Standard_L32s_v3": _type(32, 256, ssd=7680),
             "Standard_NC24ads_A100_v4": _type(24, 220, ssd=960, gpus=(1, "A100 80GB", NVLINKS_UNCHECKED)),
-            "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD), rdma_gbps=1600),
-            "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD), rdma_gbps=3200),
+            "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD)),
+            "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD)),
         }
 
     def rdma(self, pool: Pool) -> Rdma | None:

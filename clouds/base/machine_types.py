@@ -41,9 +41,6 @@ class MachineProperties(Section):
     efa_cards: int = Field(default=0, ge=0, le=32)
     """Number of network cards that can have an Elastic Fabric Adapter, the first among them; 0 when the type has none.
     EC2 tells it as `MaximumEfaInterfaces`."""
-    rdma_gbps: int = Field(default=0, ge=0, le=1_000_000)
-    """Bandwidth of one machine's RDMA network in Gbit/s as its cloud publishes it, all adapters together; 0 when it is
-    not known. `longhaul acceptance --all-reduce` compares with it."""
 
 
 def built_in(
@@ -54,7 +51,6 @@ def built_in(
     ssd: int = 0,
     gpus: tuple[int, str, int | None] | None = None,
     efa_cards: int = 0,
-    rdma_gbps: int = 0,
 ) -> MachineProperties:
     """Return a type that needs no declaration. ``ssd`` is the size of all its disks in GB; ``gpus`` is their number,
     their model and the NVLinks of each."""
@@ -68,7 +64,6 @@ def built_in(
         gpu_nvlinks=nvlinks,
         local_ssd_gb=ssd,
         efa_cards=efa_cards,
-        rdma_gbps=rdma_gbps,
     )
 
 

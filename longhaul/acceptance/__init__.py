@@ -4,5 +4,3 @@ lab's own tests need as well are defined here once."""
 MOST_TIME = "3h"
 """Default limit of a whole run: Azure needs half an hour or more to make a VPN gateway (docs/getting-started.md, 7),
 and a third of the time is kept for taking down."""
-MOST_MACHINES = 24
-"""Default maximum number of machines of the environment."""

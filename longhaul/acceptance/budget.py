@@ -1,4 +1,4 @@
-"""Terms of a run: allowed machines, time and money, and the reasons to refuse it."""
+"""Terms of a run: allowed time and money, and the reasons to refuse it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ class AcceptanceBudget:
     """Limits that were declared for a run."""
 
     most_minutes: float
-    most_machines: int
     most_cost: Decimal | None = None
     """In the prices' currency; None when no cost limit was given."""
     prices: KnownPrices | None = None
@@ -69,11 +68,6 @@ def refusals(environment: Environment, budget: AcceptanceBudget, found: Expected
     """Yield the reasons why a run may not begin; nothing when it may."""
     if not environment.destroyable:
         yield "its file does not say `destroyable: true`, and a run takes down what it made"
-    if found.machines > budget.most_machines:
-        yield (
-            f"it has {found.machines} machines, more than {budget.most_machines}: declare a smaller environment for "
-            "this, or allow more (--most-machines)"
-        )
     if found.cost is None or budget.most_cost is None:
         return
     if found.unpriced:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import sys
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longhaul.acceptance import MOST_MACHINES, MOST_TIME
+from longhaul.acceptance import MOST_TIME
 from longhaul.project.context import Context, context, enter_lab, state_folder
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.confirm import require_consent
@@ -55,13 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"for the whole run, 90m or 3h; the last third is kept for taking down (default: {MOST_TIME})",
     )
     parser.add_argument(
-        "--most-machines",
-        metavar="N",
-        type=_count,
-        default=MOST_MACHINES,
-        help=f"that the environment may have (default: {MOST_MACHINES})",
-    )
-    parser.add_argument(
         "--within",
         metavar="TIME",
         type=duration,
@@ -71,13 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--image", metavar="NAME", help="container image of Kubernetes' agnhost, for pods of the checks"
     )
-    parser.add_argument(
-        "--all-reduce",
-        metavar="FILE",
-        type=Path,
-        help="only judge what NCCL's all_reduce_perf wrote on machines of --pool, or `-` for standard input",
-    )
-    parser.add_argument("--pool", metavar="NAME", help="pool whose machines --all-reduce was measured on")
     parser.add_argument("--report", metavar="FILE", type=Path, help="write the report there, too, as Markdown")
     parser.add_argument("--json", action="store_true", help="for programs")
 
@@ -88,8 +73,6 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)
-    if options.all_reduce is not None or options.pool is not None:
-        return _all_reduce(environment, options)
     budget = _terms(environment, options)
     if options.report is not None and not options.report.absolute().parent.is_dir():
         raise CommandError(f"--report {options.report}: there is no such folder", code=Exit.USAGE)
@@ -111,45 +94,17 @@ def run(invocation: Invocation) -> int:
     return report.exit_code()
 
 
-def _all_reduce(environment: Environment, options: argparse.Namespace) -> int:
-    """Judge a saved run of ``all_reduce_perf``; nothing is asked of a cloud or a cluster."""
-    from longhaul.acceptance.all_reduce import judge, read
-    from longhaul.acceptance.outcome import StepResult
-    from longhaul.report.json_output import document
-
-    if options.all_reduce is None or options.pool is None:
-        raise CommandError("--all-reduce FILE and --pool NAME go together", code=Exit.USAGE)
-    if options.pool not in environment.pools:
-        known = ", ".join(environment.pools) or "none"
-        raise CommandError(f"{environment.name} has no pool {options.pool!r}; it has {known}", code=Exit.USAGE)
-    name = environment.pools[options.pool].machine_type
-    try:
-        text = sys.stdin.read() if str(options.all_reduce) == "-" else options.all_reduce.read_text(encoding="utf-8")
-        measured = read(text)
-    except (OSError, ValueError) as error:
-        raise CommandError(f"--all-reduce {options.all_reduce}: {error}", code=Exit.USAGE) from error
-    verdict = judge(measured, name, environment.machine_type(name))
-    found = {"environment": environment.name, "pool": options.pool, "machine_type": name, "result": verdict.result}
-    figures = {"busbw_gb_s": measured.busbw, "published_gb_s": verdict.published, "evidence": verdict.evidence}
-    print(
-        document({**found, **figures})
-        if options.json
-        else f"{options.pool} ({name}): {verdict.result}: {verdict.evidence}"
-    )
-    return Exit.FAILED if verdict.result is StepResult.FAILED else Exit.OK
-
-
 def _terms(environment: Environment, options: argparse.Namespace) -> AcceptanceBudget:
     """Return the declared limits; ``CommandError`` when they are incomplete."""
     from longhaul.acceptance.budget import AcceptanceBudget
     from longhaul.costs.known import KnownPrices
 
-    limits = {"most_minutes": options.most_time.total_seconds() / 60, "most_machines": options.most_machines}
+    minutes = options.most_time.total_seconds() / 60
     if options.reuse or options.without_prices:
         if options.prices or options.most_cost is not None:
             alone = "--reuse" if options.reuse else "--without-prices"
             raise CommandError(f"{alone} looks at no prices: leave --prices and --most-cost out", code=Exit.USAGE)
-        return AcceptanceBudget(**limits)
+        return AcceptanceBudget(most_minutes=minutes)
     if options.prices is not None and not options.prices.is_file():
         raise CommandError(
             f"--prices {options.prices}: there is no such file; `longhaul prices --env {environment.name} --to "
@@ -165,7 +120,7 @@ def _terms(environment: Environment, options: argparse.Namespace) -> AcceptanceB
     prices = KnownPrices.of_file(options.prices)
     if prices is None:
         raise CommandError(f"--prices {options.prices}: there is no price in it", code=Exit.USAGE)
-    return AcceptanceBudget(**limits, most_cost=options.most_cost, prices=prices)
+    return AcceptanceBudget(most_minutes=minutes, most_cost=options.most_cost, prices=prices)
 
 
 def _said(environment: Environment, budget: AcceptanceBudget, *, reuse: bool) -> str:
@@ -179,7 +134,7 @@ def _said(environment: Environment, budget: AcceptanceBudget, *, reuse: bool) ->
     if reasons:
         raise CommandError(f"{environment.name} is not made: {'; '.join(reasons)}", code=Exit.REFUSED)
     allowed = "" if budget.most_cost is None else f" and {budget.most_cost}"
-    return f"{found}; allowed are {budget.most_machines} machines, {budget.most_minutes:g} minutes{allowed}"
+    return f"{found}; allowed are {budget.most_minutes:g} minutes{allowed}"
 
 
 def _confirm(env: str, *, reuse: bool) -> None:
@@ -194,7 +149,6 @@ def _course(where: Context, environment: Environment, budget: AcceptanceBudget, 
     from longhaul.acceptance.runner import Runner
     from longhaul.acceptance.stacks import Stacks
     from longhaul.acceptance.steps import AcceptanceCommands
-    from longhaul.engine.records import RunFile
 
     folder = state_folder(where, os.environ)
     log = folder / f"{where.env}.acceptance.log"
@@ -205,9 +159,7 @@ def _course(where: Context, environment: Environment, budget: AcceptanceBudget, 
         budget=said,
         commands=AcceptanceCommands(where=where, log=log, environ=os.environ),
         log=str(log),
-        records=RunFile(path=folder / f"{where.env}.acceptance.json"),
         held=stacks.held,
-        half_made=stacks.half_made,
         left=lambda: remaining_resources(environment),
         tell=_tell,
     )
@@ -286,9 +238,3 @@ def _most_time(text: str) -> timedelta:
     if not 60 <= most.total_seconds() <= 86400:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time from 1m to 24h")
     return most
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of machines")
-    return int(text)

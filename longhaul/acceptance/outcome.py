@@ -39,7 +39,7 @@ class Stay(StrEnum):
 
     NOTHING = "nothing was made"
     NONE = "what was made is taken down"
-    PART = "not all of it is down: run the same again, which goes on with taking down"
+    PART = "not all of it is down: `longhaul destroy --remove` goes on"
     ALL = "it stays"
     """Left as it was: the run was told to leave it in place."""
 
@@ -60,8 +60,6 @@ class AcceptanceReport:
     """In order; taking down comes last."""
     checks: tuple[StepOutcome, ...] = ()
     interrupted: bool = False
-    note: str = ""
-    """Additional remark."""
 
     @property
     def made(self) -> bool:

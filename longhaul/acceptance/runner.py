@@ -1,5 +1,4 @@
-"""The steps of a run: look, make, check, and take down whatever happens. After a killed run, only the taking down is
-done."""
+"""The steps of a run: look, make, check, and take down whatever happens."""
 
 from __future__ import annotations
 
@@ -12,21 +11,16 @@ from datetime import UTC, datetime
 
 from clouds.base.findings import Severity
 from longhaul.acceptance.check import AcceptanceCheck, NotSoError, perform, perform_all
+from longhaul.acceptance.limit import Clock
 from longhaul.acceptance.outcome import AcceptanceReport, Stay, StepOutcome, StepResult
 from longhaul.acceptance.steps import Runs, must, require
 from longhaul.acceptance.time_limit import Deadline
-from longhaul.acceptance.waiting import Clock
-from longhaul.engine.records import RunFile, new_run
 from longhaul.terminal.exits import CommandError, Exit
 
 DOWN_SHARE = 1 / 3
 """Share of the whole time that is kept for taking down."""
 ENDING_S = 600.0
 """Time that taking down may use beyond its share, seconds, so that it is not stopped half-way."""
-KILLED = (
-    "A run before this one was killed, so this one took down what that one made, and made and checked nothing itself: "
-    "run it again for the checks."
-)
 
 Checking = AbstractContextManager[tuple[AcceptanceCheck, ...]]
 """The checks. What they share exists inside this context."""
@@ -42,12 +36,8 @@ class Runner:
     commands: Runs
     log: str
     """Path of the log of what the commands write."""
-    records: RunFile
-    """Record of a run that has made something, or was about to."""
     held: Callable[[], dict[str, int]]
     """Returns the number of resources of each stack that holds any."""
-    half_made: Callable[[], bool]
-    """Tells whether a killed run was making something that the engine does not know."""
     left: Callable[[], list[str]]
     """Returns the resources that the clouds list of the environment."""
     tell: Callable[[str], None]
@@ -60,18 +50,13 @@ class Runner:
     _since: float = 0.0
 
     def make_and_destroy(self, checks: Callable[[Deadline], Checking]) -> AcceptanceReport:
-        """Make, check and take down the environment. ``CommandError`` when it exists already, or another run works on
-        it."""
+        """Make, check and take down the environment. ``CommandError`` when it exists already."""
         begun = self._begin()
-        if self._was_killed():
-            self.tell("a run before this one was killed: taking down what it made, and nothing else")
-            self._tell_log()
-            self._until_interrupted(self._take_down)
-            return self._report(begun, note=KILLED)
         if found := self.held():
             said = ", ".join(f"{count} resources of {stack}" for stack, count in found.items())
             raise CommandError(
-                f"{self.env} is there already ({said}), and this would take it down: --reuse looks at it as it is",
+                f"{self.env} is there already ({said}), and this would take it down: --reuse looks at it as it is. Has "
+                f"a killed run left it, `longhaul destroy --env {self.env} --remove` takes it down",
                 code=Exit.REFUSED,
             )
         self._tell_log()
@@ -80,10 +65,8 @@ class Runner:
 
     def reuse(self, checks: Callable[[Deadline], Checking]) -> AcceptanceReport:
         """Run the checks alone on an environment that exists, and leave it in place. ``CommandError`` when it does not
-        exist, or another run is at work on it."""
+        exist."""
         begun, self._stays = self._begin(), Stay.ALL
-        if self._was_killed():
-            self.tell(f"a run that made {self.env} was killed: without --reuse it is taken down")
         if not self.held():
             raise CommandError(
                 f"{self.env} is not there: the engine has no resource of it, so nothing can be looked at. "
@@ -94,16 +77,6 @@ class Runner:
         self._tell_log()
         self._until_interrupted(lambda: self._check(self._limit(self.most_s), checks))
         return self._report(begun)
-
-    def _was_killed(self) -> bool:
-        """Return whether an earlier run left its record behind; ``CommandError`` when that run is still at work."""
-        run = self.records.read()
-        if run is not None and (living := run.living()):
-            raise CommandError(
-                f"an acceptance of {self.env} is already at work: process {living[0].pid}. Wait for it, or stop it "
-                f"with `kill -INT {living[0].pid}`"
-            )
-        return run is not None
 
     def _until_interrupted(self, do: Callable[[], object]) -> None:
         try:
@@ -121,10 +94,9 @@ class Runner:
         ) and self._step("plan", "no reason refuses it", lambda: _plan(self.commands, limit))
 
     def _make(self, limit: Deadline, checks: Callable[[Deadline], Checking]) -> None:
-        """Make and check the environment if it may be made. Once the record is written, always take down."""
+        """Make and check the environment if it may be made. Once `up` has begun, always take down."""
         if not self._looked(limit):
             return
-        self.records.write(new_run("acceptance"))
         self._stays = Stay.PART
         try:
             if self._step("up", "`longhaul up` makes it", lambda: _up(self.commands, limit)):
@@ -143,7 +115,7 @@ class Runner:
             perform_all(chosen, limit=limit, begins=lambda check: self.tell(f"{check.name}: begins"), tell=keep)
 
     def _take_down(self) -> None:
-        """Take down and check that nothing is left. The record is removed only when nothing is."""
+        """Take down and check that nothing is left."""
         self._stays = Stay.PART
         limit = self._limit(self.most_s * DOWN_SHARE + ENDING_S)
         gone = self._step("destroy", "`longhaul destroy` takes it down", lambda: self._destroy(limit))
@@ -151,18 +123,12 @@ class Runner:
             self._step("nothing left", "neither the engine nor a cloud lists anything of it", self._nothing_left)
             and gone
         ):
-            self.records.clear()
             self._stays = Stay.NONE
         else:
             self.tell(str(self._stays))
 
     def _destroy(self, limit: Deadline) -> str:
-        done = self.commands.run("destroy", "--yes", "--remove", limit=limit)
-        if done.code == Exit.FAILED and self.half_made():
-            # The engine does not know what the killed run was making; an `up` adopts it.
-            self.tell("something was left half-made: `longhaul up` adopts it, then it goes")
-            must(self.commands, "up", "--yes", "--only", "infrastructure", limit=limit)
-        if done.code != Exit.OK:
+        if self.commands.run("destroy", "--yes", "--remove", limit=limit).code != Exit.OK:
             must(self.commands, "destroy", "--yes", "--remove", limit=limit)
             return "`longhaul destroy` succeeded the second time"
         return "`longhaul destroy` succeeded"
@@ -196,7 +162,7 @@ class Runner:
         self._since = self.clock()
         return datetime.now(UTC)
 
-    def _report(self, begun: datetime, *, note: str = "") -> AcceptanceReport:
+    def _report(self, begun: datetime) -> AcceptanceReport:
         return AcceptanceReport(
             environment=self.env,
             stays=self._stays,
@@ -207,7 +173,6 @@ class Runner:
             steps=tuple(self._steps),
             checks=tuple(self._checks),
             interrupted=self._interrupted,
-            note=note,
         )
 
 

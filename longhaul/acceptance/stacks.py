@@ -26,7 +26,7 @@ class Stacks:
         }
 
     def held(self) -> dict[str, int]:
-        """Return the number of resources of each stack that holds any, including those that a killed run was making."""
+        """Return the number of resources of each stack that holds any, including those that were being made."""
         counts = {}
         for engine in self._there():
             text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")
@@ -34,14 +34,6 @@ class Stacks:
             resources = [resource for resource in deployment.get("resources") or () if resource["type"] != STACK]
             counts[engine.stack] = len(resources) + len(deployment.get("pending_operations") or ())
         return {stack: count for stack, count in counts.items() if count}
-
-    def half_made(self) -> bool:
-        """Return whether a killed run was making something in the environment's first stack."""
-        for engine in self._there():
-            text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")
-            if engine.stack == self._where.env:
-                return bool((json.loads(text).get("deployment") or {}).get("pending_operations"))
-        return False
 
     def _there(self) -> list[Engine]:
         engines = (engine_for(self._where, self._environ, objects=objects) for objects in (False, True))

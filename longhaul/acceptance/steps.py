@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from longhaul.acceptance.check import NotSoError
-from longhaul.acceptance.time_limit import Deadline
-from longhaul.acceptance.waiting import TELL_S
+from longhaul.acceptance.time_limit import TELL_S, Deadline
 from longhaul.engine.execution import start
 from longhaul.project.context import Context
 from longhaul.terminal.exits import MEANINGS, Exit, meanings

@@ -21,7 +21,6 @@ def to_text(report: AcceptanceReport) -> str:
     for title, own in (("Steps", lines[: len(report.steps)]), ("Checks", lines[len(report.steps) :])):
         if own:
             parts.append("\n".join((title, *own)))
-    parts += [report.note] if report.note else []
     return "\n\n".join((*parts, f"{_summary(report)}\nWhat its steps said: {report.log}"))
 
 
@@ -29,7 +28,6 @@ def to_markdown(report: AcceptanceReport) -> str:
     """Return the report as Markdown, with what each check shows."""
     head = ("| | Shows | Result | Seconds | Evidence |", "|---|---|---|---:|---|")
     parts = [f"# {_title(report)}", _summary(report)]
-    parts += [report.note] if report.note else []
     begun = report.begun.isoformat(timespec="seconds")
     parts.append("\n".join((f"- Begun: {begun}", f"- Terms: {report.budget}", f"- Log: `{report.log}`")))
     for title, outcomes in (("Steps", report.steps), ("Checks", report.checks)):
@@ -51,7 +49,6 @@ def to_json(report: AcceptanceReport) -> dict[str, Any]:
         "seconds": round(report.seconds, 1),
         "terms": report.budget,
         "log": report.log,
-        "note": report.note,
         "steps": _listed(report.steps),
         "checks": _listed(report.checks),
     }

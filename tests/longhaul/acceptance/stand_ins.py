@@ -6,14 +6,12 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from longhaul.acceptance.check import AcceptanceCheck
 from longhaul.acceptance.runner import Checking, Runner
 from longhaul.acceptance.steps import FinishedCommand
 from longhaul.acceptance.time_limit import Deadline
-from longhaul.engine.records import RunFile
 
 SAYS = {
     "doctor": json.dumps({"counts": {"problem": 0, "ok": 13}, "findings": []}),
@@ -69,18 +67,12 @@ class FakeCommands:
 class World:
     """An acceptance run and its surroundings."""
 
-    path: Path
     commands: FakeCommands = field(default_factory=FakeCommands)
     time: Time = field(default_factory=Time)
     held: list[dict[str, int]] = field(default_factory=list)
     """Contents of the engine's stacks, one for each question; after the last, nothing."""
-    half_made: bool = False
     left: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
-
-    @property
-    def records(self) -> RunFile:
-        return RunFile(path=self.path / "dev.acceptance.json")
 
     def runner(self, **other: Any) -> Runner:
         return Runner(
@@ -89,9 +81,7 @@ class World:
             budget="a few machines",
             commands=self.commands,
             log="/state/dev.acceptance.log",
-            records=self.records,
             held=lambda: self.held.pop(0) if self.held else {},
-            half_made=lambda: self.half_made,
             left=lambda: self.left,
             tell=self.told.append,
             clock=self.time.clock,

@@ -16,7 +16,7 @@ import pytest
 from clouds.azure.api import KeyVault
 from clouds.azure.session import AzureError
 from components.model.prices.book import PriceBook
-from longhaul.acceptance import steps, waiting
+from longhaul.acceptance import steps, limit as limits
 from longhaul.acceptance.steps import AcceptanceCommands
 from longhaul.acceptance.time_limit import Deadline
 from longhaul.prices.write import save
@@ -48,7 +48,6 @@ def test_without_a_terminal_consent_has_to_be_given(checkout: Checkout, engine: 
         ("--without-prices", "--most-time", "180"),
         ("--without-prices", "--most-time", "59s"),
         ("--without-prices", "--most-time", "25h"),
-        ("--without-prices", "--most-machines", "none"),
         ("--most-cost", "much"),
         ("--without-prices", "--report", "no/such/folder.md"),
     ],
@@ -104,10 +103,9 @@ def test_what_cannot_be_asked_is_asked_once(
 
 def test_what_may_not_be_destroyed_is_refused(checkout: Checkout, engine: FakeEngine) -> None:
     checkout.write({**checkout.environment(), "destroyable": False})
-    done = checkout.run(*RUN, "--without-prices", "--most-machines", "1")
+    done = checkout.run(*RUN, "--without-prices")
     assert done.returncode == Exit.REFUSED
     assert "destroyable: true" in done.stderr
-    assert "--most-machines" in done.stderr
     assert engine.calls() == []
 
 
@@ -166,7 +164,7 @@ def test_one_that_takes_long_is_not_awaited_in_silence(
     engine.has_stack()
     told: list[str] = []
     monkeypatch.setattr(steps, "TELL_S", 0.05)
-    monkeypatch.setattr(waiting, "TELL_S", 0.05)
+    monkeypatch.setattr(limits, "TELL_S", 0.05)
     done = commands.run("up", "--yes", "--only", "infrastructure", limit=_Told(told, engine.folder / "waiting"))
     assert done.late
     assert re.match(r"`longhaul up`: awaited for \d+ s, at most \d+ s more", told[0])

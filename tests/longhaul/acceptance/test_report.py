@@ -84,11 +84,6 @@ def test_json_has_all_of_it() -> None:
     assert [one["result"] for one in content["checks"]] == ["failed", "not applicable", "passed"]
 
 
-def test_a_note_is_in_all_of_them() -> None:
-    noted = replace(REPORT, note="It was killed.")
-    assert all("It was killed." in text for text in (to_text(noted), to_markdown(noted), to_json(noted)["note"]))
-
-
 @pytest.mark.parametrize(
     ("stays", "title", "made"),
     [

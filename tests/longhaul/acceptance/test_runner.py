@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
 
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.outcome import Stay, StepResult
-from longhaul.acceptance.runner import KILLED
 from longhaul.acceptance.steps import FinishedCommand
 from longhaul.acceptance.time_limit import Deadline
-from longhaul.engine.records import new_run
 from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.acceptance.stand_ins import FakeCommands, World, checking
 
@@ -24,8 +19,8 @@ WHOLE = ["doctor", "plan", "up", "destroy"]
 
 
 @pytest.fixture(name="world")
-def _world(tmp_path: Path) -> World:
-    return World(path=tmp_path)
+def _world() -> World:
+    return World()
 
 
 def healthy() -> str:
@@ -48,7 +43,6 @@ def test_all_of_it_in_its_order(world: World) -> None:
     assert (report.exit_code(), report.stays) == (Exit.OK, Stay.NONE)
     assert (world.told[0], report.log) == (f"what the steps say is in {report.log}", "/state/dev.acceptance.log")
     assert next(line for line in world.told if line.startswith("check 0")) == "check 0: begins"
-    assert world.records.read() is None
 
 
 @pytest.mark.parametrize(("verb", "ran"), [("doctor", ["doctor"]), ("plan", ["doctor", "plan"])])
@@ -87,7 +81,6 @@ def test_what_was_made_by_half_goes_unchecked(world: World) -> None:
     assert world.commands.verbs() == WHOLE
     assert report.checks == ()
     assert report.exit_code() is Exit.FAILED
-    assert world.records.read() is None
 
 
 @pytest.mark.parametrize("run", [wrong, broken])
@@ -117,7 +110,6 @@ def test_an_interrupt_leads_to_the_taking_down(world: World, when: str) -> None:
     report = world.runner().make_and_destroy(checking(interrupted if when == "check" else healthy))
     assert world.commands.verbs() == WHOLE
     assert report.exit_code() is Exit.INTERRUPTED
-    assert world.records.read() is None
 
 
 @pytest.mark.parametrize("verb", ["doctor", "plan"])
@@ -126,33 +118,12 @@ def test_an_interrupt_before_anything_is_made_leaves_nothing_to_take_down(world:
     report = world.runner().make_and_destroy(checking(healthy))
     assert world.commands.verbs()[-1] == verb
     assert (report.exit_code(), report.stays) == (Exit.INTERRUPTED, Stay.NOTHING)
-    assert world.records.read() is None
 
 
-def test_an_interrupted_taking_down_is_gone_on_with_by_the_next_run(world: World) -> None:
+def test_an_interrupted_taking_down_is_told(world: World) -> None:
     world.commands.ends["destroy"] = [KeyboardInterrupt]
     report = world.runner().make_and_destroy(checking(healthy))
     assert (report.exit_code(), report.stays) == (Exit.INTERRUPTED, Stay.PART)
-    assert world.records.read() is not None
-    _died(world)
-    world.commands.ends["destroy"] = [KeyboardInterrupt]
-    report = world.runner().make_and_destroy(checking(healthy))
-    assert (report.exit_code(), report.stays, report.note) == (Exit.INTERRUPTED, Stay.PART, KILLED)
-    _died(world)
-    world.commands.ran.clear()
-    report = world.runner().make_and_destroy(checking(healthy))
-    assert world.commands.verbs() == ["destroy"]
-    assert (report.exit_code(), report.stays, report.note) == (Exit.FAILED, Stay.NONE, KILLED)
-    assert world.records.read() is None
-
-
-def test_nothing_else_is_begun_beside_a_run_that_is_at_work(world: World) -> None:
-    world.records.write(new_run("acceptance"))
-    world.held = [{"dev": 120}] * 2
-    for run in (world.runner().make_and_destroy, world.runner().reuse):
-        with pytest.raises(CommandError, match=f"kill -INT {os.getpid()}"):
-            run(checking(healthy))
-    assert world.commands.ran == []
 
 
 def test_what_is_there_already_is_not_taken_down(world: World) -> None:
@@ -161,19 +132,6 @@ def test_what_is_there_already_is_not_taken_down(world: World) -> None:
         world.runner().make_and_destroy(checking(healthy))
     assert refused.value.code is Exit.REFUSED
     assert world.commands.ran == []
-    assert world.records.read() is None
-
-
-def test_what_a_killed_run_was_making_is_adopted_first(world: World) -> None:
-    _died(world)
-    world.commands.ends["destroy"], world.half_made = [int(Exit.FAILED)], True
-    world.runner().make_and_destroy(checking(healthy))
-    assert world.commands.ran == [
-        "destroy --yes --remove",
-        "up --yes --only infrastructure",
-        "destroy --yes --remove",
-    ]
-    assert world.records.read() is None
 
 
 def test_a_failed_taking_down_is_tried_once_more_and_told(world: World) -> None:
@@ -183,8 +141,7 @@ def test_a_failed_taking_down_is_tried_once_more_and_told(world: World) -> None:
     assert world.commands.verbs() == [*WHOLE, "destroy"]
     assert report.steps[-1].evidence == "the engine still has 3 resources of dev"
     assert (report.exit_code(), report.stays) == (Exit.FAILED, Stay.PART)
-    assert world.records.read() is not None
-    assert "run the same again" in world.told[-1]
+    assert "`longhaul destroy --remove` goes on" in world.told[-1]
 
 
 def test_what_a_cloud_still_lists_fails_the_run(world: World) -> None:
@@ -192,7 +149,6 @@ def test_what_a_cloud_still_lists_fails_the_run(world: World) -> None:
     report = world.runner().make_and_destroy(checking(healthy))
     assert report.steps[-1].result is StepResult.FAILED
     assert "vpc-1 in us-east-1" in report.steps[-1].evidence
-    assert world.records.read() is not None
 
 
 def test_a_third_of_the_time_is_kept_for_taking_down(world: World) -> None:
@@ -207,7 +163,6 @@ def test_a_third_of_the_time_is_kept_for_taking_down(world: World) -> None:
     assert [one.result for one in report.checks] == [StepResult.PASSED, StepResult.FAILED]
     assert "--most-time" in report.checks[1].evidence
     assert world.commands.limits[-1] >= 1200
-    assert world.records.read() is None
 
 
 def test_reuse_makes_and_destroys_nothing(world: World) -> None:
@@ -224,18 +179,3 @@ def test_what_is_not_there_cannot_be_reused(world: World) -> None:
         world.runner().reuse(checking(healthy, limits=looked))
     assert refused.value.code is Exit.UNREACHABLE
     assert (looked, world.commands.ran, world.told) == ([], [], [])
-
-
-def test_what_a_killed_run_left_is_reused_and_its_record_stays(world: World) -> None:
-    _died(world)
-    world.held = [{"dev": 120}]
-    assert world.runner().reuse(checking(healthy)).exit_code() is Exit.OK
-    assert "without --reuse it is taken down" in world.told[0]
-    assert world.records.read() is not None
-
-
-def _died(world: World) -> None:
-    """Make it look as if the run that wrote the record had been killed."""
-    with subprocess.Popen(["true"]) as gone:
-        gone.wait()
-    world.records.write(replace(new_run("acceptance"), pid=gone.pid, started=1))

@@ -23,7 +23,7 @@ def _stacks(checkout: Checkout, engine: FakeEngine) -> Stacks:
 
 
 def test_where_there_is_no_stack_nothing_is_held_or_asked(stacks: Stacks, engine: FakeEngine) -> None:
-    assert (stacks.held(), stacks.exported(), stacks.half_made()) == ({}, {}, False)
+    assert (stacks.held(), stacks.exported()) == ({}, {})
     assert not Path(engine.folder / "exports").exists()
 
 
@@ -33,13 +33,11 @@ def test_resources_and_what_was_being_made_are_counted_and_the_stack_itself_is_n
     holds(engine, "dev", resources=[{"type": STACK}, {"type": "a:b:C"}], pending_operations=[{"type": "creating"}])
     holds(engine, "dev-objects", resources=[{"type": STACK}])
     assert stacks.held() == {"dev": 2}
-    assert stacks.half_made()
 
 
 def test_both_are_exported_with_their_secrets(stacks: Stacks, engine: FakeEngine) -> None:
     texts = {stack: holds(engine, stack, resources=[{"type": "a:b:C"}]) for stack in ("dev", "dev-objects")}
     assert stacks.exported() == texts
-    assert not stacks.half_made()
     asked = (engine.folder / "exports").read_text().splitlines()
     assert asked[:2] == [f"stack export --show-secrets --stack {stack}" for stack in texts]
 

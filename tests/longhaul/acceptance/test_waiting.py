@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longhaul.acceptance.time_limit import Deadline, LateError
-from longhaul.acceptance.waiting import TELL_S
+from longhaul.acceptance.time_limit import TELL_S, Deadline, LateError
 from tests.longhaul.acceptance.fake_api import NODES, FakeApi
 from tests.longhaul.acceptance.stand_ins import Time
 
