@@ -14,15 +14,40 @@ import yaml
 
 from clouds.registry import cloud_of
 from components.model import Environment, Role, certificates, control_machines, plan, shared_secrets
+from components.model.control_plane.size import api_arguments
 from components.model.secrets.vault import ISSUERS, VPN_REMOTES
 from components.render import File, UserDataError, files, user_data, vault_secrets
 from components.render.cloud_init import UserData, cloud_config
 from components.render.documents import environment_file
+from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 from tests.model.make import environment, issuer, minimal
 from tests.render.conftest import Case, cases
 from tests.support.hosts import stack_file
 
 ROOTFS = Path(__file__).parents[2] / "images" / "rootfs"
+
+
+def test_a_machine_is_told_who_it_is_and_serves_at_its_own_address(case: Case) -> None:
+    machine, addresses = case.machine, case.addresses
+    found = {path: file.content for path, file in files(case.environment, addresses, machine).items()}
+    node = json.loads(found["/etc/longhaul/node.json"])
+    own = {"machine": machine.name, "role": str(machine.role), "index": machine.index, "address": str(machine.address)}
+    assert {key: node[key] for key in own} == own
+    if machine.role is Role.API:
+        told = found["/etc/longhaul/kube-apiserver.env"].split()
+        assert {f"--advertise-address={machine.address}", *api_arguments(case.environment)} <= {
+            one.removeprefix("KUBE_APISERVER_ARGS=") for one in told
+        }
+    elif machine.role is Role.VPN:
+        tunnel = addresses.tunnel_range(machine.index)
+        assert f"\nserver {tunnel.network_address} {tunnel.netmask}\n" in found["/etc/longhaul/openvpn.conf"]
+        assert found["/etc/longhaul/vpn.nft"].count(str(tunnel)) == 2
+    else:
+        settings = dict(line.split("=", 1) for line in found["/etc/longhaul/etcd.env"].splitlines()[1:])
+        assert settings["ETCD_NAME"] == machine.name
+        assert {value for key, value in settings.items() if key.endswith("_URLS")} == {
+            f"https://{machine.address}:{port}" for port in (ETCD_CLIENT_PORT, ETCD_PEER_PORT)
+        }
 
 
 def test_nothing_secret_is_on_the_map(case: Case) -> None:

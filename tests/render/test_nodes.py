@@ -14,7 +14,7 @@ import yaml
 
 from clouds.registry import cloud_of
 from components.model import load, plan
-from components.model.nodes.nodes import MAX_PODS, TUNNEL_MTU
+from components.model.nodes.nodes import MAX_PODS, TUNNEL_MTU, kube_reserved, pod_pids
 from components.render import File, UserDataError
 from components.render.cloud_init import UserData, cloud_config
 from components.render.node_files import COMPLETE, JOIN
@@ -89,6 +89,7 @@ def test_the_kubelet_trusts_what_it_is_given_and_nobody_else(node: NodeCase) -> 
     if node.host is not None:
         [cluster] = json.loads(found[JOIN].content)["clusters"]
         assert cluster["cluster"]["certificate-authority"] == authority
+        assert cluster["cluster"]["server"] == json.loads(found["/etc/longhaul/node.json"].content)["api"]
 
 
 def test_a_cloud_s_machine_knows_where_to_prove_itself(node: NodeCase) -> None:
@@ -107,17 +108,24 @@ def test_taints_are_there_from_birth(node: NodeCase) -> None:
     assert kubelet.get("registerWithTaints", []) == wanted
 
 
-def test_processors_are_given_out_near_gpus_where_there_are_some(node: NodeCase) -> None:
+def test_settings_follow_the_machine_s_size_and_gpus(node: NodeCase) -> None:
     found = node.files()
     described = json.loads(found["/etc/longhaul/node.json"].content)
     kubelet = yaml.safe_load(found["/etc/longhaul/kubelet.yaml"].content)
     if node.pool is not None:
-        wanted = node.environment.machine_type(node.environment.pools[node.pool].machine_type).gpus
+        pool = node.environment.pools[node.pool]
+        machine = node.environment.machine_type(pool.machine_type)
+        wanted = machine.gpus
+        assert pool.labels.items() <= described["labels"].items()
+        assert kubelet["podPidsLimit"] == pod_pids(machine.vcpus)
+        assert kubelet["kubeReserved"] == kube_reserved(machine.vcpus)
     else:
         wanted = next(host.gpus for host in node.environment.hosts if host.name == node.host)
     assert described["gpus"] == wanted
     if wanted:
         assert (kubelet["cpuManagerPolicy"], kubelet["topologyManagerPolicy"]) == ("static", "best-effort")
+        assert kubelet["cpuManagerPolicyOptions"] == {"distribute-cpus-across-numa": "true"}
+        assert kubelet["topologyManagerScope"] == "pod"
         # The static policy does not start without reserved CPU (cpu_manager.go, NewManager).
         assert int(kubelet["kubeReserved"]["cpu"].removesuffix("m")) > 0
     else:
@@ -190,6 +198,7 @@ def test_a_rack_host_is_told_its_place(node: NodeCase) -> None:
     if place is not None:
         told = json.loads(place.content)
         assert told["name"] == f"{node.environment.name}-{node.host}"
+        assert told["provider_id"] == f"longhaul://{node.environment.name}/{told['zone']}/{node.host}"
         site = node.addresses.sites[told["zone"]]
         assert IPv4Network(told["pods"]).subnet_of(site.pods)
         assert IPv4Network(told["address"]).subnet_of(site.nodes)
