@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
+from clouds.aws.site import AwsSite
 from clouds.registry import cloud_of
 from components.model import Environment, load, plan
 from components.model.control_plane.machines import Role, role_sizes
 from components.model.loading.load import check_neighbours
 from components.model.network.address_plan import FRONTEND
 from components.model.nodes.gpu_promises import has_gpus
-from lab.cloud.aws.regions import regions_of
 from lab.config import LabConfig
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
 from lab.inotify import API_SERVER, MACHINE, NODE, VPN
@@ -105,7 +105,7 @@ def config(environment: Environment, chosen: LabProject, parts: RootParts) -> La
         api_address=f"{frontend}:{control.api.port}",
         port=LabConfig.read(state).port if running_init(state) else loopback_port(environment.name),
         images=_images((site.image for site in clouds), parts.node, known=known.images if known else {}),
-        regions=regions_of(clouds),
+        regions=tuple(sorted({site.region for site in clouds if isinstance(site, AwsSite)})),
         tools=str(parts.tools),
     )
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from clouds.base.errors import CloudError
 from contract.kubernetes.connection import ApiError
-from longhaul.acceptance.limit import Clock
 from longhaul.acceptance.outcome import StepOutcome, StepResult
-from longhaul.acceptance.time_limit import Deadline, LateError
+from longhaul.acceptance.time_limit import Clock, Deadline, LateError
 from longhaul.terminal.exits import CommandError
 
 

@@ -16,8 +16,8 @@ from contract.kubernetes.connection import ApiError
 from contract.objects import SYSTEM_NAMESPACE
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_healthy
-from longhaul.acceptance.limit import Clock
 from longhaul.acceptance.target import AcceptanceTarget
+from longhaul.acceptance.time_limit import Clock
 
 GAP_S = 60.0
 """Longest time without an answer from the API, seconds: the load balancer's probe needs about ten to notice a lost

@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 
 from clouds.base.findings import Severity
 from longhaul.acceptance.check import AcceptanceCheck, NotSoError, perform, perform_all
-from longhaul.acceptance.limit import Clock
 from longhaul.acceptance.outcome import AcceptanceReport, Stay, StepOutcome, StepResult
 from longhaul.acceptance.steps import Runs, must, require
-from longhaul.acceptance.time_limit import Deadline
+from longhaul.acceptance.time_limit import Clock, Deadline
 from longhaul.terminal.exits import CommandError, Exit
 
 DOWN_SHARE = 1 / 3

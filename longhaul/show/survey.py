@@ -15,11 +15,13 @@ from components.model.network.address_plan import INFRA_SUBNETS, AddressPlan
 from components.model.network.capacity import site_uses
 from components.model.network.links import links
 from components.model.nodes.nodes import api_address, host_node_name, pod_mtu
+from components.model.secrets.vault import vault_name
 from components.model.sites.cloud_names import pool_groups
+from components.model.sites.places import place_of
 from components.model.teams.queues import has_queues
-from longhaul.show.cloud_names import cloud_names
 from longhaul.show.counts import Bounds, GpuCount, by_model, exactly, total
 from longhaul.show.overview import (
+    CloudName,
     ControlMachineOverview,
     ControlPlaneView,
     ControlRole,
@@ -58,7 +60,7 @@ def survey(environment: Environment) -> Overview:
         people=people(environment, addresses),
         queues=has_queues(environment),
         links=links(environment),
-        names=tuple(cloud_names(environment)),
+        names=tuple(_cloud_names(environment)),
     )
 
 
@@ -188,3 +190,16 @@ def _pools_by_site(environment: Environment) -> list[tuple[str, Pool]]:
     order."""
     order = list(environment.sites)
     return sorted(environment.pools.items(), key=lambda item: order.index(item[1].site))
+
+
+def _cloud_names(environment: Environment) -> Iterator[CloudName]:
+    """Yield the names site by site: groups and networks first, pools last."""
+    for name, site in environment.sites.items():
+        cloud, place = cloud_of(site), place_of(environment, name)
+        for one in cloud.names.main(place):
+            yield CloudName(site=name, what=one.what, name=one.name, existing=one.existing)
+        if place.is_control:
+            yield CloudName(site=name, what="vault", name=vault_name(environment))
+        for pool in place.pools:
+            for group in cloud.groups.of_pool(place, pool):
+                yield CloudName(site=name, what=cloud.groups.word, name=group.name, pool=pool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import AddonView, Observed
-from longhaul.status.traffic import carried
+from longhaul.status.racks import Knock
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -82,7 +82,7 @@ def judge_links(environment: Environment, observed: Observed) -> tuple[LinkStatu
 
 def _counted(environment: Environment, link: PlannedLink, status: LinkStatus, observed: Observed) -> LinkStatus:
     """Add what racks' gateways count, for a link of which no cloud counts anything."""
-    counted = carried(environment, link, observed.knocks) if status.bytes_in is None else None
+    counted = _carried(environment, link, observed.knocks) if status.bytes_in is None else None
     return replace(status, bytes_in=counted[0], bytes_out=counted[1]) if counted else status
 
 
@@ -236,3 +236,19 @@ def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:
     return AddonStatus(
         name=view.name, verdict=verdict, reason=reason, message=message, ready=view.ready, wanted=view.wanted
     )
+
+
+def _carried(environment: Environment, link: PlannedLink, knocks: Mapping[str, Knock]) -> tuple[int, int] | None:
+    """Return the bytes that the link's first on-premises site has received and sent, or None when none of its gateways
+    counted. A tunnel's count begins anew with its keys, which live for less than an hour (``playbooks/roles/gateway``).
+    """
+    for site, far in ((link.first, link.second), (link.second, link.first)):
+        told = [
+            [count for count in counts if count[0].startswith(f"{far}-{gateway.name}-")]
+            for gateway in environment.sites[site].gateways
+            if (knock := knocks.get(f"{environment.name}-{gateway.name}")) and (counts := knock.carried) is not None
+        ]
+        if told:
+            found = [count for counts in told for count in counts]
+            return sum(came for _, came, _ in found), sum(went for _, _, went in found)
+    return None

@@ -1,5 +1,5 @@
-"""Access by SSH: the ranges that it is accepted from, and the administrator's key, whose type and size every cloud that
-makes machines with it must take."""
+"""Access: the ranges that SSH is accepted from, the administrator's key, whose type and size every cloud that makes
+machines with it must take, and the identities that AWS trusts."""
 
 from __future__ import annotations
 
@@ -63,6 +63,22 @@ def check_access(environment: Environment) -> Iterator[Fault]:
             write = f"one of {taken}, such as what `ssh-keygen -t ed25519` writes into `id_ed25519.pub`"
             yield Fault(at=("access", "administrator_key"), wrong=wrong, write=write, basis=(("sites", name, "kind"),))
             return
+
+
+def check_identity(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault when the existing identity provider is not for the control plane's tenant."""
+    given = environment.access.aws_identity_provider
+    name = environment.control_plane.site
+    site = environment.sites.get(name)
+    issuer = None if site is None else cloud_of(site).token_issuer(site)
+    if given is None or issuer is None:
+        return
+    head, _, tail = given.partition(":oidc-provider/")
+    if tail != issuer:
+        wrong = f"{tail!r} is not the issuer of the control plane's tenant"
+        basis = (("sites", name, "tenant"),)
+        write = f"{head}:oidc-provider/{issuer}"
+        yield Fault(at=("access", "aws_identity_provider"), wrong=wrong, write=write, basis=basis)
 
 
 def _weak(key: str, least: int) -> str:

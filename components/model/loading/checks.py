@@ -12,8 +12,7 @@ from clouds.base.names import NODE
 from clouds.base.phrases import suggestion
 from clouds.base.pool import Pool
 from clouds.registry import cloud_of, clouds
-from components.model.access.aws_provider import check_identity
-from components.model.access.checks import check_access, check_operators_inside
+from components.model.access.checks import check_access, check_identity, check_operators_inside
 from components.model.control_plane.learner import check_learner
 from components.model.control_plane.machines import Role
 from components.model.depots.checks import check_depots

@@ -19,7 +19,24 @@ from components.model.network.tunnel_keys import READ_VARIABLE
 from components.model.secrets.encryption_keys import EncryptionKeys
 from components.model.secrets.rotations import READ_VARIABLE as READ_AUTHORITIES
 from components.model.secrets.vault import KEYS_IN_USE, SIGNING_KEYS
-from tests.components.control_plane.fake_vault import URL, FakeVault
+
+URL = "https://vault.example"
+
+
+class FakeVault:
+    """A vault in memory; every instance is the same one."""
+
+    values: dict[str, str]
+
+    def __init__(self, url: str) -> None:
+        assert url == URL
+
+    def get(self, name: str) -> str | None:
+        return self.values.get(name)
+
+    def set(self, name: str, value: str, *, content_type: str = "") -> str:
+        self.values[name] = value
+        return name
 
 
 @pytest.fixture(autouse=True)

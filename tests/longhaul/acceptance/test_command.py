@@ -16,7 +16,8 @@ import pytest
 from clouds.azure.api import KeyVault
 from clouds.azure.session import AzureError
 from components.model.prices.book import PriceBook
-from longhaul.acceptance import steps, limit as limits
+from longhaul.acceptance import steps
+from longhaul.acceptance import time_limit as limits
 from longhaul.acceptance.steps import AcceptanceCommands
 from longhaul.acceptance.time_limit import Deadline
 from longhaul.prices.write import save

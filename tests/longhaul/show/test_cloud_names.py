@@ -7,7 +7,6 @@ import json
 import pytest
 
 from components.model import Environment
-from longhaul.show.cloud_names import cloud_names
 from longhaul.show.survey import survey
 from longhaul.show.text import LISTED, to_json, to_text
 from tests.longhaul.show.environments import environment
@@ -41,7 +40,7 @@ def named(resource: Declared, key: str) -> str:
 
 @pytest.mark.parametrize("prefix", ["", "acme"])
 def test_they_are_those_that_are_declared(prefix: str) -> None:
-    shown = list(cloud_names(prefixed(prefix)))
+    shown = list(survey(prefixed(prefix)).names)
     program = declare_whole(prefixed(prefix))
     for what, (type_, key) in NAMED.items():
         declared = {named(one, key) for one in program.of(type_)}
@@ -52,7 +51,7 @@ def test_they_are_those_that_are_declared(prefix: str) -> None:
 
 
 def test_what_is_there_already_is_called_as_it_is() -> None:
-    shown = {one.what: one for one in cloud_names(environment("every-key")) if one.existing}
+    shown = {one.what: one for one in survey(environment("every-key")).names if one.existing}
     given = make.full()["sites"]
     assert shown["resource group"].name == given["weu"]["existing"]["resource_group"]
     assert shown["virtual network"].name == given["weu"]["existing"]["network"].rpartition("/")[2]
