@@ -16,6 +16,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -50,11 +51,12 @@ def main(argv: list[str] | None = None) -> int:
         prog="python -m tests.upgrade.record", description=(__doc__ or "").split("\n\n")[0]
     )
     parser.add_argument("--backend", type=Path, default=REPOSITORY / ".lab" / "lab" / "pulumi", help="the lab's states")
+    parser.add_argument("--anew", action="store_true", help="in the place of the record of this version")
     options = parser.parse_args(argv)
     version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     folder = FOLDER / version
-    if folder.exists():
-        print(f"{folder} exists: raise the version in pyproject.toml, or remove the folder", file=sys.stderr)
+    if folder.exists() and not options.anew:
+        print(f"{folder} exists: raise the version in pyproject.toml, or record it --anew", file=sys.stderr)
         return 2
     if not (options.backend / ".pulumi").is_dir():
         print(f"{options.backend} holds no states: `make lab` first, and `make lab-down` after this", file=sys.stderr)
@@ -62,6 +64,8 @@ def main(argv: list[str] | None = None) -> int:
     exported = {stack: export(stack, backend=options.backend) for stack in LAB}
     states = {stack: lasting(state) for stack, state in scrubbed(exported).items()}
     known = {env: names(declared(load(stack_file(env)))) for env in ENVIRONMENTS}
+    if folder.exists():
+        shutil.rmtree(folder)
     (folder / "stacks").mkdir(parents=True)
     for pattern in ("Pulumi.{}.yaml", "Pulumi.{}-objects.yaml", "hosts.{}.yaml"):
         for env in ENVIRONMENTS:
