@@ -204,7 +204,7 @@ def path_of(*parts: str) -> str:
 def moment(text: str) -> datetime | None:
     """Parse a time in RFC 3339; None for anything else, including a time without a zone."""
     try:
-        found = datetime.fromisoformat(text)
-        return found.astimezone(UTC) if found.tzinfo else None
+        timestamp = datetime.fromisoformat(text)
+        return timestamp.astimezone(UTC) if timestamp.tzinfo else None
     except (ValueError, OverflowError):
         return None

@@ -254,7 +254,7 @@ def _ahead(date: str | None, before: float) -> float:
     """Return how many seconds another clock, which tells whole seconds, is ahead of this one; 0 for differences too
     small to matter."""
     try:
-        found = parsedate_to_datetime(date or "").timestamp() - datetime.now(UTC).timestamp()
+        difference = parsedate_to_datetime(date or "").timestamp() - datetime.now(UTC).timestamp()
     except (TypeError, ValueError):
         return before
-    return found if abs(found) > 2 else 0.0
+    return difference if abs(difference) > 2 else 0.0

@@ -54,12 +54,14 @@ class Candidate:
         """Wait until this candidate leads, and lead during the block. Yield what tells whether it still does; None
         when it was stopped before."""
         with ExitStack() as stack:
-            held = None
-            while held is None and not stop.is_set():
+            is_leading = None
+            while is_leading is None and not stop.is_set():
                 try:
                     if self._is_free():
                         times = terms(gone=self._was)
-                        held = stack.enter_context(holding(self._api, self._name, holder=self._identity, times=times))
+                        is_leading = stack.enter_context(
+                            holding(self._api, self._name, holder=self._identity, times=times)
+                        )
                         self.leader, self.trouble = self._identity, ""
                 except HeldError:
                     pass
@@ -67,9 +69,9 @@ class Candidate:
                     if self.trouble != str(error):
                         self.trouble = str(error)
                         self._tell(self.trouble)
-                if held is None:
+                if is_leading is None:
                     stop.wait(RETRY_S)
-            yield held
+            yield is_leading
 
     def _was(self, holder: str) -> bool:
         """Return whether this is the leader that was found to be silent."""

@@ -47,18 +47,18 @@ def holding(api: Api, name: str, *, holder: str, times: LeaseTimes) -> Iterator[
         HeldError: somebody else holds it.
         ApiError: the API refused or did not answer.
     """
-    held = _Held(api, name, holder=holder, times=times)
-    held.take()
+    lease = _Held(api, name, holder=holder, times=times)
+    lease.take()
     over = threading.Event()
-    renewer = threading.Thread(target=held.renew, args=(over,), daemon=True)
+    renewer = threading.Thread(target=lease.renew, args=(over,), daemon=True)
     renewer.start()
     try:
-        yield held.is_held
+        yield lease.is_held
     finally:
         over.set()
         renewer.join()
         with suppress(ApiError):
-            held.give_back()
+            lease.give_back()
 
 
 class _Held:

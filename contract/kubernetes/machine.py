@@ -41,8 +41,8 @@ class MachineApi(Api):
             try:
                 version = tuple(
                     number
-                    for found in (self.authority.stat(), self.certificate.stat())
-                    for number in (found.st_mtime_ns, found.st_ino, found.st_size)
+                    for stat in (self.authority.stat(), self.certificate.stat())
+                    for number in (stat.st_mtime_ns, stat.st_ino, stat.st_size)
                 )
                 if version == self._version:
                     return

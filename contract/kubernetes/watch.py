@@ -97,21 +97,21 @@ class Watch:
         return RETRY_S
 
     def _list(self) -> None:
-        found: dict[tuple[str, str], Object] = {}
+        objects: dict[tuple[str, str], Object] = {}
         version = ""
         for page in self._api.pages(self.path, **self._list_query):
             for item in page.get("items") or []:
                 kept = self._keep(item)
                 if kept is not None:
-                    found[_key(item)] = kept
+                    objects[_key(item)] = kept
             version = page["metadata"]["resourceVersion"]
         with self._lock:
-            before, self._held, self._version = self._held, found, version
+            before, self._held, self._version = self._held, objects, version
         self.trouble = ""
         self.synced.set()
-        for key in before.keys() | found.keys():
-            if before.get(key) != found.get(key):
-                self._changed(before.get(key), found.get(key))
+        for key in before.keys() | objects.keys():
+            if before.get(key) != objects.get(key):
+                self._changed(before.get(key), objects.get(key))
 
     def _follow(self, stop: threading.Event) -> None:
         for event in self._api.events(self.path, version=self._version, **self._watch_query):

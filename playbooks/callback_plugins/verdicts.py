@@ -163,8 +163,8 @@ class RunRecord:
         self._last[host] = now
         self._changed[host] += changed
         self._tasks[task][host] += now - begun
-        if held := result.result.get("ansible_facts", {}).get(HELD):
-            self._held[host] = [str(one) for one in held]
+        if reasons := result.result.get("ansible_facts", {}).get(HELD):
+            self._held[host] = [str(reason) for reason in reasons]
 
     def fail(self, result: Any, state: str) -> None:
         """Record that a task failed on a host, or that the host is unreachable. The first failure is kept, because the
@@ -204,15 +204,15 @@ class RunRecord:
         }
 
     def _host(self, name: str, *, finished: bool) -> dict[str, Any]:
-        held = self._held.get(name, [])
-        fine = "unfinished" if not finished else "held" if held else "changed" if self._changed[name] else "ok"
+        reasons = self._held.get(name, [])
+        fine = "unfinished" if not finished else "held" if reasons else "changed" if self._changed[name] else "ok"
         state, failed = self._failed.get(name, (fine, None))
         return {
             "state": state,
             "changed": self._changed[name],
             "seconds": round(self._last[name] - self._first[name], 3),
             "failed": failed,
-            "held": held,
+            "held": reasons,
         }
 
 
@@ -226,6 +226,6 @@ def _messages(result: Mapping[str, Any]) -> Iterator[str]:
     elif "censored" in result:
         yield HIDDEN
     else:
-        said = result.get("msg") or "it failed, and says no more"
-        yield from (str(line) for line in (said if isinstance(said, list) else [said]))
+        message = result.get("msg") or "it failed, and says no more"
+        yield from (str(line) for line in (message if isinstance(message, list) else [message]))
         yield from str(result.get("stderr") or result.get("module_stderr") or "").splitlines()[-LINES:]

@@ -34,7 +34,7 @@ class FilterModule:
         }
 
 
-def nvidia_plan(seen: Mapping[str, Any], pins: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+def nvidia_plan(observed: Mapping[str, Any], pins: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is to be done. ``pins``: the section ``nvidia`` of images/image.toml; ``wanted``: ``modules`` (auto,
     open, proprietary), ``switches`` (auto, present, some, absent), ``kernel`` (a release, or empty), ``upgrade`` and
     ``disturb``.
@@ -44,31 +44,31 @@ def nvidia_plan(seen: Mapping[str, Any], pins: Mapping[str, Any], wanted: Mappin
     ``driver`` (the package that tells the version), ``change`` (whether an existing driver is replaced), ``fabric``
     (the fabric manager's package, or empty) and ``user`` of nvidia-persistenced.
     """
-    pin = pins.get(seen["system"])
+    pin = pins.get(observed["system"])
     if pin is None:
         known = ", ".join(sorted(pins))
-        return _refused(f"images/image.toml has no [nvidia.{seen['system']}]: NVIDIA's driver is known for {known}")
-    kind, problems = _kind(seen, pin, str(wanted["modules"]))
-    kernels = _kernels(seen, str(wanted["kernel"]))
+        return _refused(f"images/image.toml has no [nvidia.{observed['system']}]: NVIDIA's driver is known for {known}")
+    kind, problems = _kind(observed, pin, str(wanted["modules"]))
+    kernels = _kernels(observed, str(wanted["kernel"]))
     if not kernels:
         problems.append(
             "no kernel is installed, and none is named, that the modules could be built for: set nvidia_driver_kernel"
         )
-    if seen["secure_boot"]:
+    if observed["secure_boot"]:
         problems.append(
             "Secure Boot is on, so the kernel refuses modules that were built here: turn it off in the firmware, or "
             "enrol a key and have DKMS sign with it"
         )
-    change = kind != "" and _changes(seen, pin, kind, upgrade=bool(wanted["upgrade"]))
-    if change and seen["users"] and not wanted["disturb"]:
+    change = kind != "" and _changes(observed, pin, kind, upgrade=bool(wanted["upgrade"]))
+    if change and observed["users"] and not wanted["disturb"]:
         problems.append(
-            f"its driver is to be replaced while {', '.join(seen['users'])} compute on its GPUs: drain it first, or "
-            "set nvidia_driver_disturb"
+            f"its driver is to be replaced while {', '.join(observed['users'])} compute on its GPUs: drain it first, "
+            "or set nvidia_driver_disturb"
         )
     if problems:
         return _refused(*problems)
-    headers = [pin["headers"].format(kernel=kernel) for kernel in kernels if kernel not in seen["headers"]]
-    switched = wanted["switches"] in ("present", "some") or (wanted["switches"] == "auto" and seen["switches"] > 0)
+    headers = [pin["headers"].format(kernel=kernel) for kernel in kernels if kernel not in observed["headers"]]
+    switched = wanted["switches"] in ("present", "some") or (wanted["switches"] == "auto" and observed["switches"] > 0)
     return {
         "problems": [],
         "kind": kind,
@@ -88,10 +88,10 @@ def _refused(*problems: str) -> dict[str, Any]:
     return {"problems": list(problems), **nothing, "change": False, "fabric": "", "user": ""}
 
 
-def _kind(seen: Mapping[str, Any], pin: Mapping[str, Any], wanted: str) -> tuple[str, list[str]]:
+def _kind(observed: Mapping[str, Any], pin: Mapping[str, Any], wanted: str) -> tuple[str, list[str]]:
     """Return the kind of modules, and the problems. The kind is the requested one, or else the one that the GPUs
     need."""
-    gpus = {name: int(name, 16) for name in seen["gpus"]}
+    gpus = {name: int(name, 16) for name in observed["gpus"]}
     old = [name for name, number in gpus.items() if number < TURING]
     new = [name for name, number in gpus.items() if number >= BLACKWELL]
     if wanted == "auto" and not gpus:
@@ -107,7 +107,7 @@ def _kind(seen: Mapping[str, Any], pin: Mapping[str, Any], wanted: str) -> tuple
     problems = list(_unserved(kind, old, new))
     if not pin[kind]:
         problems.append(
-            f"{seen['system']} has no {kind} modules of branch {pin['branch']} (images/image.toml, [nvidia])"
+            f"{observed['system']} has no {kind} modules of branch {pin['branch']} (images/image.toml, [nvidia])"
         )
     return ("", problems) if problems else (kind, [])
 
@@ -122,26 +122,26 @@ def _unserved(kind: str, old: list[str], new: list[str]) -> Iterator[str]:
         )
 
 
-def _kernels(seen: Mapping[str, Any], named: str) -> list[str]:
+def _kernels(observed: Mapping[str, Any], named: str) -> list[str]:
     """Return the release that will be booted; and the running one, where this machine boots its own kernel."""
     if named:
         return [named]
-    installed = list(seen["kernels"])
-    running = seen["running"] if seen["booted"] and seen["running"] in installed else None
-    return [*({running} if running else set()), *(one for one in installed[-1:] if one != running)]
+    installed = list(observed["kernels"])
+    running = observed["running"] if observed["booted"] and observed["running"] in installed else None
+    return [*({running} if running else set()), *(kernel for kernel in installed[-1:] if kernel != running)]
 
 
-def _changes(seen: Mapping[str, Any], pin: Mapping[str, Any], kind: str, *, upgrade: bool) -> bool:
+def _changes(observed: Mapping[str, Any], pin: Mapping[str, Any], kind: str, *, upgrade: bool) -> bool:
     """Return whether an existing driver must be replaced: one of another branch or kind, or any when the newest is
     wanted."""
-    installed = seen["packages"]
+    installed = observed["packages"]
     if any(DRIVER.fullmatch(name) and name not in pin[kind] for name in installed):
         return True
     version = upstream(installed.get(pin[kind][0], ""))
     if version:
         return upgrade or not of_branch(version, pin["branch"])
     # No package has loaded it.
-    return bool(seen["loaded"])
+    return bool(observed["loaded"])
 
 
 def upstream(version: str) -> str:
@@ -158,30 +158,30 @@ def driver_replaced_by(runs: Iterable[str], pins: Mapping[str, Any]) -> list[str
     """Return what the pinned branch would replace on a machine, in a few words. ``runs`` has a line of
     ``nvidia:SYSTEM`` and a version. Empty for a system without a pinned branch: the role reports that itself."""
     lines = (line.split(maxsplit=1) for line in runs if line.startswith(RUNS))
-    found = ((pins.get(name.removeprefix(RUNS)), version) for name, version in lines)
+    pairs = ((pins.get(name.removeprefix(RUNS)), version) for name, version in lines)
     return [
         f"driver {version} -> {pin['branch']}"
-        for pin, version in found
+        for pin, version in pairs
         if pin and not of_branch(version, pin["branch"])
     ]
 
 
-def nvidia_state(seen: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
+def nvidia_state(observed: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result: ``state``, ``why``, and the driver's ``version``, ``kind``, ``kernels`` and ``loaded``.
 
     States: ``built`` (an image, or a machine that makes one: no driver runs there), ``ready``, ``load`` (the module
     only has to be loaded), ``reboot`` (another version, another kernel or another driver runs), ``broken`` (a kernel
     has no module of that version, or the branch is not the pinned one).
     """
-    version = upstream(seen["packages"].get(plan["driver"], ""))
-    said = {"version": version, "kind": plan["kind"], "kernels": plan["kernels"], "loaded": seen["loaded"]}
-    state, why = _state(seen, plan, version)
-    return {"state": state, "why": why, **said}
+    version = upstream(observed["packages"].get(plan["driver"], ""))
+    facts = {"version": version, "kind": plan["kind"], "kernels": plan["kernels"], "loaded": observed["loaded"]}
+    state, why = _state(observed, plan, version)
+    return {"state": state, "why": why, **facts}
 
 
-def _state(seen: Mapping[str, Any], plan: Mapping[str, Any], version: str) -> tuple[str, str]:
-    running = seen["running"]
-    lacking = [kernel for kernel in plan["kernels"] if seen["modules"].get(kernel) != version]
+def _state(observed: Mapping[str, Any], plan: Mapping[str, Any], version: str) -> tuple[str, str]:
+    running = observed["running"]
+    lacking = [kernel for kernel in plan["kernels"] if observed["modules"].get(kernel) != version]
     if not version or not of_branch(version, plan["branch"]):
         return "broken", f"{plan['driver']} is {version or 'not there'}, and branch {plan['branch']} is pinned"
     if lacking:
@@ -189,14 +189,14 @@ def _state(seen: Mapping[str, Any], plan: Mapping[str, Any], version: str) -> tu
             "broken",
             f"no module of {version} fits {', '.join(lacking)}: see /var/lib/dkms/*/{version}/build/make.log",
         )
-    if not seen["booted"] or not seen["gpus"]:
+    if not observed["booted"] or not observed["gpus"]:
         return "built", ""
-    if seen["nouveau"]:
+    if observed["nouveau"]:
         return "reboot", "nouveau has the GPUs until then"
-    if seen["loaded"] == version:
+    if observed["loaded"] == version:
         return "ready", ""
-    if seen["loaded"]:
-        return "reboot", f"{seen['loaded']} runs until then, {version} is installed"
-    if seen["modules"].get(running) != version:
+    if observed["loaded"]:
+        return "reboot", f"{observed['loaded']} runs until then, {version} is installed"
+    if observed["modules"].get(running) != version:
         return "reboot", f"{running} runs, and the module is for {', '.join(plan['kernels'])}"
     return "load", f"{version} is installed and not loaded: modprobe nvidia"

@@ -51,7 +51,7 @@ def pinned_binaries(
 
 
 def _chosen(name: str, release: Mapping[str, Any], versions: Mapping[str, str]) -> str:
-    pinned = [str(one) for one in (release["version"], *release.get("also", ()))]
+    pinned = [str(entry) for entry in (release["version"], *release.get("also", ()))]
     version = str(versions.get(name, pinned[0]))
     if version not in pinned:
         raise AnsibleFilterError(f"tools.toml has no {name} {version}; it has {', '.join(pinned)}")

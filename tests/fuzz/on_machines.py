@@ -169,7 +169,7 @@ def azure_metadata(_: Path) -> Target:
     addresses = [{"privateIpAddress": f"10.66.0.{last}"} for last in (4, 5, 6)]
     compute = {"osProfile": {"computerName": "N1"}, "resourceId": f"{POOL}/1", "location": "westeurope", "zone": "1"}
     seed = {"compute": compute, "network": {"interface": [{"ipv4": {"ipAddress": addresses}}]}}
-    return Target(_place(lambda: node_metadata.azure("http://metadata", own=own), whole=True), (seed,))
+    return Target(_place(lambda: node_metadata.azure("http://metadata", address=own), whole=True), (seed,))
 
 
 def host_place(folder: Path) -> Target:
@@ -182,7 +182,7 @@ def host_place(folder: Path) -> Target:
     def read(data: bytes) -> None:
         path.write_bytes(data)
         with suppress(node_metadata.PlaceError):
-            node_metadata.host(path, own=IPv4Address(own))
+            node_metadata.host(path, address=IPv4Address(own))
 
     return Target(read, ({"name": "n", "address": own, "provider_id": "p", "zone": "z", "pods": "10.66.128.0/28"},))
 

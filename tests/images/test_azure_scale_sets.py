@@ -121,7 +121,7 @@ def test_the_node_controller_knows_machines_and_addresses(live: Live, group: Azu
 def test_a_node_learns_its_place(live: Live, group: AzureGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = live.hypervisor.world.machines[1]
     _from(str(machine.address.ip), monkeypatch)
-    place = node_metadata.azure("http://169.254.169.254", own=machine.address.ip)
+    place = node_metadata.azure("http://169.254.169.254", address=machine.address.ip)
     assert (place.name, place.zone) == ("lab-gpu-000001", "westeurope-2")
     assert place.provider_id == f"azure://{sets.SET}/virtualMachines/1"
     assert {address for pods in place.pods for address in pods} == {one.network_address for one in machine.routed}

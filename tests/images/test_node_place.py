@@ -103,7 +103,7 @@ def test_nobody_answers() -> None:
 def test_a_machine_of_a_scale_set(metadata: FakeMetadata) -> None:
     pods = [f"10.64.128.{last}" for last in (9, 8, 6, 7, 20)]
     metadata.documents = azure([*pods, "10.64.128.5"])
-    place = node_metadata.azure(metadata.url, own=IPv4Address("10.64.128.5"))
+    place = node_metadata.azure(metadata.url, address=IPv4Address("10.64.128.5"))
     assert (place.name, place.zone) == ("lab-a-00000b", "westeurope-1")
     assert place.provider_id == f"azure://{RESOURCE}"
     assert sorted(str(address) for range_ in place.pods for address in range_) == sorted(pods)
@@ -112,20 +112,20 @@ def test_a_machine_of_a_scale_set(metadata: FakeMetadata) -> None:
 
 def test_a_machine_without_a_zone_is_in_its_region(metadata: FakeMetadata) -> None:
     metadata.documents = azure(["10.64.128.5", "10.64.128.6"], zone="")
-    assert node_metadata.azure(metadata.url, own=IPv4Address("10.64.128.5")).zone == "westeurope"
+    assert node_metadata.azure(metadata.url, address=IPv4Address("10.64.128.5")).zone == "westeurope"
 
 
 @pytest.mark.parametrize("addresses", [[], ["10.64.128.5"], ["10.64.128.6", "10.64.128.7"]])
 def test_a_machine_whose_addresses_are_not_all_there_yet(metadata: FakeMetadata, addresses: list[str]) -> None:
     metadata.documents = azure(addresses)
     with pytest.raises(NotYetError, match="pods' are not among them"):
-        node_metadata.azure(metadata.url, own=IPv4Address("10.64.128.5"))
+        node_metadata.azure(metadata.url, address=IPv4Address("10.64.128.5"))
 
 
 def test_an_answer_that_makes_no_sense_may_yet_be_one(metadata: FakeMetadata) -> None:
     metadata.documents = {"/metadata/instance": "{}"}
     with pytest.raises(NotYetError, match="incomplete"):
-        node_metadata.azure(metadata.url, own=IPv4Address("10.64.128.5"))
+        node_metadata.azure(metadata.url, address=IPv4Address("10.64.128.5"))
 
 
 def host_file(folder: Path) -> Path:
@@ -136,18 +136,18 @@ def host_file(folder: Path) -> Path:
 
 
 def test_a_rack_host_believes_its_file(tmp_path: Path) -> None:
-    place = node_metadata.host(host_file(tmp_path), own=IPv4Address("10.66.32.10"))
+    place = node_metadata.host(host_file(tmp_path), address=IPv4Address("10.66.32.10"))
     assert (place.name, place.zone, place.pods) == ("lab-node-0", "rack", (IPv4Network("10.66.128.0/28"),))
 
 
 def test_another_host_s_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlaceError, match=r"lab-node-0 at 10\.66\.32\.10, this machine's address is 10\.66\.32\.11"):
-        node_metadata.host(host_file(tmp_path), own=IPv4Address("10.66.32.11"))
+        node_metadata.host(host_file(tmp_path), address=IPv4Address("10.66.32.11"))
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlaceError, match=r"place\.json"):
-        node_metadata.host(tmp_path / "place.json", own=IPv4Address("10.66.32.10"))
+        node_metadata.host(tmp_path / "place.json", address=IPv4Address("10.66.32.10"))
 
 
 def test_a_kind_that_the_image_does_not_know() -> None:

@@ -114,7 +114,7 @@ def _desk(api: FakeApi, tmp_path: Path) -> Iterator[Desk]:
     authority = issuing.new_authority(common_name="lab VPN", days=1, key=issuing.new_key())
     with served(api, tmp_path) as people:
         signer = Signer.parse(f"{authority.certificate}\n{authority.key}\n")
-        yield Desk(people=people, signer=signer, hours=1, told={"tls_crypt": "key", "remotes": []})
+        yield Desk(people=people, signer=signer, hours=1, facts={"tls_crypt": "key", "remotes": []})
 
 
 def ask(desk: Desk, csr: object, *, bearer: str | None = None) -> tuple[int, dict[str, Any]]:
@@ -221,7 +221,7 @@ def test_what_is_no_request_of_ours_reaches_no_api(desk: Desk, api: FakeApi, csr
 
 def test_an_api_that_is_away_is_said(desk: Desk, tmp_path: Path) -> None:
     away = People(url="https://127.0.0.1:1", authority=tmp_path / "kubernetes-ca.crt", right=RIGHT)
-    assert ask(Desk(people=away, signer=desk.signer, hours=1, told={}), request())[0] == 503
+    assert ask(Desk(people=away, signer=desk.signer, hours=1, facts={}), request())[0] == 503
 
 
 # The door.

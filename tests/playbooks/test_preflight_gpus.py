@@ -144,7 +144,7 @@ def test_its_last_words_are_quoted(host: Host) -> None:
 def test_a_look_that_hangs_is_ended(host: Host) -> None:
     """The script waits forever, and the limit of 0 s ends it."""
     host.writes("hang.py", "import signal\nsignal.pause()\n")
-    (line,) = GPUS.health(host.root / "hang.py", told=(), limit_s=0.0)
+    (line,) = GPUS.health(host.root / "hang.py", reported=(), limit_s=0.0)
     assert line == "the look at its GPUs did not end within 0 s: the driver hangs; see the kernel log (NVRM)"
 
 
@@ -152,6 +152,8 @@ def test_the_report_of_the_program_that_ships_is_read(root: Path) -> None:
     """Runs on this machine, whatever it has: most machines have no node.json, which the report then lists as not
     seen."""
     program = root / "images/rootfs" / GPUS.PROGRAM
-    assert not [line for line in GPUS.health(program, told=()) if line.startswith("its GPUs could not be looked at")]
-    (line,) = GPUS.health(program.with_name("missing.py"), told=())
+    assert not [
+        line for line in GPUS.health(program, reported=()) if line.startswith("its GPUs could not be looked at")
+    ]
+    (line,) = GPUS.health(program.with_name("missing.py"), reported=())
     assert line.startswith(f"its GPUs could not be looked at: {program.with_name('missing.py')} ended with 2: ")

@@ -32,20 +32,20 @@ def package() -> str:
 def systemd_cgroup(config: Path = CONFIG, folder: str = FOLDER) -> bool:
     """Return whether runc must have systemd make its cgroups. The last file that says so or not decides, as in
     containerd; containerd itself cannot be asked when one of the files is broken."""
-    said = False
+    enabled = False
     for path in _files(config, folder):
-        found: Any = _read(path)
+        setting: Any = _read(path)
         for key in OPTION:
-            found = found.get(key) if isinstance(found, dict) else None
-        if isinstance(found, bool):
-            said = found
-    return said
+            setting = setting.get(key) if isinstance(setting, dict) else None
+        if isinstance(setting, bool):
+            enabled = setting
+    return enabled
 
 
 def _files(config: Path, folder: str) -> Iterator[Path]:
     yield config
     imports = _read(config).get("imports", [])
-    patterns = [one for one in imports if isinstance(one, str)] if isinstance(imports, list) else []
+    patterns = [entry for entry in imports if isinstance(entry, str)] if isinstance(imports, list) else []
     for pattern in patterns if folder in patterns else [*patterns, folder]:
         yield from map(Path, sorted(glob(pattern)))
 

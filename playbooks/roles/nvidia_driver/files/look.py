@@ -101,8 +101,8 @@ def _module(kernel: str) -> str:
 
 def _loaded(root: Path) -> str:
     """Return the version of the loaded module; empty for none."""
-    found = re.search(r"Kernel Module\D.*?\s(\d+(?:\.\d+)+)\s", _text(root / "proc/driver/nvidia/version") + "\n")
-    return found[1] if found else _text(root / "sys/module/nvidia/version")
+    match = re.search(r"Kernel Module\D.*?\s(\d+(?:\.\d+)+)\s", _text(root / "proc/driver/nvidia/version") + "\n")
+    return match[1] if match else _text(root / "sys/module/nvidia/version")
 
 
 def _secure_boot(root: Path) -> bool:

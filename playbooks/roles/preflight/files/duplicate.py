@@ -34,10 +34,10 @@ HEADER = struct.Struct("!6s6sH")
 ARP = struct.Struct("!HHBBH6s4s6s4s")
 
 
-def probe(own: bytes, address: bytes) -> bytes:
-    """Return the frame that asks for the machine with ``address``, from the hardware address ``own``."""
-    header = HEADER.pack(b"\xff" * 6, own, ETH_P_ARP)
-    return header + ARP.pack(ETHERNET, ETH_P_IP, 6, 4, REQUEST, own, bytes(4), bytes(6), address)
+def probe(source: bytes, address: bytes) -> bytes:
+    """Return the frame that asks for the machine with ``address``, from the hardware address ``source``."""
+    header = HEADER.pack(b"\xff" * 6, source, ETH_P_ARP)
+    return header + ARP.pack(ETHERNET, ETH_P_IP, 6, 4, REQUEST, source, bytes(4), bytes(6), address)
 
 
 def holder(frame: bytes, address: bytes) -> bytes | None:
@@ -46,8 +46,8 @@ def holder(frame: bytes, address: bytes) -> bytes | None:
         return None
     kind = HEADER.unpack_from(frame)[2]
     hardware, protocol, _, _, _, sender, claimed, _, _ = ARP.unpack_from(frame, HEADER.size)
-    said = (kind, hardware, protocol, claimed) == (ETH_P_ARP, ETHERNET, ETH_P_IP, address)
-    return bytes(sender) if said else None
+    is_claim = (kind, hardware, protocol, claimed) == (ETH_P_ARP, ETHERNET, ETH_P_IP, address)
+    return bytes(sender) if is_claim else None
 
 
 def links() -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ def links() -> list[dict[str, Any]]:
 def interface(address: str, there: list[dict[str, Any]]) -> str | None:
     """Return the name of the Ethernet interface that has the address, or None."""
     for link in there:
-        if any(one.get("local") == address for one in link.get("addr_info", ())):
+        if any(entry.get("local") == address for entry in link.get("addr_info", ())):
             return str(link["ifname"]) if link.get("link_type") == ETHERNET_LINK else None
     return None
 
@@ -71,8 +71,8 @@ def own_addresses(there: list[dict[str, Any]]) -> set[bytes]:
     return {bytes.fromhex(link["address"].replace(":", "")) for link in there if link.get("link_type") == ETHERNET_LINK}
 
 
-def others(name: str, address: str, own: set[bytes]) -> Iterator[bytes]:
-    """Yield the hardware addresses that answer and are not in ``own``."""
+def others(name: str, address: str, known: set[bytes]) -> Iterator[bytes]:
+    """Yield the hardware addresses that answer and are not in ``known``."""
     wanted = socket.inet_aton(address)
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ARP)) as segment:
         segment.bind((name, ETH_P_ARP))
@@ -86,7 +86,7 @@ def others(name: str, address: str, own: set[bytes]) -> Iterator[bytes]:
                     sender = holder(segment.recv(2048), wanted)
                 except TimeoutError:
                     break
-                if sender is not None and sender not in own:
+                if sender is not None and sender not in known:
                     yield sender
 
 

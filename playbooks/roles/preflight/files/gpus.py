@@ -50,8 +50,8 @@ def look(root: Path, *, declared: int, provided: bool, place: str) -> Iterator[s
         )
     # A host that is not a node yet needs no driver.
     if (node or loaded) and (root / PROGRAM).exists() and (root / PROMISE).exists():
-        told = () if len(there) == declared else COUNTED
-        for line in health(root / PROGRAM, told=told):
+        reported = () if len(there) == declared else COUNTED
+        for line in health(root / PROGRAM, reported=reported):
             yield f"unhealthy {' '.join(line.split())}"
 
 
@@ -65,21 +65,23 @@ def on_bus(root: Path) -> Iterator[str]:
 
 def miscounted(there: list[str], declared: int, place: str) -> str:
     """Return the message for a bus with more or fewer GPUs than declared."""
-    seen = f"gpus is {declared} ({place}), and {len(there)} of NVIDIA's on the PCI bus ({', '.join(there) or 'none'}): "
+    difference = (
+        f"gpus is {declared} ({place}), and {len(there)} of NVIDIA's on the PCI bus ({', '.join(there) or 'none'}): "
+    )
     if len(there) > declared:
-        return f"{seen}write how many there are"
-    return f"{seen}see that each is seated, has power and is on in the firmware, or correct the number"
+        return f"{difference}write how many there are"
+    return f"{difference}see that each is seated, has power and is on in the firmware, or correct the number"
 
 
-def health(program: Path, *, told: tuple[str, ...], limit_s: float = LIMIT_S) -> Iterator[str]:
-    """Yield the findings of the node's own program, except those in ``told``. Programs that use the GPUs are not
+def health(program: Path, *, reported: tuple[str, ...], limit_s: float = LIMIT_S) -> Iterator[str]:
+    """Yield the findings of the node's own program, except those in ``reported``. Programs that use the GPUs are not
     disturbed."""
     argv = [sys.executable, str(program), "--look-only", "--json"]
     environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     # Files, not pipes: a process that cannot be killed would keep pipes open.
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaint:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaint:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=said, stderr=complaint, env=environ, start_new_session=True
+            argv, stdin=subprocess.DEVNULL, stdout=output, stderr=complaint, env=environ, start_new_session=True
         )
         try:
             code = process.wait(limit_s)
@@ -88,14 +90,14 @@ def health(program: Path, *, told: tuple[str, ...], limit_s: float = LIMIT_S) ->
             how = f"did not end within {limit_s:.0f} s"
             yield f"the look at its GPUs {how}: the driver hangs; see the kernel log (NVRM)"
             return
-        said.seek(0)
+        output.seek(0)
         complaint.seek(0)
-        report, words = _report(said.read()), complaint.read().decode(errors="replace").strip().splitlines()
+        report, words = _report(output.read()), complaint.read().decode(errors="replace").strip().splitlines()
     if report is None:
         yield f"its GPUs could not be looked at: {program} ended with {code}{f': {words[-1]}' if words else ''}"
         return
     for finding in report["findings"]:
-        if finding["code"] not in told:
+        if finding["code"] not in reported:
             gpu = f" {finding['gpu']}" if finding["gpu"] else ""
             yield f"{finding['code']}{gpu}: {finding['message']}"
     yield from (f"not seen: {what}" for what in report["unseen"])
@@ -109,9 +111,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(KILLED_S)
 
 
-def _report(said: bytes) -> dict[str, Any] | None:
+def _report(output: bytes) -> dict[str, Any] | None:
     with suppress(ValueError):
-        report = json.loads(said)
+        report = json.loads(output)
         if isinstance(report, dict) and {"findings", "unseen"} <= set(report):
             return report
     return None

@@ -56,10 +56,10 @@ class Reference:
     @classmethod
     def of(cls, text: str) -> Reference:
         """Parse a name; ``PullError`` for one without registry or tag."""
-        found = re.fullmatch(r"(([^/@]+)/([^:@]+):([\w.-]+))(?:@(sha256:[0-9a-f]{64}))?", text)
-        if not found or not re.search("[.:]", found[2]):
+        match = re.fullmatch(r"(([^/@]+)/([^:@]+):([\w.-]+))(?:@(sha256:[0-9a-f]{64}))?", text)
+        if not match or not re.search("[.:]", match[2]):
             raise PullError(f"{text}: an image is named REGISTRY/PATH:TAG or REGISTRY/PATH:TAG@sha256:DIGEST here")
-        return cls(text=found[1], host=found[2], repository=found[3], wanted=found[5] or found[4])
+        return cls(text=match[1], host=match[2], repository=match[3], wanted=match[5] or match[4])
 
     @property
     def file_name(self) -> str:
@@ -104,11 +104,11 @@ def digest_of(content: bytes) -> str:
 
 def chosen(registry: Registry) -> tuple[bytes, dict[str, Any]]:
     """Return the manifest for this machine's architecture."""
-    raw, found = registry.manifest(registry.reference.wanted)
-    if found.get("mediaType") not in INDEXES and "manifests" not in found:
-        return raw, found
+    raw, manifest = registry.manifest(registry.reference.wanted)
+    if manifest.get("mediaType") not in INDEXES and "manifests" not in manifest:
+        return raw, manifest
     wanted = ARCHITECTURES.get(platform.machine(), platform.machine())
-    for entry in found["manifests"]:
+    for entry in manifest["manifests"]:
         place = entry.get("platform", {})
         if (place.get("os"), place.get("architecture")) == ("linux", wanted):
             return registry.manifest(entry["digest"])

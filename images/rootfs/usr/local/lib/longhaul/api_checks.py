@@ -69,10 +69,10 @@ def server(node: NodeConfig, *, pki: Path) -> MachineCheck:
 def _queues(node: NodeConfig, name: str, url: str, *, pki: Path) -> MachineCheck:
     """Check that a manager of queues is ready. It cannot be before its objects are in the cluster, which come once the
     API servers are ready; until then nobody asks it."""
-    found = health(name, url, unverified())
-    if not found.ok and _is_unknown(f"{_url(node)}/apis/{GROUPS[name]}", pki=pki):
+    check = health(name, url, unverified())
+    if not check.ok and _is_unknown(f"{_url(node)}/apis/{GROUPS[name]}", pki=pki):
         return MachineCheck(name=name, ok=True, detail="its objects are not in the cluster yet")
-    return found
+    return check
 
 
 def _is_unknown(url: str, *, pki: Path) -> bool:

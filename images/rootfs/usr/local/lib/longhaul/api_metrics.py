@@ -23,5 +23,5 @@ def loaded(node: NodeConfig, metric: str, *, pki: Path) -> str:
     context.load_cert_chain(pki / "kubelet-client.pem")
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     with opener.open(f"https://127.0.0.1:{node.port}/metrics", timeout=TIMEOUT_S) as answer:
-        found = (wanted.match(line) for line in answer)
-        return next((match[1].decode() for match in found if match), "")
+        matches = (wanted.match(line) for line in answer)
+        return next((match[1].decode() for match in matches if match), "")

@@ -17,11 +17,11 @@ RETRY_S = 0.5
 def main() -> int:
     """Return 0 once kube-apiserver is ready."""
     node = NodeConfig.read()
-    said = ""
+    reported = ""
     while not (check := api_checks.server(node, pki=PKI)).ok:
-        if check.detail != said:
-            said = check.detail
-            print(f"not yet: {said}", file=sys.stderr, flush=True)
+        if check.detail != reported:
+            reported = check.detail
+            print(f"not yet: {reported}", file=sys.stderr, flush=True)
         time.sleep(RETRY_S)
     return 0
 

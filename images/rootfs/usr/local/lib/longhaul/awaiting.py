@@ -13,7 +13,7 @@ def awaited(look: Callable[[], T], over: Callable[[T], bool], *, wait_s: float, 
     """Return the first look of which ``over`` says so, or the last within ``wait_s`` seconds, ``pause_s`` apart."""
     deadline = time.monotonic() + wait_s
     while True:
-        found = look()
-        if over(found) or time.monotonic() + pause_s > deadline:
-            return found
+        observed = look()
+        if over(observed) or time.monotonic() + pause_s > deadline:
+            return observed
         time.sleep(pause_s)

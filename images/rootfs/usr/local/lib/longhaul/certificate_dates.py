@@ -26,7 +26,7 @@ def dates(folder: Path) -> tuple[Dates, ...]:
     """Return the dates of every certificate in the folder's files. One that openssl cannot read is left out: the
     program that uses it says more."""
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".pem", ".crt"))
-    return tuple(found for path in paths for found in _of_file(path))
+    return tuple(validity for path in paths for validity in _of_file(path))
 
 
 def _of_file(path: Path) -> Iterator[Dates]:
@@ -34,6 +34,6 @@ def _of_file(path: Path) -> Iterator[Dates]:
         command = ["openssl", "x509", "-noout", "-dates"]
         done = subprocess.run(command, input=block, capture_output=True, text=True, check=False)
         if done.returncode == 0:
-            told = dict(line.split("=", 1) for line in done.stdout.splitlines())
-            begins, ends = (float(ssl.cert_time_to_seconds(told[key])) for key in ("notBefore", "notAfter"))
+            fields = dict(line.split("=", 1) for line in done.stdout.splitlines())
+            begins, ends = (float(ssl.cert_time_to_seconds(fields[key])) for key in ("notBefore", "notAfter"))
             yield Dates(name=path.stem, begins=begins, ends=ends)

@@ -28,11 +28,11 @@ imports = ["{FOLDER}"]
 def imports(text: str) -> bool:
     """Return whether containerd would read the folder."""
     try:
-        found = tomllib.loads(text)
+        config = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return False
-    named = found.get("imports", [])
-    return found.get("version") == VERSION and isinstance(named, list) and FOLDER in named
+    named = config.get("imports", [])
+    return config.get("version") == VERSION and isinstance(named, list) and FOLDER in named
 
 
 def ensure(path: Path) -> str:
@@ -49,13 +49,13 @@ def ensure(path: Path) -> str:
     fresh = path.with_name(f".{path.name}.new")
     fresh.write_text(TEXT, encoding="utf-8")
     fresh.chmod(0o644)
-    said = f"{path} is made"
+    message = f"{path} is made"
     if text is not None:
         kept = path.with_name(f"{path.name}.before-longhaul")
         os.replace(path, kept)
-        said = f"{path} did not import {FOLDER}: it is made anew, and the old one is {kept}"
+        message = f"{path} did not import {FOLDER}: it is made anew, and the old one is {kept}"
     os.replace(fresh, path)
-    return said
+    return message
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -64,12 +64,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("path", nargs="?", type=Path, default=PATH, help=f"default: {PATH}")
     args = parser.parse_args(argv)
     try:
-        said = ensure(args.path)
+        message = ensure(args.path)
     except OSError as error:
         print(f"{args.path}: {error.strerror}: containerd would run without Longhaul's settings", file=sys.stderr)
         return 1
-    if said:
-        print(said)
+    if message:
+        print(message)
     return 0
 
 

@@ -92,13 +92,13 @@ def take_over(node: NodeConfig, *, frontend: str, pki: Path, etcdctl: Etcdctl | 
         error = _done("restart", CONTROLLER_MANAGER)
     if ETCD in unused and etcdctl is not None:
         error = _restart_member(node, etcdctl)
-    found = awaited(
+    credentials = awaited(
         lambda: machine_credentials(node, pki=pki),
-        lambda told: bool(error) or not others(told.shown, pki),
+        lambda answer: bool(error) or not others(answer.shown, pki),
         wait_s=SHOWS_S,
         pause_s=RETRY_S,
     )
-    return replace(found, error=error)
+    return replace(credentials, error=error)
 
 
 def _restart_member(node: NodeConfig, etcdctl: Etcdctl) -> str:
@@ -136,8 +136,8 @@ def _restart_server(node: NodeConfig, *, frontend: str, pki: Path) -> str:
 def _done(*words: str) -> str:
     """Run systemctl; return why it failed."""
     done = subprocess.run(["systemctl", *words], check=False, capture_output=True, text=True)
-    said = done.stderr.strip().splitlines() or [f"systemctl {' '.join(words)} ended with {done.returncode}"]
-    return said[-1] if done.returncode else ""
+    messages = done.stderr.strip().splitlines() or [f"systemctl {' '.join(words)} ended with {done.returncode}"]
+    return messages[-1] if done.returncode else ""
 
 
 def _unused(node: NodeConfig, pki: Path) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ def _content(path: Path) -> bytes | None:
 
 def _rotations(pki: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads((pki / ROTATIONS).read_text())
+        document = json.loads((pki / ROTATIONS).read_text())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None

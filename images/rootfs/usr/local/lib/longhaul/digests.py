@@ -19,7 +19,7 @@ def digests(text: str) -> tuple[str, ...]:
 def certificates(text: str) -> str:
     """Return the certificates (PEM) in a text, and nothing else of it: what reads a file may take further kinds of
     blocks, of which no digest tells. ``ValueError`` where there are none, or more than a rotation has."""
-    found = [match[0] for match in PUBLIC.finditer(text) if match[1] == "CERTIFICATE"]
-    if not 0 < len(found) <= MOST:
-        raise ValueError(f"{len(found)} certificates of authorities, where there are one or two")
-    return "\n".join(found) + "\n"
+    blocks = [match[0] for match in PUBLIC.finditer(text) if match[1] == "CERTIFICATE"]
+    if not 0 < len(blocks) <= MOST:
+        raise ValueError(f"{len(blocks)} certificates of authorities, where there are one or two")
+    return "\n".join(blocks) + "\n"

@@ -171,20 +171,20 @@ def judged(
     if before and before.fast_enough:
         return before
     record.unlink(missing_ok=True)
-    found = measure(folder, limits=limits, writes=writes, sync=sync)
+    measured = measure(folder, limits=limits, writes=writes, sync=sync)
     for _ in range(TRIES - 1):
-        if found.fast_enough:
+        if measured.fast_enough:
             break
-        found = measure(folder, limits=limits, writes=writes, sync=sync)
-    _write(record, json.dumps(asdict(found)))
-    return found
+        measured = measure(folder, limits=limits, writes=writes, sync=sync)
+    _write(record, json.dumps(asdict(measured)))
+    return measured
 
 
-def _export(found: Measured | None) -> None:
+def _export(measured: Measured | None) -> None:
     """Write the metrics, which lie on the system disk: the learner's data disk outlives that."""
     with suppress(OSError):
-        if found:
-            _write(METRICS, metrics(found))
+        if measured:
+            _write(METRICS, metrics(measured))
 
 
 def main() -> int:
@@ -193,13 +193,13 @@ def main() -> int:
         print(f"{DISK} has a member's data, and is not measured again")
         _export(Measured.read(RECORD))
         return 0
-    found = judged(DISK, record=RECORD, limits=Limits.read(LIMITS))
-    _export(found)
-    if found.fast_enough:
-        print(f"{DISK}: {found}")
+    measured = judged(DISK, record=RECORD, limits=Limits.read(LIMITS))
+    _export(measured)
+    if measured.fast_enough:
+        print(f"{DISK}: {measured}")
         return 0
     print(
-        f"the disk at {DISK} is too slow for etcd, and this member does not join: {found}. Replace the machine, or "
+        f"the disk at {DISK} is too slow for etcd, and this member does not join: {measured}. Replace the machine, or "
         "take a machine type whose local SSD is faster (for the learner, one that takes Premium SSD v2 at its speed)",
         file=sys.stderr,
     )

@@ -69,7 +69,7 @@ def await_held(node: NodeConfig, *, pki: Path, wanted: tuple[str, ...], wait_s: 
     list in the file is not waited for."""
     return awaited(
         lambda: server_keys(node, pki=pki),
-        lambda found: found.loaded or found.keys != wanted,
+        lambda answer: answer.loaded or answer.keys != wanted,
         wait_s=wait_s,
         pause_s=RETRY_S,
     )
@@ -84,8 +84,8 @@ def written(endpoint: str, etcdctl: Etcdctl) -> Written:
         answer = etcdctl.run(endpoint, "get", begin, end, f"--limit={PAGE}")
         pairs = answer.get("kvs") or []
         for pair in pairs:
-            found = PREFIX.match(base64.b64decode(pair.get("value", "")))
-            objects[found[1].decode() if found else ""] += 1
+            match = PREFIX.match(base64.b64decode(pair.get("value", "")))
+            objects[match[1].decode() if match else ""] += 1
         if not answer.get("more"):
             return Written(objects=dict(objects))
         # No name has a character below those of the alphabet, "-" and ".".

@@ -61,7 +61,7 @@ class Backup:
     def run(self, *, now: datetime, at_once: bool) -> StorageLook:
         """Make a backup if it is this member's turn, and return what there is in the storage then."""
         there = standing(
-            (found for kept in turn.CLASSES for found in self.storage.backups(kept, self.node.role)),
+            (blob for kept in turn.CLASSES for blob in self.storage.backups(kept, self.node.role)),
             environment=self.settings.environment,
             role=self.node.role,
             member=self.node.machine,
@@ -144,7 +144,7 @@ class Backup:
 
 def look(node: NodeConfig, vault: MachineVault, *, now: datetime, at_once: bool, alone: bool = False) -> BackupState:
     """Look, and make a backup if it is time. A failure becomes part of the state, beside what was known before."""
-    every_s, seen = 0.0, state.last_seen()
+    every_s, observed = 0.0, state.last_seen()
     try:
         settings = BackupSettings.parse(vault.read(SECRET), vault=vault.url)
         every_s = settings.every_s
@@ -158,7 +158,7 @@ def look(node: NodeConfig, vault: MachineVault, *, now: datetime, at_once: bool,
             scratch=SCRATCH,
             alone=alone,
         )
-        seen = backup.run(now=now, at_once=at_once)
+        observed = backup.run(now=now, at_once=at_once)
     except WithheldError as error:
         return BackupState(declared=False, looked=now.timestamp(), error=str(error) if at_once else "")
     except (
@@ -171,8 +171,8 @@ def look(node: NodeConfig, vault: MachineVault, *, now: datetime, at_once: bool,
         StorageError,
         VaultError,
     ) as error:
-        return BackupState(declared=True, looked=now.timestamp(), every_s=every_s, error=str(error), **vars(seen))
-    return BackupState(declared=True, looked=now.timestamp(), every_s=every_s, **vars(seen))
+        return BackupState(declared=True, looked=now.timestamp(), every_s=every_s, error=str(error), **vars(observed))
+    return BackupState(declared=True, looked=now.timestamp(), every_s=every_s, **vars(observed))
 
 
 def _token(identity: OwnIdentity) -> str:
@@ -196,13 +196,13 @@ def main() -> int:
         before: dict[str, Any] = state.read() or {}
         now = datetime.fromtimestamp(int(time.time()), tz=UTC)
         vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
-        found = look(node, vault, now=now, at_once=arguments.now, alone=arguments.without_quorum)
-        if not (arguments.now and found.error):
+        backup_state = look(node, vault, now=now, at_once=arguments.now, alone=arguments.without_quorum)
+        if not (arguments.now and backup_state.error):
             # What failed by hand is told to whoever asked, and is nothing that the timer has to say.
-            state.write(found, node.role)
-    if found.error and (arguments.now or found.error != before.get("error")):
-        print(found.error, file=sys.stderr, flush=True)
-    return 1 if found.error else 0
+            state.write(backup_state, node.role)
+    if backup_state.error and (arguments.now or backup_state.error != before.get("error")):
+        print(backup_state.error, file=sys.stderr, flush=True)
+    return 1 if backup_state.error else 0
 
 
 if __name__ == "__main__":

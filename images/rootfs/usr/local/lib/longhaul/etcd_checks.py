@@ -98,19 +98,19 @@ def _follows(node: NodeConfig, etcdctl: Etcdctl, status: EtcdMemberStatus) -> tu
     newest = max((answer.revision for answer in _answers(node, etcdctl)), default=None)
     behind = None if newest is None else max(0, newest - status.revision)
     if behind is None:
-        found = MachineCheck(
+        check = MachineCheck(
             name="follows", ok=False, detail=f"no voting member answers; it has revision {status.revision}"
         )
     else:
         detail = f"{behind} revisions behind" if behind else "has the newest revision"
-        found = MachineCheck(name="follows", ok=behind <= MOST_BEHIND, detail=detail)
+        check = MachineCheck(name="follows", ok=behind <= MOST_BEHIND, detail=detail)
     return (
         MachineCheck(
             name="learner",
             ok=status.learner,
             detail="is a learner, as declared" if status.learner else "votes, and is declared as a learner",
         ),
-        found,
+        check,
     )
 
 
@@ -123,8 +123,8 @@ def _answers(node: NodeConfig, etcdctl: Etcdctl) -> Iterator[EtcdMemberStatus]:
 
 def disk_checks(record: Path) -> tuple[MachineCheck, ...]:
     """Return the check of the disk's syncs; none when they were not measured."""
-    found = disk_gate.Measured.read(record)
-    return (MachineCheck(name="disk", ok=found.fast_enough, detail=str(found), final=True),) if found else ()
+    measured = disk_gate.Measured.read(record)
+    return (MachineCheck(name="disk", ok=measured.fast_enough, detail=str(measured), final=True),) if measured else ()
 
 
 def room_checks(disk: Path) -> tuple[MachineCheck, ...]:

@@ -169,12 +169,12 @@ class Etcdctl:
         """Return why the member at ``endpoint`` is not healthy, as etcdctl says it; empty when it is."""
         try:
             done = self._run(endpoint, "endpoint", "health")
-            found = json.loads(done.stdout)[0]
+            health = json.loads(done.stdout)[0]
         except EtcdError as error:
             return str(error)
         except (ValueError, IndexError, TypeError):
             return f"{endpoint}: no answer about its health"
-        return "" if found["health"] else str(found.get("error") or "it is not healthy")
+        return "" if health["health"] else str(health.get("error") or "it is not healthy")
 
     def compact(self, endpoint: str, revision: int, *, limit_s: float) -> None:
         """Drop the history before a revision, and return when it is gone."""

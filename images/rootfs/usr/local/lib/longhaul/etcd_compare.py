@@ -31,12 +31,12 @@ HASH_S = 60.0
 def compared(node: NodeConfig, etcdctl: Etcdctl) -> bool | None:
     """Return whether the data is that of another member, at one revision; True when there is no other. None when none
     answers that has dropped exactly as much of the history. ``EtcdError`` when this member does not answer."""
-    own = client_url(node.address)
-    others = [member for member in etcdctl.cluster(own).members if own not in member.client_urls]
+    endpoint = client_url(node.address)
+    others = [member for member in etcdctl.cluster(endpoint).members if endpoint not in member.client_urls]
     if not others:
         return True
-    revision = etcdctl.status(own).revision
-    mine = etcdctl.hash(own, revision)
+    revision = etcdctl.status(endpoint).revision
+    mine = etcdctl.hash(endpoint, revision)
     same: list[bool] = []
     for url in (other.client_urls[0] for other in others if other.client_urls):
         try:
@@ -60,11 +60,11 @@ def verdict(
     deadline = clock() + PATIENCE_S
     while clock() < deadline:
         try:
-            found = compared(node, etcdctl)
+            agreement = compared(node, etcdctl)
         except EtcdError:
-            found = None
-        if found is not None:
-            return found
+            agreement = None
+        if agreement is not None:
+            return agreement
         sleep(RETRY_S)
     print(f"nobody to compare with for {PATIENCE_S:.0f} s: goes on as it is", flush=True)
     return True

@@ -23,8 +23,8 @@ def servers(candidates: dict[str, str], etcdctl: Etcdctl) -> tuple[str, ...]:
     """Return the client URLs of an etcd cluster's members, sorted; those of every candidate when no member answers."""
     urls = [client_url(address) for address in candidates.values()]
     cluster = etcdctl.first_cluster(urls)
-    found = sorted(endpoints(cluster.members)) if cluster else []
-    return tuple(found or urls)
+    member_urls = sorted(endpoints(cluster.members)) if cluster else []
+    return tuple(member_urls or urls)
 
 
 def events(candidates: dict[str, str], etcdctl: Etcdctl) -> tuple[str, ...]:

@@ -150,8 +150,8 @@ def _join(node: NodeConfig, cluster: EtcdMembers, state: RecordedCluster) -> Joi
             reason=f"{cluster.endpoint} answers for cluster {cluster.id:x}, but {node.state_secret} names "
             f"{state.cluster}: two etcd clusters with one name"
         )
-    own = peer_url(node.address)
-    stale = tuple(member for member in cluster.members if member.name == node.machine or own in member.peer_urls)
+    own_url = peer_url(node.address)
+    stale = tuple(member for member in cluster.members if member.name == node.machine or own_url in member.peer_urls)
     return Join(stale=stale)
 
 
@@ -162,9 +162,9 @@ def join(node: NodeConfig, etcdctl: Etcdctl, cluster: EtcdMembers, stale: tuple[
         print(f"removing the old member {member.id:x} ({member.name or 'never started'})", flush=True)
         etcdctl.remove(cluster.endpoint, member.id)
     etcd_corrupt.lift(etcdctl, cluster, gone=stale)
-    own = peer_url(node.address)
+    own_url = peer_url(node.address)
     try:
-        members = etcdctl.add_learner(cluster.endpoint, name=node.machine, peer_url=own)
+        members = etcdctl.add_learner(cluster.endpoint, name=node.machine, peer_url=own_url)
     except EtcdError as error:
         if TOO_MANY in str(error):
             learners = ", ".join(
@@ -248,11 +248,11 @@ def main() -> int:
     """Return 0 when etcd may start, 1 when it still may not after :data:`PATIENCE_S`."""
     node = NodeConfig.read()
     deadline = time.monotonic() + PATIENCE_S
-    said = ""
+    reported = ""
     while why := attempt(node):
-        if why != said:
+        if why != reported:
             print(f"{node.machine}{REFUSED}{why}", file=sys.stderr, flush=True)
-            said = why
+            reported = why
         if time.monotonic() + RETRY_S > deadline:
             return 1
         time.sleep(RETRY_S)

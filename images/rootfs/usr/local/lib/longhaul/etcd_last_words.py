@@ -34,11 +34,11 @@ def last_message(lines: Iterable[str]) -> str:
             refused = f"it does not start: {why}"
             continue
         try:
-            said = json.loads(line)
+            entry = json.loads(line)
         except ValueError:
             continue
-        if isinstance(said, dict):
+        if isinstance(entry, dict):
             refused = ""
-            if said.get("level") in LEVELS:
-                ended = "it ended: " + ": ".join(str(said[key]) for key in ("msg", "error") if said.get(key))
+            if entry.get("level") in LEVELS:
+                ended = "it ended: " + ": ".join(str(entry[key]) for key in ("msg", "error") if entry.get(key))
     return refused or ended

@@ -39,16 +39,16 @@ def main() -> int:
         print(f"{node.machine} stays a learner")
         return 0
     etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
-    said = ""
+    reported = ""
     while True:
         try:
             if promote(node, etcdctl):
                 print(f"{node.machine} votes")
                 return 0
         except EtcdError as error:
-            if str(error) != said:
-                said = str(error)
-                print(f"not yet: {said}", file=sys.stderr, flush=True)
+            if str(error) != reported:
+                reported = str(error)
+                print(f"not yet: {reported}", file=sys.stderr, flush=True)
         time.sleep(RETRY_S)
 
 

@@ -47,9 +47,9 @@ class Reclaimed:
 def reclaim(node: NodeConfig, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaimed:
     """Compact the etcd cluster, defragment its members and disarm its alarm, once at a time on a machine. A member that
     does not answer is left out, as long as a quorum does: it is told in the reason."""
-    with lock.open("w") as held:
+    with lock.open("w") as lock_file:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return Reclaimed(done=False, reason="one is under way here: wait until it has ended")
         return _reclaim(node, etcdctl)
@@ -83,8 +83,8 @@ def _reclaim(node: NodeConfig, etcdctl: Etcdctl) -> Reclaimed:
 def _check_joining(node: NodeConfig, cluster: EtcdMembers) -> None:
     """Raise ``EtcdError`` while a member joins. A learner cannot be defragmented, and this one has a quota: its copy of
     the leader's database would raise the alarm again."""
-    own = {} if node.learner else {peer_url(node.address): node.machine}
-    voting = own | {peer_url(address): name for name, address in node.peers.items()}
+    local = {} if node.learner else {peer_url(node.address): node.machine}
+    voting = local | {peer_url(address): name for name, address in node.peers.items()}
     for member in cluster.members:
         name = next((voting[url] for url in member.peer_urls if url in voting), None)
         if member.learner and name is not None:

@@ -32,9 +32,9 @@ def remove(node: NodeConfig, etcdctl: Etcdctl, *, name: str, if_dead: bool = Fal
     does not answer. One that leads hands over first, so that nobody waits for an election."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        found = _tried(node, etcdctl, name, if_dead=if_dead)
-        if found.removed or found.alive or time.monotonic() + RETRY_S > deadline:
-            return found
+        removal = _tried(node, etcdctl, name, if_dead=if_dead)
+        if removal.removed or removal.alive or time.monotonic() + RETRY_S > deadline:
+            return removal
         time.sleep(RETRY_S)
 
 
@@ -44,14 +44,14 @@ def _tried(node: NodeConfig, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> R
     cluster = etcdctl.first_cluster(client_url(other) for other in others)
     if cluster is None:
         return Removal(removed=False, reason="no other member answers with a quorum")
-    leaving = [one for one in cluster.members if one.name == name or _is_at(one, node, address)]
+    leaving = [member for member in cluster.members if member.name == name or _is_at(member, node, address)]
     if not leaving:
         return _lifted(etcdctl, cluster, f"{name} is no member of cluster {cluster.id:x}")
     corrupt = etcd_corrupt.excuse(etcdctl, cluster, leaving)
-    if if_dead and any(etcd_corrupt.stands(one, etcdctl, corrupt) for one in leaving):
+    if if_dead and any(etcd_corrupt.stands(member, etcdctl, corrupt) for member in leaving):
         return Removal(removed=False, alive=True, reason=f"{name} is alive")
-    remaining = [one for one in cluster.members if one not in leaving and not one.learner]
-    healthy = [one for one in remaining if etcd_corrupt.stands(one, etcdctl, corrupt)]
+    remaining = [member for member in cluster.members if member not in leaving and not member.learner]
+    healthy = [member for member in remaining if etcd_corrupt.stands(member, etcdctl, corrupt)]
     quorum = len(remaining) // 2 + 1
     if len(healthy) < quorum:
         few = f"{len(healthy)} healthy of {len(remaining)} voting members would remain without {name}"

@@ -63,20 +63,20 @@ class Restore:
         """Return what this machine knows; changes nothing."""
         noted = self.records.read()
         record = self._checked(noted)
-        told: dict[str, Any] = {
+        report: dict[str, Any] = {
             "machine": self.node.machine,
             "held": self.records.held(),
             "record": {**asdict(record), "noted": noted.step} if noted and record else None,
         }
         if self.node.role == "api":
-            return told
+            return report
         cluster = self._with_quorum()
         try:
             revision = self.etcdctl.status(client_url(self.node.address)).revision
         except EtcdError:
             revision = 0
         return {
-            **told,
+            **report,
             "quorum": cluster is not None,
             "cluster": f"{cluster.id:x}" if cluster else "",
             "revision": revision,
@@ -128,9 +128,9 @@ class Restore:
             record = Record(id=id_, backup=backup)
         if record.step >= Step.STOPPED:
             return record
-        if not although_healthy and (found := self._with_quorum()):
+        if not although_healthy and (cluster := self._with_quorum()):
             raise RestoreError(
-                f"its etcd cluster has a quorum (cluster {found.id:x}), so its data stays: `longhaul restore "
+                f"its etcd cluster has a quorum (cluster {cluster.id:x}), so its data stays: `longhaul restore "
                 "--give-up` lets the API servers start again; to replace it all the same: --etcd NAME "
                 "--although-healthy"
             )
@@ -237,8 +237,8 @@ class Restore:
     def _mine(self, id_: str, *, at_least: Step) -> Record:
         record = self.records.under_way()
         if record is None or record.id != id_ or record.step < at_least:
-            found = f"{record.id} at step {record.step}" if record else "no restore"
-            raise RestoreError(f"the restore {id_} has not come to this step here: there is {found}")
+            existing = f"{record.id} at step {record.step}" if record else "no restore"
+            raise RestoreError(f"the restore {id_} has not come to this step here: there is {existing}")
         return record
 
 

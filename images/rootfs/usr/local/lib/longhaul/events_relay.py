@@ -74,10 +74,10 @@ class Relay:
             left = set(tries)
             while left:
                 done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
-                for one in done:
-                    if one.exception() is None:
-                        tries.remove(one)
-                        return one.result()
+                for task in done:
+                    if task.exception() is None:
+                        tries.remove(task)
+                        return task.result()
             return None
         finally:
             await _dropped(tries)
@@ -94,8 +94,8 @@ class Relay:
         client = asyncio.create_task(_drain(reader))
         while not client.done():
             await asyncio.wait([client], timeout=RETRY_S)
-            if found := await self.member():
-                await _close(found[1])
+            if streams := await self.member():
+                await _close(streams[1])
                 break
         await _dropped([client])
 

@@ -87,12 +87,12 @@ def render(content: str, values: dict[str, str]) -> str:
         if field is None:
             return values[name]
         try:
-            found = json.loads(values[name])[field]
+            text = json.loads(values[name])[field]
         except (ValueError, KeyError, TypeError):
             raise VaultError(f"secret {name}: its value is not JSON with a field {field!r}") from None
-        if not isinstance(found, str):
+        if not isinstance(text, str):
             raise VaultError(f"secret {name}: its field {field!r} is not text")
-        return found
+        return text
 
     return PLACEHOLDER.sub(value, content)
 
@@ -148,16 +148,16 @@ def main() -> int:
     arguments = parser.parse_args()
     config = Config.read(arguments.config)
     deadline = time.monotonic() + arguments.boot_wait
-    said: list[str] = []
+    reported: list[str] = []
     read = cache(config.open().read)
     while True:
         changed, problems = fetch(config, read)
         for file in changed:
             print(f"wrote {file.path}", flush=True)
         for problem in problems:
-            if problem not in said:
+            if problem not in reported:
                 print(problem, file=sys.stderr, flush=True)
-        said = problems
+        reported = problems
         missing = [str(file.path) for file in config.files if not file.path.exists()]
         if not problems:
             return 0

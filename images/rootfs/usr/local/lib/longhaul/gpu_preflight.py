@@ -28,10 +28,10 @@ def document(report: PreflightReport) -> dict[str, Any]:
 
 def lines(report: PreflightReport) -> list[str]:
     """Return the report as lines for people."""
-    found = [str(finding) for finding in report.findings]
-    found += [f"not seen: {what}" for what in report.unseen]
-    if found:
-        return found
+    problems = [str(finding) for finding in report.findings]
+    problems += [f"not seen: {what}" for what in report.unseen]
+    if problems:
+        return problems
     if not report.promised:
         return ["no GPUs promised, none there"]
     models = ", ".join(sorted({gpu.name for gpu in report.gpus}))

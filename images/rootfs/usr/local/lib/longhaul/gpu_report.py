@@ -67,9 +67,9 @@ class Reporter:
         verdict, differs, labels = self._verdict(node)
         before = by_type(node)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        told = conditions(verdict, differs, before=before, now=now)
-        if not self._known(node, told, labels):
-            self._node.write(conditions=told, labels=labels, annotations={GPU_BOOT: self._boot})
+        gpu_conditions = conditions(verdict, differs, before=before, now=now)
+        if not self._known(node, gpu_conditions, labels):
+            self._node.write(conditions=gpu_conditions, labels=labels, annotations={GPU_BOOT: self._boot})
         was = before.get(GPU_HEALTHY, {})
         if (was.get("status"), was.get("reason")) != (verdict.status, verdict.reason):
             self._node.say(reason=verdict.reason, message=verdict.message, warning=verdict.status == BAD)
@@ -108,14 +108,18 @@ class Reporter:
         message = f"the test needs all GPUs, and waits for the end of {', '.join(holders[:3])}{more}"
         return GpuVerdict(status=OPEN, reason=IN_USE, message=message)
 
-    def _known(self, node: Object, told: list[dict[str, str]], labels: dict[str, str]) -> bool:
+    def _known(self, node: Object, gpu_conditions: list[dict[str, str]], labels: dict[str, str]) -> bool:
         """Return whether the Node already has all of it."""
         metadata, before = node["metadata"], by_type(node)
         fields = ("status", "reason", "message")
         return (
             metadata.get("annotations", {}).get(GPU_BOOT) == self._boot
             and labels.items() <= metadata.get("labels", {}).items()
-            and all(one[field] == before.get(one["type"], {}).get(field) for one in told for field in fields)
+            and all(
+                condition[field] == before.get(condition["type"], {}).get(field)
+                for condition in gpu_conditions
+                for field in fields
+            )
         )
 
 
@@ -139,14 +143,14 @@ class Pace:
 
 def run(reporter: Reporter, *, sleep: Callable[[float], None] = time.sleep) -> None:
     """Run steps for ever."""
-    pace, said = Pace(), ""
+    pace, reported = Pace(), ""
     while True:
         try:
-            pause, said = pace.after(reporter.step()), ""
+            pause, reported = pace.after(reporter.step()), ""
         except (ApiError, NotRegisteredError) as error:
-            if str(error) != said:
-                said = str(error)
-                log.warning("not yet: %s", said)
+            if str(error) != reported:
+                reported = str(error)
+                log.warning("not yet: %s", reported)
             pause = RETRY_S
         # Each pause is random, so that nodes that start together do not ask together.
         sleep(random.uniform(0.9, 1.1) * pause)  # noqa: S311  (no secret)

@@ -46,15 +46,15 @@ def binaries(folder: Path) -> dict[str, str]:
 def versions(folder: Path) -> dict[str, str]:
     """Return the version of each release, as its binary tells it. A binary that is not there, or cannot run here, tells
     none."""
-    found = {}
+    by_release = {}
     for release, name in RELEASES.items():
         try:
             done = subprocess.run([folder / name, "--version"], capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError):
             continue
-        if told := re.search(r"\d+\.\d+\.\d+", done.stdout):
-            found[release] = told[0]
-    return found
+        if match := re.search(r"\d+\.\d+\.\d+", done.stdout):
+            by_release[release] = match[0]
+    return by_release
 
 
 def _sha256(path: Path) -> str:
@@ -82,8 +82,8 @@ def _nvidia(release: str, root: Path) -> dict[str, str]:
 def system(root: Path) -> dict[str, str]:
     """Return the name and the codename from /etc/os-release."""
     lines = (root / "etc/os-release").read_text().splitlines()
-    said = {key: value.strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
-    return {"name": said.get("PRETTY_NAME", ""), "codename": said.get("VERSION_CODENAME", "")}
+    fields = {key: value.strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
+    return {"name": fields.get("PRETTY_NAME", ""), "codename": fields.get("VERSION_CODENAME", "")}
 
 
 def manifest(root: Path, *, kind: str, version: str, commit: str, sources: str) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def manifest(root: Path, *, kind: str, version: str, commit: str, sources: str) 
         "packages": packages(root),
         "versions": versions(root / BINARIES.relative_to("/")),
         "binaries": binaries(root / BINARIES.relative_to("/")),
-        "images": {name: digest for _, found in loaded for name, digest in found.items()},
+        "images": {name: digest for _, digests in loaded for name, digest in digests.items()},
     }
     made_of = json.dumps([sources, *(there[name] for name in CONTENT)], sort_keys=True)
     digest = hashlib.sha256(made_of.encode()).hexdigest()
@@ -117,13 +117,13 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     target = options.root / MANIFEST.relative_to("/")
     try:
-        found = manifest(
+        document = manifest(
             options.root, kind=options.kind, version=options.version, commit=options.commit, sources=options.sources
         )
     except (ArchiveError, OSError, subprocess.CalledProcessError) as error:
         print(f"this machine cannot be described: {error}", file=sys.stderr)
         return 1
-    text = json.dumps(found, indent=1) + "\n"
+    text = json.dumps(document, indent=1) + "\n"
     same = target.exists() and target.read_text() == text
     if not same:
         target.parent.mkdir(parents=True, exist_ok=True)

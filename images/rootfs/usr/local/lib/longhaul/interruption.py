@@ -39,8 +39,8 @@ RETRY_S = 1.0
 class Watcher:
     """Tells the cluster each notice once."""
 
-    def __init__(self, node: OwnNode, told: Notices) -> None:
-        self._node, self._notices = node, told
+    def __init__(self, node: OwnNode, source: Notices) -> None:
+        self._node, self._notices = node, source
         self._recommendation = ""
 
     def step(self) -> bool:
@@ -90,35 +90,35 @@ def stays(pod: Mapping[str, Any]) -> bool:
     )
 
 
-def awaited(told: Notices, *, sleep: Callable[[float], None] = time.sleep) -> bool:
+def awaited(source: Notices, *, sleep: Callable[[float], None] = time.sleep) -> bool:
     """Return whether the machine may be taken back, as soon as its cloud says so."""
-    said = ""
+    reported = ""
     while True:
         try:
-            return told.spot()
+            return source.spot()
         except NotYetError as error:
-            said = _not_yet(error, said)
+            reported = _not_yet(error, reported)
         sleep(POLL_S)
 
 
 def run(watcher: Watcher, *, sleep: Callable[[float], None] = time.sleep) -> None:
     """Look until everybody knows that the machine ends."""
-    said = ""
+    reported = ""
     while True:
         pause = POLL_S
         try:
             if watcher.step():
                 return
-            said = ""
+            reported = ""
         except NotYetError as error:
-            said = _not_yet(error, said)
+            reported = _not_yet(error, reported)
         except (ApiError, NotRegisteredError) as error:
-            said, pause = _not_yet(error, said), RETRY_S
+            reported, pause = _not_yet(error, reported), RETRY_S
         sleep(pause)
 
 
-def _not_yet(error: Exception, said: str) -> str:
-    if str(error) != said:
+def _not_yet(error: Exception, reported: str) -> str:
+    if str(error) != reported:
         log.warning("not yet: %s", error)
     return str(error)
 
@@ -130,11 +130,11 @@ def main() -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
         worker = Worker.read()
-        told = notices(worker.kind, deletion_notice=worker.deletion_notice)
-        if told is None or not awaited(told):
+        source = notices(worker.kind, deletion_notice=worker.deletion_notice)
+        if source is None or not awaited(source):
             print("no cloud takes this machine back: nothing to look at")
             return 0
-        watcher = Watcher(this_node(agent=COMPONENT, component=COMPONENT), told)
+        watcher = Watcher(this_node(agent=COMPONENT, component=COMPONENT), source)
     except (OSError, ValueError, TypeError, AttributeError) as error:
         print(error, file=sys.stderr)
         return 1

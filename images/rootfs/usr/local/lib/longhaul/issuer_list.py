@@ -57,5 +57,5 @@ def await_issuers(node: NodeConfig, *, pki: Path, wait_s: float, path: Path = FI
     """Return the issuers once kube-apiserver uses them, or the last answer after ``wait_s`` seconds. It uses a new list
     only when every issuer of it has answered (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authenticator/config.go)."""
     return awaited(
-        lambda: issuers(node, pki=pki, path=path), lambda found: found.loaded, wait_s=wait_s, pause_s=RETRY_S
+        lambda: issuers(node, pki=pki, path=path), lambda answer: answer.loaded, wait_s=wait_s, pause_s=RETRY_S
     )

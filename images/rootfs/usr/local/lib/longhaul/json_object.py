@@ -10,9 +10,9 @@ def json_object(text: str | bytes) -> dict[str, Any]:
     """Return the object that is written in ``text``; ``ValueError`` when something else is, or nothing that can be
     read."""
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except RecursionError:
         raise ValueError("it is too deep") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ValueError("it is no mapping")
-    return found
+    return document

@@ -45,8 +45,8 @@ def settle(paths: KubeletPaths) -> str:
     if not running(GUARANTEED, cgroups=paths.cgroups):
         paths.state.unlink()
         return "no Guaranteed pod runs: the processors are given out anew"
-    found = POLICY.search(paths.configuration.read_text())
-    wanted = found[1] if found else NONE
+    match = POLICY.search(paths.configuration.read_text())
+    wanted = match[1] if match else NONE
     had = remembered(paths.state)
     if had == wanted:
         return f"policy {had}, as before"

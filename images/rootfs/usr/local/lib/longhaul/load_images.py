@@ -18,16 +18,16 @@ CTR = ("/usr/local/bin/ctr", "--namespace", "k8s.io", "images")
 """Command for images, in the namespace of containerd's CRI plugin, which the kubelet uses."""
 
 
-def wanted(found: Iterable[tuple[Path, Mapping[str, str]]], there: Iterable[str]) -> list[Path]:
+def wanted(available: Iterable[tuple[Path, Mapping[str, str]]], there: Iterable[str]) -> list[Path]:
     """Return the archives with an image that containerd lacks."""
     have = set(there)
-    return [path for path, names in found if not have.issuperset(names)]
+    return [path for path, names in available if not have.issuperset(names)]
 
 
 def main() -> int:
     """Return 0 when containerd has all of them."""
     try:
-        found = list(archives())
+        available = list(archives())
         listed = subprocess.run([*CTR, "list", "--quiet"], capture_output=True, text=True, check=True).stdout.split()
     except ArchiveError as error:
         print(error, file=sys.stderr)
@@ -36,7 +36,7 @@ def main() -> int:
         print(f"containerd does not say which images it has: {error.stderr.strip()}", file=sys.stderr)
         return 1
     failed = 0
-    for path in wanted(found, listed):
+    for path in wanted(available, listed):
         done = subprocess.run([*CTR, "import", str(path)], capture_output=True, text=True, check=False)
         failed |= done.returncode
         if done.returncode:

@@ -97,9 +97,9 @@ def choose(disks: list[Disk], *, stripe: bool = False) -> tuple[list[Disk], bool
         raise NoDiskError(
             f"this machine has no local NVMe disk ({' or '.join(LOCAL_MODELS)}): its machine type has no local SSD"
         )
-    found = ", ".join(f"{disk.device} ({disk.signature or 'data of an unknown kind'})" for disk in disks)
+    contents = ", ".join(f"{disk.device} ({disk.signature or 'data of an unknown kind'})" for disk in disks)
     raise DiskError(
-        f"every local disk holds data that is not Longhaul's: {found}. Nothing was written; wipe one or replace the "
+        f"every local disk holds data that is not Longhaul's: {contents}. Nothing was written; wipe one or replace the "
         "machine"
     )
 
@@ -151,8 +151,8 @@ def array_of(disks: list[Disk], *, blank: bool, sys_block: Path = Path("/sys/blo
 
 def _holder(device: str, sys_block: Path) -> str | None:
     """Return the name of the array that holds a disk; None when there is none."""
-    found = sorted((sys_block / Path(device).name / "holders").glob("md*"))
-    return found[0].name if found else None
+    holders = sorted((sys_block / Path(device).name / "holders").glob("md*"))
+    return holders[0].name if holders else None
 
 
 def _mdadm(*arguments: str) -> None:

@@ -71,8 +71,8 @@ class OwnIdentity:
                 self._query = self._named()
             query = urllib.parse.urlencode({"api-version": ENDPOINT_VERSION, "resource": self.audience, **self._query})
             url = f"{self.metadata}/metadata/identity/oauth2/token?{query}"
-            found = json.loads(ask(url, headers=_OWN, timeout_s=TIMEOUT_S))
-            token, until = found["access_token"], float(found["expires_on"])
+            answer = json.loads(ask(url, headers=_OWN, timeout_s=TIMEOUT_S))
+            token, until = answer["access_token"], float(answer["expires_on"])
         except NotYetError as error:
             raise NotYetError(f"{what}: {error}") from None
         except (KeyError, TypeError, ValueError):

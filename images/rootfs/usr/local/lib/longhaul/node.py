@@ -145,10 +145,10 @@ def await_ready(*, worker: bool, wait_s: float) -> NodeReport:
     """Return the report once everything is healthy, or the last one after ``wait_s`` seconds."""
     deadline = time.monotonic() + wait_s
     while True:
-        found = worker_report() if worker else report(NodeConfig.read(), with_members=False)
-        hopeless = any(check.final and not check.ok for check in found.checks)
-        if found.ready or hopeless or time.monotonic() + RETRY_S > deadline:
-            return found
+        latest = worker_report() if worker else report(NodeConfig.read(), with_members=False)
+        hopeless = any(check.final and not check.ok for check in latest.checks)
+        if latest.ready or hopeless or time.monotonic() + RETRY_S > deadline:
+            return latest
         time.sleep(RETRY_S)
 
 
@@ -232,10 +232,12 @@ def _of_server(node: NodeConfig, arguments: argparse.Namespace) -> int:
         return 0
     path = refused_names.PEOPLE if arguments.command == "revoked" else refused_names.LIST
     if arguments.end_connections:
-        found = quarantine_list.end_connections(node, pki=PKI, path=path)
+        clients = quarantine_list.end_connections(node, pki=PKI, path=path)
     else:
-        found = quarantine_list.await_refused(node, pki=PKI, wanted=arguments.digest, wait_s=arguments.wait, path=path)
-    _print(found)
+        clients = quarantine_list.await_refused(
+            node, pki=PKI, wanted=arguments.digest, wait_s=arguments.wait, path=path
+        )
+    _print(clients)
     return 0
 
 
@@ -259,9 +261,9 @@ def main() -> int:
     encryption = commands.add_parser("encryption", help="tell encryption keys, or what was encrypted with them")
     encryption.add_argument("--keys", default="", metavar="NAME,…", help="on an API server: the keys to wait for")
     encryption.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for them")
-    held = commands.add_parser("credentials", help="tell what the machine believes and signs with")
-    held.add_argument("--take-over", action="store_true", help="first start programs with what is there")
-    held.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
+    certificates = commands.add_parser("credentials", help="tell what the machine believes and signs with")
+    certificates.add_argument("--take-over", action="store_true", help="first start programs with what is there")
+    certificates.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
     for command, whom in (("quarantine", "machines"), ("revoked", "people")):
         refused = commands.add_parser(command, help=f"tell which {whom} an API server refuses")
         refused.add_argument("--digest", default="", metavar="SHA256", help="that of the list to wait for")
@@ -279,13 +281,17 @@ def main() -> int:
             parser.error("this machine is no API server")
         return _of_server(node, arguments)
     if arguments.command in ("backup", "restore"):
-        if worker or (own := NodeConfig.read()).role == "vpn" or (arguments.command == "backup" and own.role == "api"):
+        if (
+            worker
+            or (config := NodeConfig.read()).role == "vpn"
+            or (arguments.command == "backup" and config.role == "api")
+        ):
             parser.error("this machine has no part in that")
         return _of_backups(arguments)
     told_apart = role() not in (WORKER, "vpn") if arguments.command == "encryption" else not worker
     if arguments.command in ("encryption", "credentials") and told_apart:
-        told = _encryption if arguments.command == "encryption" else _credentials
-        return told(NodeConfig.read(), arguments)
+        handler = _encryption if arguments.command == "encryption" else _credentials
+        return handler(NodeConfig.read(), arguments)
     if arguments.command in ("cluster", "remove", "reclaim", "encryption", "credentials"):
         if worker or not (node := NodeConfig.read()).is_member:
             parser.error("this machine is no etcd member: ask one")
@@ -293,9 +299,9 @@ def main() -> int:
     if arguments.command == "status":
         _print(worker_report() if worker else report(NodeConfig.read(), with_members=True))
         return 0
-    found = await_ready(worker=worker, wait_s=arguments.wait)
-    _print(found)
-    return 0 if found.ready else 1
+    readiness = await_ready(worker=worker, wait_s=arguments.wait)
+    _print(readiness)
+    return 0 if readiness.ready else 1
 
 
 if __name__ == "__main__":

@@ -112,12 +112,12 @@ class Service(http.client.HTTPSConnection):
         try:
             self.request(method, path, body=content, headers={"Content-Type": "application/json"} if content else {})
             response = self.getresponse()
-            found = json.loads(response.read())
+            answer = json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise JoinError(f"the join service at {self.host}:{self.port}: {type(error).__name__}: {error}") from None
         if response.status in (200, 202):
-            return response.status, dict(found)
-        text = f"the join service says {found.get('reason')}: {found.get('message')}"
+            return response.status, dict(answer)
+        text = f"the join service says {answer.get('reason')}: {answer.get('message')}"
         raise {403: JoinRefusedError, 429: BusyError}.get(response.status, JoinError)(text)
 
 
@@ -142,9 +142,9 @@ def _granted(service: Service, print_: str) -> str:
     while time.monotonic() < deadline:
         # A busy endpoint still has the request; a new attempt would be more work for it.
         with suppress(BusyError):
-            status, found = service.ask("GET", f"{JOIN}/{print_}")
+            status, answer = service.ask("GET", f"{JOIN}/{print_}")
             if status == 200:
-                return str(found["certificate"])
+                return str(answer["certificate"])
         time.sleep(random.uniform(0.5, 1.5) * pause)  # noqa: S311  (no secret)
         pause = min(pause * 1.5, LAST_LOOK_S)
     raise JoinError(f"the join request was neither approved nor denied within {DECIDED_S:.0f} s: see its events")
@@ -153,9 +153,9 @@ def _granted(service: Service, print_: str) -> str:
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
     """Return the machine's key. Make one when there is none that can be read."""
     try:
-        found = serialization.load_pem_private_key(path.read_bytes(), password=None)
-        if isinstance(found, ec.EllipticCurvePrivateKey):
-            return found
+        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+        if isinstance(key, ec.EllipticCurvePrivateKey):
+            return key
     except (OSError, ValueError):
         pass
     made = ec.generate_private_key(ec.SECP256R1())

@@ -83,13 +83,13 @@ class Authorities:
 
     def _tell(self) -> None:
         path = f"/api/v1/nodes/{self.node}"
-        said = {
+        node_annotations = {
             AUTHORITIES: ",".join(digests(self.api.authority.read_text())),
             AUTHORITIES_BOOT: self.boot.read_text().strip(),
         }
         metadata = self.api.get(path, accept=METADATA, **CACHED)["metadata"]
-        if not said.items() <= (metadata.get("annotations") or {}).items():
-            self.api.patch(path, {"metadata": {"annotations": said}})
+        if not node_annotations.items() <= (metadata.get("annotations") or {}).items():
+            self.api.patch(path, {"metadata": {"annotations": node_annotations}})
 
 
 def main() -> int:

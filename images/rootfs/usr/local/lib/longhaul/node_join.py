@@ -103,22 +103,22 @@ def attested(node: dict[str, Any], *, paths: JoinPaths) -> None:
     # Written first, because kube-proxy begins as soon as there is a certificate.
     if not paths.kubeconfig.exists():
         write_kubeconfig(node["api"], paths=paths)
-    said, pause = "", FIRST_RETRY_S
+    reported, pause = "", FIRST_RETRY_S
     while not usable(paths.current):
         try:
             join(name, settings, prove, paths=paths)
         except JoinRefusedError as error:
-            said = _not_yet(str(error), said)
+            reported = _not_yet(str(error), reported)
             _wait(REFUSED_RETRY_S)
         except JoinError as error:
-            said = _not_yet(str(error), said)
+            reported = _not_yet(str(error), reported)
             _wait(pause)
             pause = min(pause * 2, LAST_PROOF_S)
 
 
 def invited() -> None:
     """Return once the token may make a request, or there is a certificate."""
-    said, pause = "", FIRST_RETRY_S
+    reported, pause = "", FIRST_RETRY_S
     while not CERTIFICATE.exists():
         try:
             reason = refusal(JoinKubeconfig.read())
@@ -126,14 +126,14 @@ def invited() -> None:
             reason = f"{JOIN}: {error!r}: this node needs a new one"
         if not reason:
             break
-        said = _not_yet(reason, said)
+        reported = _not_yet(reason, reported)
         _wait(pause)
         pause = min(pause * 1.5, LAST_RETRY_S)
 
 
-def _not_yet(reason: str, said: str) -> str:
+def _not_yet(reason: str, reported: str) -> str:
     """Print why the node still waits, unless it was printed last. Return the reason."""
-    if reason != said:
+    if reason != reported:
         print(f"not yet: {reason}", file=sys.stderr, flush=True)
         with suppress(OSError):
             CONSOLE.write_text(f"longhaul: this machine has not joined yet: {reason}\n")

@@ -52,8 +52,8 @@ def find(kind: str, *, metadata: str = METADATA, host_place: Path = HOST_PLACE) 
     """Return the place of a machine on a site of ``kind``; ``NotYetError`` or ``PlaceError`` when there is none."""
     ways: dict[str, Callable[[], NodePlace]] = {
         "aws": lambda: aws(metadata),
-        "azure": lambda: azure(metadata, own=own_address()),
-        "onprem": lambda: host(host_place, own=own_address()),
+        "azure": lambda: azure(metadata, address=own_address()),
+        "onprem": lambda: host(host_place, address=own_address()),
     }
     if kind not in ways:
         raise PlaceError(f"node.json: a site of kind {kind!r} is not known to this image")
@@ -86,8 +86,8 @@ def aws(metadata: str) -> NodePlace:
         raise NotYetError(f"the metadata service's answer is no address: {error}") from None
 
 
-def azure(metadata: str, *, own: IPv4Address) -> NodePlace:
-    """Return the place of a scale set's machine. Its pods have the addresses of its interface except ``own``, the
+def azure(metadata: str, *, address: IPv4Address) -> NodePlace:
+    """Return the place of a scale set's machine. Its pods have the addresses of its interface except ``address``, the
     machine's."""
     text = ask(f"{metadata}/metadata/instance?api-version={AZURE_VERSION}", headers={"Metadata": "true"})
     try:
@@ -103,19 +103,19 @@ def azure(metadata: str, *, own: IPv4Address) -> NodePlace:
         region, zone = compute["location"], compute["zone"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotYetError(f"the metadata service's answer is incomplete: {error!r}") from None
-    pods = addresses - {own}
-    if own not in addresses or not pods:
+    pods = addresses - {address}
+    if address not in addresses or not pods:
         raise NotYetError(f"the metadata service knows of {len(addresses)} addresses, the pods' are not among them")
     return NodePlace(
         name=name,
-        address=own,
+        address=address,
         provider_id=f"azure://{resource}",
         zone=f"{region}-{zone}" if zone else region,
         pods=tuple(_ranges(pods)),
     )
 
 
-def host(path: Path, *, own: IPv4Address) -> NodePlace:
+def host(path: Path, *, address: IPv4Address) -> NodePlace:
     """Return the place of a host from its file, after checking that the file has this host's address."""
     try:
         raw = json_object(path.read_text())
@@ -128,8 +128,8 @@ def host(path: Path, *, own: IPv4Address) -> NodePlace:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PlaceError(f"{path}: {error!r}: run playbooks/site.yml for this host again") from None
-    if place.address != own:
-        wrong = f"{path} is of {place.name} at {place.address}, this machine's address is {own}"
+    if place.address != address:
+        wrong = f"{path} is of {place.name} at {place.address}, this machine's address is {address}"
         raise PlaceError(f"{wrong}: correct the address here, or the host's place in the hosts file")
     return place
 
@@ -147,14 +147,14 @@ def own_address() -> IPv4Address:
 
 def _ranges(addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
     """Return the fewest ranges that contain exactly these addresses."""
-    found: list[IPv4Network] = []
+    ranges: list[IPv4Network] = []
     ordered = sorted(addresses)
     start = 0
     for index, address in enumerate(ordered):
         if index + 1 == len(ordered) or int(ordered[index + 1]) != int(address) + 1:
-            found += summarize_address_range(ordered[start], address)
+            ranges += summarize_address_range(ordered[start], address)
             start = index + 1
-    return found
+    return ranges
 
 
 def ask(

@@ -255,8 +255,8 @@ def main() -> int:
     except (OSError, ValueError, TypeError, AttributeError) as error:
         print(f"{NODE}: {error}: taken as one that says nothing of GPUs and huge pages", file=sys.stderr)
         wanted = Wanted()
-    for said in settled(MachineFiles(wanted=wanted)):
-        print(said.text, file=sys.stderr if said.wrong else sys.stdout, flush=True)
+    for notice in settled(MachineFiles(wanted=wanted)):
+        print(notice.text, file=sys.stderr if notice.wrong else sys.stdout, flush=True)
     return 0
 
 

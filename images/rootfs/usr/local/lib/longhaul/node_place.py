@@ -123,14 +123,14 @@ def check(worker: Worker, place: NodePlace) -> None:
 
 def wait(worker: Worker) -> NodePlace:
     """Return the place once it is known; ``PlaceError`` when it is wrong. Prints each new reason for waiting once."""
-    said, pause = "", FIRST_RETRY_S
+    reported, pause = "", FIRST_RETRY_S
     while True:
         try:
             return find(worker.kind)
         except NotYetError as error:
-            if str(error) != said:
-                said = str(error)
-                print(f"not yet: {said}", file=sys.stderr, flush=True)
+            if str(error) != reported:
+                reported = str(error)
+                print(f"not yet: {reported}", file=sys.stderr, flush=True)
         time.sleep(pause)
         pause = min(pause * 2, LAST_RETRY_S)
 

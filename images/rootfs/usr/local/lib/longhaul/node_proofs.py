@@ -44,11 +44,11 @@ def aws(asked: ProofRequest, *, metadata: str) -> Mapping[str, object]:
     machine."""
     try:
         life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_LIFE_S)}
-        held = {"X-aws-ec2-metadata-token": ask(f"{metadata}/latest/api/token", headers=life, method="PUT")}
-        region = ask(f"{metadata}/latest/meta-data/placement/region", headers=held).strip()
+        token_header = {"X-aws-ec2-metadata-token": ask(f"{metadata}/latest/api/token", headers=life, method="PUT")}
+        region = ask(f"{metadata}/latest/meta-data/placement/region", headers=token_header).strip()
         folder = f"{metadata}/latest/meta-data/iam/security-credentials/"
-        role = ask(folder, headers=held).split()[0]
-        given = json.loads(ask(folder + urllib.parse.quote(role), headers=held))
+        role = ask(folder, headers=token_header).split()[0]
+        given = json.loads(ask(folder + urllib.parse.quote(role), headers=token_header))
         credentials = Credentials(
             key=given["AccessKeyId"], secret=given["SecretAccessKey"], session=given["Token"], until=0.0
         )
@@ -74,10 +74,10 @@ def aws(asked: ProofRequest, *, metadata: str) -> Mapping[str, object]:
 
 def azure(asked: ProofRequest, *, metadata: str) -> Mapping[str, object]:
     """Return the attested document, which contains the challenge, and the token of the scale set's identity."""
-    own = {"Metadata": "true"}
+    header = {"Metadata": "true"}
     document = {"api-version": AZURE_VERSION, "nonce": asked.challenge}
     try:
-        attested = json.loads(ask(_url(metadata, "attested/document", document), headers=own))
+        attested = json.loads(ask(_url(metadata, "attested/document", document), headers=header))
         access = OwnIdentity(audience=AUDIENCE, metadata=metadata).token()
         signature = str(attested["signature"])
         chain = list(_chain(base64.b64decode(signature)))
@@ -94,8 +94,8 @@ def _chain(signature: bytes) -> Iterator[str]:
     """Yield the certificates above the signer's, which the document lacks. Each certificate names the address of its
     issuer's. They are public, and the receiver verifies them, so they may come over plain HTTP, as intended (RFC 5280,
     4.2.2.1)."""
-    found = pkcs7.load_der_pkcs7_certificates(signature)
-    current = found[0] if found else None
+    certificates = pkcs7.load_der_pkcs7_certificates(signature)
+    current = certificates[0] if certificates else None
     for _ in range(CHAIN):
         url = _issuer_url(current) if current is not None else ""
         if not url:

@@ -51,13 +51,13 @@ class AwsNotices:
 
     def interruption(self) -> str:
         """Return what happens to the instance, and when."""
-        told = self._document("spot/instance-action")
-        return f"EC2 will {told.get('action')} this spot instance at {told.get('time')}" if told else ""
+        notice = self._document("spot/instance-action")
+        return f"EC2 will {notice.get('action')} this spot instance at {notice.get('time')}" if notice else ""
 
     def recommendation(self) -> str:
         """Return when EC2 said that the risk of an interruption is higher now."""
-        told = self._document("events/recommendations/rebalance")
-        return f"EC2 says since {told.get('noticeTime')} that this instance may be interrupted soon" if told else ""
+        notice = self._document("events/recommendations/rebalance")
+        return f"EC2 says since {notice.get('noticeTime')} that this instance may be interrupted soon" if notice else ""
 
     def awaits_approval(self) -> bool:
         """Return no: EC2 takes none."""
@@ -92,8 +92,8 @@ class AzureNotices:
     def spot(self) -> bool:
         """Return whether the machine gets notices: whether it is a spot machine, or its set asks for them. Others are
         left alone, because Azure delays restarts of machines that have once asked for events."""
-        told = self._document("instance", AZURE_VERSION).get("compute")
-        compute = told if isinstance(told, dict) else {}
+        document = self._document("instance", AZURE_VERSION).get("compute")
+        compute = document if isinstance(document, dict) else {}
         self._name = str(compute.get("name") or "")
         return self._deletion_notice or compute.get("priority") == "Spot"
 
@@ -125,9 +125,9 @@ class AzureNotices:
 
     def _events(self) -> list[dict[str, Any]]:
         """Return the events by which this machine ends."""
-        told = self._document("scheduledevents", EVENTS_VERSION).get("Events")
-        found = [one for one in told if _is_event(one)] if isinstance(told, list) else []
-        return [one for one in found if one["EventType"] in ENDS and self._name in one["Resources"]]
+        events = self._document("scheduledevents", EVENTS_VERSION).get("Events")
+        valid = [event for event in events if _is_event(event)] if isinstance(events, list) else []
+        return [event for event in valid if event["EventType"] in ENDS and self._name in event["Resources"]]
 
     def _document(self, path: str, version: str) -> dict[str, Any]:
         url = f"{self._metadata}/metadata/{path}?api-version={version}"
@@ -146,13 +146,13 @@ def notices(kind: str, *, deletion_notice: bool = False) -> Notices | None:
             return None
 
 
-def _is_event(told: object) -> bool:
+def _is_event(event: object) -> bool:
     """Return whether it has what every scheduled event has."""
     texts = ("EventId", "EventType")
     return (
-        isinstance(told, dict)
-        and all(isinstance(told.get(key), str) for key in texts)
-        and isinstance(told.get("Resources"), list)
+        isinstance(event, dict)
+        and all(isinstance(event.get(key), str) for key in texts)
+        and isinstance(event.get("Resources"), list)
     )
 
 

@@ -19,8 +19,8 @@ def running(patterns: tuple[str, ...], *, cgroups: Path = CGROUPS) -> bool:
     """Return whether any process is in a matching cgroup or below it. In cgroup version 1, the same folders are below
     each controller's folder."""
     for pattern in patterns:
-        for found in (*cgroups.glob(pattern), *cgroups.glob(f"*/{pattern}")):
-            if any(_has_processes(file) for file in found.rglob("cgroup.procs")):
+        for cgroup in (*cgroups.glob(pattern), *cgroups.glob(f"*/{pattern}")):
+            if any(_has_processes(file) for file in cgroup.rglob("cgroup.procs")):
                 return True
     return False
 

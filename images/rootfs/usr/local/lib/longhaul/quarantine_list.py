@@ -71,24 +71,24 @@ class QuarantineList:
 
 def refused(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:
     """Return what this API server refuses."""
-    found: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
     try:
-        found = names(path)
-        told = found if path.name == LIST.name else ()
+        listed = names(path)
+        reported = listed if path.name == LIST.name else ()
         file = pki / CONFIGURATION
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         used = loaded(node, METRIC, pki=pki) == f"sha256:{digest}"
         ended = used and _started() > file.stat().st_mtime
-        return RefusedClients(names=told, digest=digest_of(found), loaded=used, ended=ended)
+        return RefusedClients(names=reported, digest=digest_of(listed), loaded=used, ended=ended)
     except (OSError, ValueError, http.client.HTTPException, subprocess.SubprocessError) as error:
-        said = f"it is not known whom its server refuses: {error}"
-        return RefusedClients(names=told, digest=digest_of(found), loaded=False, error=said)
+        message = f"it is not known whom its server refuses: {error}"
+        return RefusedClients(names=reported, digest=digest_of(listed), loaded=False, error=message)
 
 
-def digest_of(found: tuple[str, ...]) -> str:
+def digest_of(listed: tuple[str, ...]) -> str:
     """Return the digest of names."""
-    return hashlib.sha256("\n".join(found).encode()).hexdigest()
+    return hashlib.sha256("\n".join(listed).encode()).hexdigest()
 
 
 def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> RefusedClients:
@@ -96,7 +96,7 @@ def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, pa
     ``wait_s`` seconds. Another list in the file is not waited for."""
     return awaited(
         lambda: refused(node, pki=pki, path=path),
-        lambda found: found.loaded or found.digest != wanted,
+        lambda answer: answer.loaded or answer.digest != wanted,
         wait_s=wait_s,
         pause_s=RETRY_S,
     )
@@ -114,5 +114,5 @@ def end_connections(node: NodeConfig, *, pki: Path, path: Path = LIST) -> Refuse
 def _started() -> float:
     """Return when kube-apiserver was started, in seconds since 1970, by the present clock."""
     words = ["systemctl", "show", "--property=ExecMainStartTimestampMonotonic", "--value", KUBE_APISERVER]
-    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
-    return time.time() - (time.monotonic() - int(said or 0) / 1e6)
+    started_us = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+    return time.time() - (time.monotonic() - int(started_us or 0) / 1e6)

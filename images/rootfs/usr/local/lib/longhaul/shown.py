@@ -24,7 +24,7 @@ def shown(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
     """Return the SHA-256 of the certificates (DER) that ports show, hexadecimal, by the file that each shows. A port on
     which nobody listens is left out: its program starts with what the file has. One that tells nothing has
     :data:`UNKNOWN`."""
-    found: dict[str, tuple[str, ...]] = {}
+    certificates: dict[str, tuple[str, ...]] = {}
     for name, address in _ports(node):
         try:
             digest = _shown(address, pki)
@@ -32,13 +32,13 @@ def shown(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
             continue
         except OSError:
             digest = UNKNOWN
-        found[name] = (*found.get(name, ()), digest)
-    return found
+        certificates[name] = (*certificates.get(name, ()), digest)
+    return certificates
 
 
 def others(shown: Mapping[str, tuple[str, ...]], pki: Path) -> tuple[str, ...]:
     """Return the names of the files of which a port shows another certificate than the file has."""
-    return tuple(name for name, found in shown.items() if {*found} != {_own(pki / name)})
+    return tuple(name for name, certificates in shown.items() if {*certificates} != {_own(pki / name)})
 
 
 def _own(path: Path) -> str:

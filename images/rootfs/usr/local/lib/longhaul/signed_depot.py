@@ -67,20 +67,20 @@ def signed(content: bytes, signature: bytes, key: str) -> bool:
         argv = ["gpgv", "--status-fd", "1", "--weak-digest", "SHA1", "--homedir", name, "--keyring", f"{name}/key"]
         argv += [f"{name}/signature", f"{name}/content"]
         done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
-    said = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("[GNUPG:] ")}
-    return done.returncode == 0 and said >= GOOD and not said & BAD
+    statuses = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("[GNUPG:] ")}
+    return done.returncode == 0 and statuses >= GOOD and not statuses & BAD
 
 
 def sums(content: bytes) -> dict[str, str]:
     """Return the checksums of a list by path; raise ``PullRefusedError`` for another document, which the key may have
     signed."""
-    found = {}
+    checksums = {}
     for line in content.decode("utf-8", errors="replace").splitlines():
         match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
         if match is None:
             raise PullRefusedError(f"what was signed is no list of checksums: {line[:80]!r}")
-        found[match[2]] = match[1]
-    return found
+        checksums[match[2]] = match[1]
+    return checksums
 
 
 def digests(settings: dict[str, Any], get: Fetch) -> dict[str, str]:

@@ -39,14 +39,14 @@ def _openvpn(management: Path) -> MachineCheck:
 def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> RefusedClients:
     """End the sessions of those whose access was revoked, and return the digest of their names. Nobody of them gets a
     new one: OpenVPN asks vpn_verify.py, which reads the same file."""
-    found: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
     try:
-        found = refused_names.names(path)
-        end_sessions(found, management)
+        people = refused_names.names(path)
+        end_sessions(people, management)
     except (OSError, ValueError) as error:
-        said = f"it is not known who is connected: {error}"
-        return RefusedClients(names=(), digest=quarantine_list.digest_of(found), loaded=False, error=said)
-    return RefusedClients(names=(), digest=quarantine_list.digest_of(found), loaded=True, ended=True)
+        message = f"it is not known who is connected: {error}"
+        return RefusedClients(names=(), digest=quarantine_list.digest_of(people), loaded=False, error=message)
+    return RefusedClients(names=(), digest=quarantine_list.digest_of(people), loaded=True, ended=True)
 
 
 def await_refused(*, wanted: str, wait_s: float) -> RefusedClients:
@@ -54,7 +54,7 @@ def await_refused(*, wanted: str, wait_s: float) -> RefusedClients:
     ``wait_s`` seconds. Another list in the file is not waited for."""
     return awaited(
         refused,
-        lambda found: found.loaded or bool(wanted and found.digest != wanted),
+        lambda answer: answer.loaded or bool(wanted and answer.digest != wanted),
         wait_s=wait_s,
         pause_s=quarantine_list.RETRY_S,
     )

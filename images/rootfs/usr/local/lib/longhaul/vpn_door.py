@@ -79,9 +79,9 @@ class Door:
         if not (self._senders.take(sender) and self._all.take("")):
             return refusal(429, "too many ask at once: try again in a few seconds")
         try:
-            found = json_object(self._ask(json.dumps({"token": token[1], "csr": request}).encode()))
-            answer = JoinAnswer(status=int(found["status"]), body=dict(found["body"]))
-            person = str(found["person"]) if answer.status == 200 else ""
+            reply = json_object(self._ask(json.dumps({"token": token[1], "csr": request}).encode()))
+            answer = JoinAnswer(status=int(reply["status"]), body=dict(reply["body"]))
+            person = str(reply["person"]) if answer.status == 200 else ""
         except (OSError, ValueError, LookupError, TypeError) as error:
             log.warning("%s: the signer cannot be asked: %s", sender, error)
             return refusal(503, "nothing can be signed at present: try again")
@@ -129,17 +129,17 @@ def refusal(status: int, why: str) -> JoinAnswer:
 def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
     """Hand a question to the signer, and return its answer; ``OSError`` when it has none."""
     deadline = time.monotonic() + SIGNER_S
-    found = bytearray()
+    answer = bytearray()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
         asked.settimeout(SIGNER_S)
         asked.connect(str(path))
         asked.sendall(question)
         asked.shutdown(socket.SHUT_WR)
         while part := asked.recv(65536):
-            found += part
-            if len(found) > ANSWER or time.monotonic() > deadline:
+            answer += part
+            if len(answer) > ANSWER or time.monotonic() > deadline:
                 raise OSError("its answer is too long")
-    return bytes(found)
+    return bytes(answer)
 
 
 def server_of(door: Door, where: tuple[str, int], *, certificate: Path) -> Server[Door]:

@@ -39,22 +39,22 @@ class Desk:
     people: People
     signer: Signer
     hours: float
-    told: dict[str, Any]
+    facts: dict[str, Any]
     """Facts that a laptop is told beside its certificate."""
 
     @classmethod
     def read(cls, *, settings: Path = SETTINGS, remotes: Path = REMOTES, pki: Path = PKI) -> Desk:
         """Read the machine's files; ``OSError``, ``ValueError`` or ``LookupError`` when one is not as it should be."""
-        own = json.loads(settings.read_text())
+        config = json.loads(settings.read_text())
         signer = Signer.parse((pki / "vpn-authority.pem").read_text())
-        told = {
+        facts = {
             "authority": (pki / "vpn-ca.crt").read_text(),
             "tls_crypt": (pki / "laptop-key").read_text(),
             "remotes": json.loads(remotes.read_text()),
-            "cluster": own["cluster"],
+            "cluster": config["cluster"],
         }
-        people = People(url=own["api"], authority=pki / KUBERNETES_AUTHORITIES, right=own["right"])
-        return cls(people=people, signer=signer, hours=own["hours"], told=told)
+        people = People(url=config["api"], authority=pki / KUBERNETES_AUTHORITIES, right=config["right"])
+        return cls(people=people, signer=signer, hours=config["hours"], facts=facts)
 
     def answer(self, question: bytes, *, now: datetime) -> dict[str, Any]:
         """Return the answer to a question."""
@@ -83,7 +83,7 @@ class Desk:
         return {
             "status": 200,
             "person": person.name,
-            "body": {"certificate": certificate, "lasts_s": lasts_s, **self.told},
+            "body": {"certificate": certificate, "lasts_s": lasts_s, **self.facts},
         }
 
 
@@ -97,10 +97,10 @@ def main() -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     question = sys.stdin.buffer.read(LARGEST + 1)
     if len(question) > LARGEST:
-        found = _refusal(413, "the question is too long")
+        answer = _refusal(413, "the question is too long")
     else:
-        found = Desk.read().answer(question, now=datetime.now(UTC))
-    json.dump(found, sys.stdout)
+        answer = Desk.read().answer(question, now=datetime.now(UTC))
+    json.dump(answer, sys.stdout)
     return 0
 
 

@@ -45,13 +45,15 @@ def name(paths: WorkerPaths) -> str:
 def checks(paths: WorkerPaths, worker: Worker) -> tuple[MachineCheck, ...]:
     """Check that the place is known, the programs are healthy, and the node has joined, is Ready and has the right
     version."""
-    own = name(paths)
-    place = MachineCheck(name="place", ok=bool(own), detail=own or "not known yet: see longhaul-node-place.service")
+    node_name = name(paths)
+    place = MachineCheck(
+        name="place", ok=bool(node_name), detail=node_name or "not known yet: see longhaul-node-place.service"
+    )
     joined = _joined(paths)
     programs = (_listens("containerd", CONTAINERD), _answers("kubelet", KUBELET), _answers("kube-proxy", PROXY))
     if not (place.ok and joined.ok):
         return (place, *programs, joined)
-    return (place, *programs, joined, *_node(paths, worker, own))
+    return (place, *programs, joined, *_node(paths, worker, node_name))
 
 
 def _joined(paths: WorkerPaths) -> MachineCheck:
@@ -80,16 +82,16 @@ def _answers(program: str, url: str) -> MachineCheck:
     return MachineCheck(name=program, ok=True, detail="answers 200")
 
 
-def _node(paths: WorkerPaths, worker: Worker, own: str) -> tuple[MachineCheck, ...]:
+def _node(paths: WorkerPaths, worker: Worker, node_name: str) -> tuple[MachineCheck, ...]:
     """Check the node's state in the API, read with the node's own identity."""
     try:
-        status = read_node(paths, worker, own)["status"]
+        status = read_node(paths, worker, node_name)["status"]
         conditions = {condition["type"]: condition for condition in status.get("conditions", ())}
         runs = status["nodeInfo"]["kubeletVersion"]
     except (OSError, ValueError, KeyError, LookupError) as error:
         gone = isinstance(error, urllib.error.HTTPError) and error.code == 404
-        said = "there is none: see longhaul-registered.timer" if gone else repr(error)
-        return (MachineCheck(name="ready", ok=False, detail=f"Node {own}: {said}"),)
+        reason = "there is none: see longhaul-registered.timer" if gone else repr(error)
+        return (MachineCheck(name="ready", ok=False, detail=f"Node {node_name}: {reason}"),)
     ready = conditions.get("Ready", {})
     version = worker.version
     return (

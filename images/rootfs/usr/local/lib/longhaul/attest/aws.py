@@ -101,13 +101,13 @@ class AwsProofs:
             answer = fetch(self._url(region), what=what, method="POST", headers=headers, body=STS_FORM)
         except AnswerError as error:
             code = re.search(r"<Code>(\w{1,64})</Code>", str(error))
-            said = code[1] if code else str(error.status)
-            if 400 <= error.status < 500 and error.status != 429 and said not in BUSY:
-                raise RefusedError("ForgedProof", f"{what} says {said}") from None
+            reason = code[1] if code else str(error.status)
+            if 400 <= error.status < 500 and error.status != 429 and reason not in BUSY:
+                raise RefusedError("ForgedProof", f"{what} says {reason}") from None
             raise SourceError(f"{what} answers {error.status}") from None
         try:
-            found = {part.tag.rpartition("}")[2]: part.text or "" for part in ET.fromstring(answer).iter()}  # noqa: S314
-            return found["Arn"]
+            fields = {part.tag.rpartition("}")[2]: part.text or "" for part in ET.fromstring(answer).iter()}  # noqa: S314
+            return fields["Arn"]
         except (ET.ParseError, KeyError):
             raise SourceError(f"{what}: the answer is not one of STS") from None
 

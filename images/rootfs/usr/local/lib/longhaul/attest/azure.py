@@ -44,12 +44,12 @@ class AzureProofs:
 
     def attested(self, proof: Mapping[str, object], question: ProofQuestion) -> Attested:
         """Return the machine, and the site whose pool its scale set is."""
-        said = documents.verified(_signature(proof), _chain(proof), roots=self._roots)
-        if said.nonce != question.challenge:
+        document = documents.verified(_signature(proof), _chain(proof), roots=self._roots)
+        if document.nonce != question.challenge:
             raise RefusedError("StaleProof", "the attested document is no answer to this challenge")
-        check_fresh(said.created, now=self._now())
-        site = self._site(question.environment, said.subscription, text(proof, "token", _JWT))
-        return Attested(site=site, machine=said.machine)
+        check_fresh(document.created, now=self._now())
+        site = self._site(question.environment, document.subscription, text(proof, "token", _JWT))
+        return Attested(site=site, machine=document.machine)
 
     def _site(self, environment: Environment, subscription: str, token: str) -> str:
         """Return the name of the site that has the token's scale set as a pool."""
@@ -59,12 +59,12 @@ class AzureProofs:
         if not sites[0].tenant:
             raise SourceError(f"the environment does not name the tenant of {subscription} yet: {OBJECTS}")
         tenant = sites[0].tenant
-        held = self._tenants.setdefault(tenant, self._tenant(tenant))
-        resource = str(tokens.claims(token, held, now=self._now()).get("xms_mirid", "")).lower()
-        found = next((site.name for site in sites if _holds(environment, site, resource)), "")
-        if not found:
+        keys = self._tenants.setdefault(tenant, self._tenant(tenant))
+        resource = str(tokens.claims(token, keys, now=self._now()).get("xms_mirid", "")).lower()
+        name = next((site.name for site in sites if _holds(environment, site, resource)), "")
+        if not name:
             raise RefusedError("ForeignProof", "the token is of no scale set that is a pool of this environment")
-        return found
+        return name
 
 
 def _holds(environment: Environment, site: Site, resource: str) -> bool:
@@ -88,7 +88,7 @@ def _is_pem(value: object) -> bool:
 
 
 def _chain(proof: Mapping[str, object]) -> list[str]:
-    found = proof.get("chain", [])
-    if not isinstance(found, list) or len(found) > _CHAIN or not all(map(_is_pem, found)):
+    chain = proof.get("chain", [])
+    if not isinstance(chain, list) or len(chain) > _CHAIN or not all(map(_is_pem, chain)):
         raise RefusedError("Malformed", f"the proof's chain is not a list of at most {_CHAIN} certificates")
-    return found
+    return chain

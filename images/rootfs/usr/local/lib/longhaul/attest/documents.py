@@ -86,16 +86,16 @@ def _check_signer(path: Path) -> None:
 
 def _document(content: bytes) -> AttestedDocument:
     try:
-        said = json_object(content)
-        created = datetime.strptime(str(said["timeStamp"]["createdOn"]), _CREATED).astimezone(UTC)
-        found = AttestedDocument(
-            machine=str(said["vmId"]).lower(),
-            subscription=str(said["subscriptionId"]).lower(),
-            nonce=str(said["nonce"]),
+        fields = json_object(content)
+        created = datetime.strptime(str(fields["timeStamp"]["createdOn"]), _CREATED).astimezone(UTC)
+        document = AttestedDocument(
+            machine=str(fields["vmId"]).lower(),
+            subscription=str(fields["subscriptionId"]).lower(),
+            nonce=str(fields["nonce"]),
             created=created,
         )
     except (ValueError, KeyError, TypeError):
         raise RefusedError("Malformed", "the attested document lacks what it should say") from None
-    if not found.machine:
+    if not document.machine:
         raise RefusedError("Malformed", "the attested document names no machine")
-    return found
+    return document

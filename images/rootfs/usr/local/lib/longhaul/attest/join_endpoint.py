@@ -128,15 +128,15 @@ class JoinEndpoint:
         if not _FINGERPRINT.fullmatch(fingerprint):
             return _answer(404, "Unknown", "there is no such request")
         try:
-            found = self._api.find(f"{REQUESTS}/{_name(fingerprint)}")
+            request = self._api.find(f"{REQUESTS}/{_name(fingerprint)}")
         except ApiError as error:
             return _answer(503, "NotNow", str(error))
-        if found is None or found["spec"].get("username") != JOIN_USER:
+        if request is None or request["spec"].get("username") != JOIN_USER:
             return _answer(404, "Unknown", "there is no such request: prove who asks, again")
-        refused = condition(found, "Denied") or condition(found, "Failed")
+        refused = condition(request, "Denied") or condition(request, "Failed")
         if refused is not None:
             return _answer(403, str(refused.get("reason", "Refused")), str(refused.get("message", "")))
-        certificate = found.get("status", {}).get("certificate")
+        certificate = request.get("status", {}).get("certificate")
         if not certificate:
             return JoinAnswer(status=202, body={})
         return JoinAnswer(status=200, body={"certificate": base64.b64decode(certificate).decode()})
@@ -155,17 +155,17 @@ class JoinEndpoint:
         readable, return the last good one; ``SourceError`` when there is none. ``ApiError`` when the API does not
         answer."""
         with self._lock:
-            held, age = self._environment, self._clock() - self._read_at
-        if held is not None and age < ENVIRONMENT_S:
-            return held
-        found = self._api.find(ENVIRONMENT)
+            cached, age = self._environment, self._clock() - self._read_at
+        if cached is not None and age < ENVIRONMENT_S:
+            return cached
+        configmap = self._api.find(ENVIRONMENT)
         try:
-            environment = parse(str((found or {}).get("data", {}).get(KEY, "")))
+            environment = parse(str((configmap or {}).get("data", {}).get(KEY, "")))
         except DocumentError as error:
-            if held is None:
+            if cached is None:
                 raise SourceError(f"{CONFIGMAP} is not there or not readable yet: {OBJECTS}") from None
             log.warning("%s: %s; going on with the one before", CONFIGMAP, error)
-            environment = held
+            environment = cached
         with self._lock:
             self._environment, self._read_at = environment, self._clock()
         return environment
@@ -196,8 +196,8 @@ class JoinEndpoint:
 def _read(posted: bytes) -> tuple[Object, Request, Mapping[str, object], str]:
     """Return the request as the document to post and parsed, the proof, and the challenge."""
     try:
-        said = json.loads(posted)
-        request, proof, challenge = said["request"], said["proof"], said["challenge"]
+        body = json.loads(posted)
+        request, proof, challenge = body["request"], body["proof"], body["challenge"]
         # JSON may hold lone surrogates, which cannot be encoded as text.
         json.dumps([request, challenge], ensure_ascii=False).encode()
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -124,12 +124,12 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         now = self._certificate.stat()
         version = (now.st_mtime_ns, now.st_ino, now.st_size)
         if self._context is None or version != self._version:
-            found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            found.minimum_version = ssl.TLSVersion.TLSv1_2
+            tls_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls_context.minimum_version = ssl.TLSVersion.TLSv1_2
             # Of TLS 1.2, authenticated encryption alone. Those of TLS 1.3 all are.
-            found.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
-            found.load_cert_chain(self._certificate)
-            self._context, self._version = found, version
+            tls_context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
+            tls_context.load_cert_chain(self._certificate)
+            self._context, self._version = tls_context, version
         return self._context
 
     def get_request(self) -> tuple[ssl.SSLSocket, Any]:
@@ -137,12 +137,12 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         delays no others."""
         plain, address = super().get_request()
         try:
-            found = self.context().wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+            connection = self.context().wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
         except OSError:
             log.exception("%s cannot be used", self._certificate)
             plain.close()
             raise
-        return found, address
+        return connection, address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Return whether there is room for one more connection, in total, from this address and from its range."""

@@ -63,8 +63,8 @@ class Tenant:
     def _begins(self, name: str) -> bool:
         """Return whether the caller must read the keys; True for only one caller at a time."""
         with self._lock:
-            held, healthy = name in self._keys, not self._trouble
-            longest = (KEYS_S if healthy else UNKNOWN_S) if held else (UNKNOWN_S if healthy else FAILED_S)
+            known, healthy = name in self._keys, not self._trouble
+            longest = (KEYS_S if healthy else UNKNOWN_S) if known else (UNKNOWN_S if healthy else FAILED_S)
             if self._asking or self._clock() - self._at <= longest:
                 return False
             self._asking = True
@@ -83,9 +83,9 @@ class Tenant:
                 self._at, self._asking, self._trouble = self._clock(), False, trouble
 
     def _read(self) -> Mapping[str, rsa.RSAPublicKey]:
-        found = fetch_json(self._url, what=self._what).get("keys")
+        entries = fetch_json(self._url, what=self._what).get("keys")
         try:
-            keys = [each for each in found if each.get("kty") == "RSA"]  # type: ignore[union-attr]
+            keys = [each for each in entries if each.get("kty") == "RSA"]  # type: ignore[union-attr]
             return {str(each["kid"]): _public(each) for each in keys}
         except (AttributeError, KeyError, TypeError, ValueError):
             raise SourceError(f"{self._what}: the answer holds no keys") from None

@@ -39,49 +39,49 @@ def name_of(role: str, member: str, taken: datetime) -> str:
 
 
 def counted(
-    found: Iterable[Found], *, environment: str, role: str, now: datetime
+    blobs: Iterable[Found], *, environment: str, role: str, now: datetime
 ) -> tuple[list[Counted], dict[str, str]]:
     """Return the blobs that count, and the reasons against the others, by class and name."""
     good: list[Counted] = []
     rejected: dict[str, str] = {}
-    for one in found:
-        if flaw := flaw_of(one, environment=environment, role=role, now=now):
-            rejected[f"{one.kept}/{one.name}"] = flaw
+    for blob in blobs:
+        if flaw := flaw_of(blob, environment=environment, role=role, now=now):
+            rejected[f"{blob.kept}/{blob.name}"] = flaw
         else:
-            took_s = (one.made - (_time(one.metadata["taken"]) or one.made)).total_seconds()
-            good.append(Counted(found=one, member=one.metadata["member"], took_s=max(0.0, took_s)))
+            took_s = (blob.made - (_time(blob.metadata["taken"]) or blob.made)).total_seconds()
+            good.append(Counted(found=blob, member=blob.metadata["member"], took_s=max(0.0, took_s)))
     return good, rejected
 
 
-def flaw_of(found: Found, *, environment: str, role: str, now: datetime) -> str:
+def flaw_of(blob: Found, *, environment: str, role: str, now: datetime) -> str:
     """Return the reason why a blob does not count; empty when it does. ``made`` is the storage's own time: nobody can
     write it, and retention keeps it as it was."""
-    told = found.metadata
-    if not found.size:
+    metadata = blob.metadata
+    if not blob.size:
         return "it is empty"
-    if told.get("format") != FORMAT:
-        return f"its format is {told.get('format') or 'not said'}, and this release reads {FORMAT}"
-    if told.get("environment") != environment:
-        return f"it is of the environment {told.get('environment') or '?'}"
-    if told.get("role") != role:
-        return f"it is of the etcd cluster {told.get('role') or '?'}"
-    return _untrue(found, environment=environment, role=role, now=now)
+    if metadata.get("format") != FORMAT:
+        return f"its format is {metadata.get('format') or 'not said'}, and this release reads {FORMAT}"
+    if metadata.get("environment") != environment:
+        return f"it is of the environment {metadata.get('environment') or '?'}"
+    if metadata.get("role") != role:
+        return f"it is of the etcd cluster {metadata.get('role') or '?'}"
+    return _untrue(blob, environment=environment, role=role, now=now)
 
 
-def _untrue(found: Found, *, environment: str, role: str, now: datetime) -> str:
-    told, member = found.metadata, found.metadata.get("member", "")
-    taken = _time(told.get("taken", ""))
+def _untrue(blob: Found, *, environment: str, role: str, now: datetime) -> str:
+    metadata, member = blob.metadata, blob.metadata.get("member", "")
+    taken = _time(metadata.get("taken", ""))
     if not re.fullmatch(rf"{re.escape(environment)}-{re.escape(role)}-([0-9]{{1,3}}|learner)", member):
         return f"its member is {member or 'not said'}, which is none of {environment}'s"
-    if taken is None or found.name != name_of(role, member, taken):
+    if taken is None or blob.name != name_of(role, member, taken):
         return "its name is not of its member and time"
-    if max(taken, found.made) > now + SKEW:
-        return f"it is of the future: {told['taken']}"
-    if not -SKEW <= found.made - taken <= LONGEST + SKEW:
-        return f"it says that it was taken at {told['taken']}, and arrived at {found.made:{TIME}}"
-    if not all(re.fullmatch("[0-9]{1,19}", told.get(name, "")) for name in ("revision", "keys")):
+    if max(taken, blob.made) > now + SKEW:
+        return f"it is of the future: {metadata['taken']}"
+    if not -SKEW <= blob.made - taken <= LONGEST + SKEW:
+        return f"it says that it was taken at {metadata['taken']}, and arrived at {blob.made:{TIME}}"
+    if not all(re.fullmatch("[0-9]{1,19}", metadata.get(name, "")) for name in ("revision", "keys")):
         return "its revision or number of keys is no number"
-    if not all(re.fullmatch("[0-9a-f]{64}", told.get(name, "")) for name in ("sha256", "snapshot_sha256")):
+    if not all(re.fullmatch("[0-9a-f]{64}", metadata.get(name, "")) for name in ("sha256", "snapshot_sha256")):
         return "it has no hashes"
     return ""
 

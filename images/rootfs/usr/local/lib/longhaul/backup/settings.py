@@ -36,12 +36,12 @@ class BackupSettings:
     def parse(cls, text: str, *, vault: str) -> BackupSettings:
         """Parse the secret of the vault at this address."""
         try:
-            found = json.loads(text)
+            fields = json.loads(text)
             settings = cls(
-                environment=str(found["environment"]),
-                url=str(found["url"]),
-                recipients=_texts(found["recipients"]),
-                every_s=float(found["every_s"]),
+                environment=str(fields["environment"]),
+                url=str(fields["url"]),
+                recipients=_texts(fields["recipients"]),
+                every_s=float(fields["every_s"]),
             )
         except (ValueError, KeyError, TypeError):
             raise SettingsError("the vault's secret backups cannot be read: run `longhaul up`") from None
@@ -68,7 +68,7 @@ def account_url(vault: str) -> str:
     return f"https://{name}.blob.core.windows.net"
 
 
-def _texts(found: Any) -> tuple[str, ...]:
-    if not isinstance(found, list):
-        raise TypeError(found)
-    return tuple(map(str, found))
+def _texts(entries: Any) -> tuple[str, ...]:
+    if not isinstance(entries, list):
+        raise TypeError(entries)
+    return tuple(map(str, entries))

@@ -64,11 +64,11 @@ def check(file: Path, programs: Programs) -> SnapshotContent:
     recorded = _hash_behind(file)
     answer = _run([programs.etcdutl, "snapshot", "status", str(file), "--write-out=json"])
     try:
-        found = json.loads(answer)
+        status = json.loads(answer)
         return SnapshotContent(
-            revision=int(found["revision"]),
-            keys=int(found["totalKey"]),
-            size=int(found["totalSize"]),
+            revision=int(status["revision"]),
+            keys=int(status["totalKey"]),
+            size=int(status["totalSize"]),
             sha256=recorded,
         )
     except (ValueError, KeyError, TypeError):
@@ -85,13 +85,13 @@ def encrypt(file: Path, target: Path, recipients: Sequence[str], programs: Progr
         if packed.stdout is not None:
             packed.stdout.close()
         try:
-            said = encrypted.communicate(timeout=SAVE_S)[1]
+            messages = encrypted.communicate(timeout=SAVE_S)[1]
         except subprocess.TimeoutExpired:
             packed.kill()
             encrypted.kill()
             raise SnapshotError("the encryption did not end") from None
     if encrypted.returncode or packed.returncode:
-        words = said.strip().splitlines() or [f"gzip ended with {packed.returncode}"]
+        words = messages.strip().splitlines() or [f"gzip ended with {packed.returncode}"]
         raise SnapshotError(f"not encrypted: {words[0]}")
 
 
@@ -101,14 +101,14 @@ def _hash_behind(file: Path) -> str:
     size = file.stat().st_size
     if size % PAGE != length:
         raise SnapshotError(f"the snapshot of {size} bytes was cut short: no hash is behind it")
-    found, left = hashlib.sha256(), size - length
+    hasher, left = hashlib.sha256(), size - length
     with file.open("rb") as content:
         while left:
             chunk = content.read(min(left, 2**20))
-            found.update(chunk)
+            hasher.update(chunk)
             left -= len(chunk)
         recorded = content.read()
-    if found.digest() != recorded:
+    if hasher.digest() != recorded:
         raise SnapshotError("the snapshot's hash is wrong")
     return recorded.hex()
 

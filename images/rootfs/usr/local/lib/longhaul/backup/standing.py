@@ -35,32 +35,32 @@ class BackupStanding:
 
 def standing(listed: Iterable[Found], *, environment: str, role: str, member: str, now: datetime) -> BackupStanding:
     """Return what this member counts of what is listed."""
-    found = list(listed)
-    good, rejected = counted(found, environment=environment, role=role, now=now)
-    own: dict[str, datetime] = {}
-    for one in good:
-        if one.member == member:
-            own[one.found.kept] = max(one.found.made, own.get(one.found.kept, one.found.made))
+    blobs = list(listed)
+    good, rejected = counted(blobs, environment=environment, role=role, now=now)
+    latest: dict[str, datetime] = {}
+    for backup in good:
+        if backup.member == member:
+            latest[backup.found.kept] = max(backup.found.made, latest.get(backup.found.kept, backup.found.made))
     oldest: dict[str, float] = {}
-    for blob in found:
+    for blob in blobs:
         oldest[blob.kept] = min(blob.made.timestamp(), oldest.get(blob.kept, blob.made.timestamp()))
-    newest = max(good, key=lambda one: one.found.made, default=None)
+    newest = max(good, key=lambda backup: backup.found.made, default=None)
     name, why = next(iter(rejected.items()), ("", ""))
-    seen = StorageLook(
+    look = StorageLook(
         newest=None if newest is None else _newest(newest.found),
         took_s=0.0 if newest is None else newest.took_s,
         rejected=len(rejected),
         rejected_why=f"{name}: {why}" if name else "",
         oldest=oldest,
     )
-    return BackupStanding(newest=newest, own=own, now=now, seen=seen)
+    return BackupStanding(newest=newest, own=latest, now=now, seen=look)
 
 
-def _newest(found: Found) -> Newest:
+def _newest(blob: Found) -> Newest:
     return Newest(
-        name=f"{found.kept}/{found.name}",
-        made=found.made.timestamp(),
-        size=found.size,
-        revision=int(found.metadata["revision"]),
-        keys=int(found.metadata["keys"]),
+        name=f"{blob.kept}/{blob.name}",
+        made=blob.made.timestamp(),
+        size=blob.size,
+        revision=int(blob.metadata["revision"]),
+        keys=int(blob.metadata["keys"]),
     )

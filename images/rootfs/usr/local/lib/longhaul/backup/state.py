@@ -66,19 +66,20 @@ def write(state: BackupState, role: str, folder: Path = FOLDER) -> None:
 def read(folder: Path = FOLDER) -> dict[str, Any] | None:
     """Return the state as it was written; None when there is none."""
     try:
-        found = json.loads((folder / STATE).read_text())
+        document = json.loads((folder / STATE).read_text())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def last_seen(folder: Path = FOLDER) -> StorageLook:
     """Return what the last look saw."""
-    found = read(folder) or {}
+    document = read(folder) or {}
     try:
-        newest = Newest(**found["newest"]) if found.get("newest") else None
+        newest = Newest(**document["newest"]) if document.get("newest") else None
         return StorageLook(
-            **{one.name: found[one.name] for one in fields(StorageLook) if one.name in found} | {"newest": newest}
+            **{part.name: document[part.name] for part in fields(StorageLook) if part.name in document}
+            | {"newest": newest}
         )
     except TypeError:
         return StorageLook()

@@ -93,16 +93,16 @@ class Storage:
 
     def fetch(self, kept: str, name: str, to: Path) -> str:
         """Write a blob's content to a file, and return the SHA-256 of what came, hexadecimal."""
-        found = hashlib.sha256()
+        hasher = hashlib.sha256()
         with self._ask("GET", f"{kept}/{name}") as answer, to.open("wb") as file:
             try:
                 while chunk := answer.read(CHUNK):
-                    found.update(chunk)
+                    hasher.update(chunk)
                     file.write(chunk)
             except (OSError, http.client.HTTPException) as error:
                 why = getattr(error, "strerror", None) or type(error).__name__
                 raise StorageError(f"{kept}/{name} does not come whole: {why}") from None
-        return found.hexdigest()
+        return hasher.hexdigest()
 
     def _ask(
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, content: object = None
@@ -132,8 +132,10 @@ def _agree(date: str | None) -> None:
     """Refuse to go on with a clock that is not the storage's, whose ``Date`` is that of its answer."""
     apart = abs(parsedate_to_datetime(date) - datetime.now(tz=UTC)) if date else timedelta()
     if apart > SKEW:
-        said = f"this machine's clock and the storage's are {apart.total_seconds():.0f} s apart: see `chronyc tracking`"
-        raise StorageError(said)
+        message = (
+            f"this machine's clock and the storage's are {apart.total_seconds():.0f} s apart: see `chronyc tracking`"
+        )
+        raise StorageError(message)
 
 
 def digest(file: Path, algorithm: str) -> str:
@@ -148,5 +150,5 @@ def _found(kept: str, blob: ElementTree.Element) -> Found:
         name=blob.findtext("Name") or "",
         size=int(blob.findtext("Properties/Content-Length") or 0),
         made=parsedate_to_datetime(blob.findtext("Properties/Last-Modified") or ""),
-        metadata={one.tag.lower(): one.text or "" for one in blob.iterfind("Metadata/*")},
+        metadata={element.tag.lower(): element.text or "" for element in blob.iterfind("Metadata/*")},
     )

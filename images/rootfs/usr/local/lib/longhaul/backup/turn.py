@@ -33,11 +33,11 @@ class Voice:
 def order(members: Iterable[Voice]) -> tuple[str, ...]:
     """Return the members that may make the backup, the preferred one first: learners, then followers. The leader does
     it only where it is alone, since every write waits for its disk."""
-    found = tuple(members)
-    if len(found) == 1:
-        return (found[0].name,)
-    able = [one for one in found if not one.leader and _reached(found) - one.revision <= MOST_BEHIND]
-    return tuple(one.name for one in sorted(able, key=lambda one: (not one.learner, one.name)))
+    voices = tuple(members)
+    if len(voices) == 1:
+        return (voices[0].name,)
+    able = [voice for voice in voices if not voice.leader and _reached(voices) - voice.revision <= MOST_BEHIND]
+    return tuple(voice.name for voice in sorted(able, key=lambda voice: (not voice.learner, voice.name)))
 
 
 def _reached(members: Iterable[Voice]) -> int:
@@ -74,8 +74,8 @@ def kept_as(now: datetime, newest: Mapping[str, datetime]) -> str:
     hourly. ``newest`` has the time of its newest one of each class, not of the others', whose word it is; all times are
     UTC."""
     for kept, unit in ((DAILY, "%Y-%m-%d"), (HOURLY, "%Y-%m-%dT%H")):
-        found = newest.get(kept)
-        done = found is not None and found.strftime(unit) >= now.strftime(unit)
+        latest = newest.get(kept)
+        done = latest is not None and latest.strftime(unit) >= now.strftime(unit)
         covered = kept == HOURLY and DAILY in newest and newest[DAILY].strftime(unit) >= now.strftime(unit)
         if not (done or covered):
             return kept

@@ -162,7 +162,7 @@ class Api:
                 response = self._send(
                     connection, method, path, query=query or {}, body=body, accept=accept, content=content
                 )
-                found = json.loads(response.read() or b"{}")
+                document = json.loads(response.read() or b"{}")
             except ApiError as error:
                 if error.status == 401:
                     # The certificate of this connection has expired; the file may hold a new one.
@@ -175,7 +175,7 @@ class Api:
                 if kept and not last and isinstance(error, ConnectionError | http.client.BadStatusLine):
                     continue
                 raise ApiError(0, f"{method} {path}: {type(error).__name__}: {error}") from None
-            return dict(found)
+            return dict(document)
         raise ApiError(0, f"{method} {path}: no connection")
 
     def _connection(self, timeout: float) -> http.client.HTTPSConnection:

@@ -60,11 +60,11 @@ class AwsMachines:
     def some(self, names: Iterable[str]) -> Mapping[str, Machine]:
         """Return the instances with these ids."""
         ids = [name for name in names if name.startswith("i-")]
-        found: dict[str, Machine] = {}
+        machines: dict[str, Machine] = {}
         for start in range(0, len(ids), VALUES):
             chosen = self._describe({"instance-id": ids[start : start + VALUES]})
-            found |= {machine.name: machine for machine in chosen}
-        return found
+            machines |= {machine.name: machine for machine in chosen}
+        return machines
 
     def _describe(self, filters: Mapping[str, list[str]]) -> Iterator[Machine]:
         wanted = {**{f"tag:{key}": [value] for key, value in self._tags.items()}, **filters}

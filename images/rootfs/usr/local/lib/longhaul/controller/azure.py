@@ -38,8 +38,8 @@ class AzureMachines:
         """Return every machine of the scale sets whose name is the prefix of a given name: Azure has no query by
         computer name."""
         asked = tuple(names)
-        found = [each for each in self._groups() if any(name.startswith(f"{each[1]}-") for name in asked)]
-        return {machine.name: machine for pool, group in found for machine in self._machines(pool, group)}
+        groups = [each for each in self._groups() if any(name.startswith(f"{each[1]}-") for name in asked)]
+        return {machine.name: machine for pool, group in groups for machine in self._machines(pool, group)}
 
     def _groups(self) -> Iterator[tuple[Pool, str]]:
         """Yield every scale set with its pool."""
@@ -74,12 +74,12 @@ class AzureMachines:
             properties = item.get("properties", {})
             if not properties.get("primary", True):
                 continue
-            own = [
+            addresses = [
                 str(each["properties"]["privateIPAddress"])
                 for each in properties.get("ipConfigurations", [])
                 if each.get("properties", {}).get("primary") and each["properties"].get("privateIPAddress")
             ]
-            yield str(properties.get("virtualMachine", {}).get("id", "")).lower(), own
+            yield str(properties.get("virtualMachine", {}).get("id", "")).lower(), addresses
 
     def _list(self, group: str, kind: str, version: str) -> Iterator[dict[str, Any]]:
         path = f"{self._group}/providers/Microsoft.Compute/virtualMachineScaleSets/{group}/{kind}"

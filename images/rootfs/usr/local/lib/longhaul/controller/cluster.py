@@ -68,8 +68,8 @@ class KubernetesCluster:
         return recent and self._api.find(f"{NODES}/{quoted(node)}") is not None
 
     def _ready(self, node: str) -> bool:
-        found = self._api.find(f"{NODES}/{quoted(node)}") or {}
-        conditions = found.get("status", {}).get("conditions", [])
+        document = self._api.find(f"{NODES}/{quoted(node)}") or {}
+        conditions = document.get("status", {}).get("conditions", [])
         return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
     def recall(self, documents: Iterable[Object]) -> None:

@@ -69,16 +69,16 @@ class Election:
 
     def acquire(self, stop: threading.Event) -> bool:
         """Wait until this candidate holds the lease; False when stopped before."""
-        said = ""
+        reported = ""
         while not stop.is_set():
             try:
                 if self.attempt():
                     log.info("leading as %s", self._identity)
                     return True
             except ApiError as error:
-                if error.status != 409 and str(error) != said:
-                    said = str(error)
-                    log.warning("no election yet: %s", said)
+                if error.status != 409 and str(error) != reported:
+                    reported = str(error)
+                    log.warning("no election yet: %s", reported)
             stop.wait(RETRY_S)
         return False
 

@@ -235,9 +235,9 @@ def _label_faults(raw: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(sets, dict):
         yield f"rack_labels: is {sets!r}; write the sets of labels of hosts by their number"
         return
-    found = {f"rack_labels.{number}": labels for number, labels in sets.items()}
-    found |= {f"pools.{name}.labels": pool.get("labels") or {} for name, pool in raw["pools"].items()}
-    for where, labels in found.items():
+    label_sets = {f"rack_labels.{number}": labels for number, labels in sets.items()}
+    label_sets |= {f"pools.{name}.labels": pool.get("labels") or {} for name, pool in raw["pools"].items()}
+    for where, labels in label_sets.items():
         if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
             yield f"{where}: is {labels!r}; write labels with their values"
     for name, pool in raw["pools"].items():
@@ -248,7 +248,7 @@ def _label_faults(raw: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_taint(value: Any) -> bool:
     keys = {"key", "value", "effect"}
-    return isinstance(value, dict) and set(value) == keys and all(isinstance(one, str) for one in value.values())
+    return isinstance(value, dict) and set(value) == keys and all(isinstance(part, str) for part in value.values())
 
 
 def _is_text(value: Any) -> bool:

@@ -78,8 +78,8 @@ class GpuNodes(NodeWork):
 
     def gauges(self) -> dict[str, float]:
         """Return the number of nodes with the taint, and without it."""
-        held = [tainted(node) for node in self.nodes.held().values()]
-        counts = {"held_back": sum(held), "schedulable": len(held) - sum(held)}
+        flags = [tainted(node) for node in self.nodes.held().values()]
+        counts = {"held_back": sum(flags), "schedulable": len(flags) - sum(flags)}
         return {labelled("gpu_nodes", state=state): float(count) for state, count in counts.items()}
 
     def change(self, node: Object) -> None:

@@ -53,10 +53,10 @@ class ManagedIdentity:
 
     def _new(self) -> tuple[str, float]:
         try:
-            found = json.loads(self.ask())
-            if "error" in found:
-                raise SourceError(str(found["error"]))
-            return str(found["token"]), float(found["until"])
+            answer = json.loads(self.ask())
+            if "error" in answer:
+                raise SourceError(str(answer["error"]))
+            return str(answer["token"]), float(answer["until"])
         except OSError as error:
             raise SourceError(f"{SOCKET}: {error}") from None
         except (KeyError, TypeError, ValueError):
@@ -110,12 +110,12 @@ class AssumedRole:
             body=urllib.parse.urlencode(body).encode(),
         )
         try:
-            found = {part.tag.rpartition("}")[2]: part.text or "" for part in ET.fromstring(answer).iter()}  # noqa: S314
+            fields = {part.tag.rpartition("}")[2]: part.text or "" for part in ET.fromstring(answer).iter()}  # noqa: S314
             return Credentials(
-                key=found["AccessKeyId"],
-                secret=found["SecretAccessKey"],
-                session=found["SessionToken"],
-                until=datetime.fromisoformat(found["Expiration"].replace("Z", "+00:00")).timestamp(),
+                key=fields["AccessKeyId"],
+                secret=fields["SecretAccessKey"],
+                session=fields["SessionToken"],
+                until=datetime.fromisoformat(fields["Expiration"].replace("Z", "+00:00")).timestamp(),
             )
         except (ET.ParseError, KeyError, ValueError) as error:
             raise SourceError(f"{what}: the answer is not one of STS: {type(error).__name__}: {error}") from None

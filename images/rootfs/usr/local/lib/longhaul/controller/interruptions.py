@@ -24,11 +24,11 @@ SELECTOR = f"{INTERRUPTED}=true,{SITE_LABEL}"
 def kept(node: Object) -> Object:
     """Return the parts of a Node that are kept in memory."""
     metadata, spec, status = node["metadata"], node.get("spec", {}), node.get("status", {})
-    told = [condition for condition in status.get("conditions") or () if condition.get("type") == INTERRUPTION]
+    conditions = [condition for condition in status.get("conditions") or () if condition.get("type") == INTERRUPTION]
     return {
         "metadata": {"name": metadata["name"], "resourceVersion": metadata["resourceVersion"]},
         "spec": {"taints": spec.get("taints") or []},
-        "status": {"message": str(told[0].get("message") or "") if told else ""},
+        "status": {"message": str(conditions[0].get("message") or "") if conditions else ""},
     }
 
 
@@ -42,8 +42,8 @@ class Interruptions(NodeWork):
 
     def due(self, node: Object) -> bool:
         """Return whether the node is still open."""
-        held = ((taint.get("key"), taint.get("effect")) for taint in node["spec"]["taints"])
-        return (INTERRUPTED_TAINT["key"], INTERRUPTED_TAINT["effect"]) not in held
+        taints = ((taint.get("key"), taint.get("effect")) for taint in node["spec"]["taints"])
+        return (INTERRUPTED_TAINT["key"], INTERRUPTED_TAINT["effect"]) not in taints
 
     def change(self, node: Object) -> None:
         """Cordon the node and have its pods deleted."""

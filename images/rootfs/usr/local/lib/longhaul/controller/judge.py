@@ -150,9 +150,9 @@ def _check_names(request: Request, machine: Machine) -> None:
         raise WaitError(f"{request.node} has no address yet in the list of {machine.site}")
     foreign = sorted(request.addresses - machine.addresses)
     if foreign:
-        own = ", ".join(sorted(machine.addresses))
+        addresses = ", ".join(sorted(machine.addresses))
         raise RefusedError(
-            "ForeignAddress", f"{', '.join(foreign)} is not an address of {request.node}, which has {own}"
+            "ForeignAddress", f"{', '.join(foreign)} is not an address of {request.node}, which has {addresses}"
         )
     if not request.addresses:
         raise RefusedError("WrongSubject", "a server's certificate needs one of the node's addresses")

@@ -73,8 +73,8 @@ class Lifecycle:
                 lost[node.name] = f"the cloud says that its machine in {node.site} has ended"
             elif machine is None and (list_ is None or list_.missed(node.name) >= LISTINGS):
                 absent.setdefault(node.site, []).append(node.name)
-        held = self._believe(absent, Counter(node.site for node in ours), lost, fresh=fresh)
-        return Verdict(lost=lost, held=held)
+        suspects = self._believe(absent, Counter(node.site for node in ours), lost, fresh=fresh)
+        return Verdict(lost=lost, held=suspects)
 
     def _believe(
         self,
@@ -85,14 +85,16 @@ class Lifecycle:
         fresh: Callable[[str], bool],
     ) -> dict[str, str]:
         """Move absent Nodes to ``lost``, site by site. Return the sites with too many of them."""
-        held: dict[str, str] = {}
+        suspects: dict[str, str] = {}
         self._held_since = {site: at for site, at in self._held_since.items() if site in absent}
         for site, names in absent.items():
             most = max(1, math.floor(totals[site] * SHARE))
             if len(names) > most:
                 since = self._held_since.setdefault(site, self._clock())
                 if self._clock() - since < PATIENCE_S:
-                    held[site] = f"{len(names)} of {totals[site]} nodes are not in its list, more than {most} at once"
+                    suspects[site] = (
+                        f"{len(names)} of {totals[site]} nodes are not in its list, more than {most} at once"
+                    )
                     continue
             else:
                 self._held_since.pop(site, None)
@@ -102,4 +104,4 @@ class Lifecycle:
                     lost[name] = (
                         f"its machine is not in {LISTINGS} complete lists of {site}, and its lease is not renewed"
                     )
-        return held
+        return suspects

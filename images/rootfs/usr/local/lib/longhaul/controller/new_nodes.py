@@ -190,10 +190,10 @@ class NewNodes(NodeWork):
             self._say(metadata, wrong)
 
     def _say(self, metadata: Object, wrong: Mapping[str, str | None]) -> None:
-        said = [f"{key} was {metadata['labels'].get(key)!r}, is {wrong[key]!r}" for key in sorted(wrong)[:NAMED]]
+        changes = [f"{key} was {metadata['labels'].get(key)!r}, is {wrong[key]!r}" for key in sorted(wrong)[:NAMED]]
         more = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
         about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": metadata["name"], "uid": metadata["name"]}}
-        message = f"it registered with labels that its site's list does not bear out: {'; '.join(said)}{more}"
+        message = f"it registered with labels that its site's list does not bear out: {'; '.join(changes)}{more}"
         self._events.say(about, reason="NodeLabelsCorrected", message=message, warning=True)
 
 

@@ -76,11 +76,11 @@ class Remover:
         selector = f"spec.nodeName={name},status.phase!=Succeeded,status.phase!=Failed"
         try:
             pages = self._api.pages("/api/v1/pods", accept=METADATA_LIST, fieldSelector=selector)
-            found = [pod["metadata"] for page in pages for pod in page.get("items") or []]
+            pods = [pod["metadata"] for page in pages for pod in page.get("items") or []]
         except ApiError as error:
             log.warning("pods of %s: %s", name, error)
             return True
-        return any("deletionTimestamp" not in metadata for metadata in found)
+        return any("deletionTimestamp" not in metadata for metadata in pods)
 
 
 def _tainted(node: Object) -> float | None:

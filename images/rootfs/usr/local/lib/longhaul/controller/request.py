@@ -181,14 +181,14 @@ def _load(encoded: str) -> x509.CertificateSigningRequest:
     is refused: more than one block, another form of PEM or DER, and extensions in two attributes, or in Microsoft's, of
     which this library takes the first and Go's all that are standard."""
     text = base64.b64decode(encoded)
-    found = x509.load_pem_x509_csr(text)
-    if found.public_bytes(serialization.Encoding.PEM).strip() != text.strip():
+    request = x509.load_pem_x509_csr(text)
+    if request.public_bytes(serialization.Encoding.PEM).strip() != text.strip():
         raise RefusedError("Malformed", "not one PEM block in its plain form, and nothing else")
-    if [each.oid for each in found.attributes] not in ([], [EXTENSIONS]):
+    if [each.oid for each in request.attributes] not in ([], [EXTENSIONS]):
         raise RefusedError("Malformed", "has attributes other than one with the extensions that it asks for")
-    if not found.is_signature_valid:
+    if not request.is_signature_valid:
         raise RefusedError("Malformed", "not signed with the key that it names")
-    return found
+    return request
 
 
 def _key(inside: x509.CertificateSigningRequest) -> PublicKey:

@@ -82,16 +82,16 @@ class Requests:
         """Work until stopped. Without a judge (no environment is known) every request waits."""
         while not stop.is_set():
             self._wake.clear()
-            found = judge()
-            due = self.work(found) if found is not None else RESYNC_S
+            current_judge = judge()
+            due = self.work(current_judge) if current_judge is not None else RESYNC_S
             self._wake.wait(due)
 
     def work(self, judge: Judge) -> float:
         """Look at every request once. Return the seconds after which to look again if nothing changes."""
-        held = {name: document for name, document in self._watch.held().items() if _ours(document)}
-        self._forget(held)
+        documents = {name: document for name, document in self._watch.held().items() if _ours(document)}
+        self._forget(documents)
         due = RESYNC_S
-        for document in sorted(held.values(), key=_turn):
+        for document in sorted(documents.values(), key=_turn):
             try:
                 due = min(due, self._one(document, judge))
             except ApiError as error:
@@ -103,8 +103,8 @@ class Requests:
                 log.exception("request %s cannot be worked on", document["metadata"]["name"])
         return due
 
-    def _forget(self, held: Mapping[str, Object]) -> None:
-        there = {str(document["metadata"]["uid"]) for document in held.values()}
+    def _forget(self, documents: Mapping[str, Object]) -> None:
+        there = {str(document["metadata"]["uid"]) for document in documents.values()}
         self._seen = {uid: at for uid, at in self._seen.items() if uid in there}
         self._said = {uid: text for uid, text in self._said.items() if uid in there}
         self._done &= there

@@ -203,7 +203,7 @@ class Controller:
             inventory.wake()
 
     def _look_after_nodes(self) -> None:
-        held: dict[str, str] = {}
+        reported: dict[str, str] = {}
         while not self._stop.wait(PASS_S):
             if not self._nodes.synced.is_set() or self._judge is None:
                 continue
@@ -218,12 +218,12 @@ class Controller:
                 # The remaining Nodes follow with the next look.
                 log.warning("nodes: %s", error)
                 continue
-            for site in verdict.held.keys() - held.keys():
+            for site in verdict.held.keys() - reported.keys():
                 about = {"apiVersion": "v1", "kind": "ConfigMap"}
                 about |= {"metadata": {"name": CONFIGMAP, "namespace": SYSTEM_NAMESPACE}}
                 message = f"site {site}: {verdict.held[site]}; none of them is touched"
                 self._events.say(about, reason="NodeRemovalHeld", message=message, warning=True)
-            held = dict(verdict.held)
+            reported = dict(verdict.held)
 
     def _follow_nodes(self, nodes: Watch, work: NodeWork, changed: threading.Event) -> None:
         left = False
@@ -235,12 +235,12 @@ class Controller:
 
     def _gauges(self) -> dict[str, float]:
         now = time.monotonic()
-        found = {"leader": float(not self._stop.is_set()), **self._gpus.gauges()}
+        gauges = {"leader": float(not self._stop.is_set()), **self._gpus.gauges()}
         for site, inventory in self._inventories.items():
-            found[labelled("machines", site=site)] = inventory.count()
+            gauges[labelled("machines", site=site)] = inventory.count()
             if inventory.listings:
-                found[labelled("listing_age_seconds", site=site)] = now - inventory.listed_at
-        return found
+                gauges[labelled("listing_age_seconds", site=site)] = now - inventory.listed_at
+        return gauges
 
     def _thread(self, work: Callable[..., None], *arguments: object) -> None:
         """Start a thread whose failure ends the whole process."""

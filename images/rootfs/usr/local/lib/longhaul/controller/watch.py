@@ -53,30 +53,30 @@ class Watch:
 
     def run(self, stop: threading.Event) -> None:
         """List and watch until stopped, and continue after every interruption."""
-        said = ""
+        reported = ""
         while not stop.is_set():
             try:
                 if not self._version:
                     self._list()
                 self._follow(stop)
-                said = ""
+                reported = ""
             except ApiError as error:
                 if error.status in (400, 404, 410):
                     self._version = ""
-                if str(error) != said:
-                    said = str(error)
-                    log.warning("%s; trying again", said)
+                if str(error) != reported:
+                    reported = str(error)
+                    log.warning("%s; trying again", reported)
                 # A version that is too old is the normal end of a watch that slept; any other error needs a pause.
                 stop.wait(0 if error.status == 410 else RETRY_S)
 
     def _list(self) -> None:
-        found: dict[str, Object] = {}
+        objects: dict[str, Object] = {}
         version = ""
         for page in self._api.pages(self._path, accept=self._accepts[0], **self._query):
-            found |= {item["metadata"]["name"]: self._keep(item) for item in page.get("items") or []}
+            objects |= {item["metadata"]["name"]: self._keep(item) for item in page.get("items") or []}
             version = page["metadata"]["resourceVersion"]
         with self._lock:
-            self._held, self._version = found, version
+            self._held, self._version = objects, version
         self.synced.set()
         self._changed()
 

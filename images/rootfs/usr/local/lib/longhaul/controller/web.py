@@ -47,15 +47,15 @@ def fetch(
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers or {}))  # noqa: S310
     try:
         with opener.open(request, timeout=TIMEOUT_S) as response:
-            found = bytes(response.read(LARGEST + 1))
+            content = bytes(response.read(LARGEST + 1))
     except urllib.error.HTTPError as error:
         text = _text(error)
         raise AnswerError(error.code, f"{what}: {error.code} {' '.join(text.split())[:400]}") from None
     except BROKEN as error:
         raise SourceError(f"{what}: {type(error).__name__}: {error}") from None
-    if len(found) > LARGEST:
+    if len(content) > LARGEST:
         raise SourceError(f"{what}: an answer of more than {LARGEST} bytes")
-    return found
+    return content
 
 
 def _text(error: urllib.error.HTTPError) -> str:

@@ -71,11 +71,11 @@ def read(paths: DriverPaths | None = None, *, kernel: str = "", ask: Callable[[s
     """Read the driver's state on this machine; ``LookError`` when a part cannot be read."""
     paths = paths or DriverPaths()
     kernel = kernel or os.uname().release
-    said = (parse(ask(name, kernel)) for name in MODULES)
+    modules = (parse(ask(name, kernel)) for name in MODULES)
     return Driver(
         kernel=kernel,
         loaded=_loaded(paths),
-        installed=next((module for module in said if module is not None), None),
+        installed=next((module for module in modules if module is not None), None),
         elsewhere=tuple(sorted(set(_elsewhere(paths.kernels, kernel)))),
         nouveau=(paths.modules / "nouveau").is_dir(),
     )
@@ -90,11 +90,11 @@ def parse(text: str) -> Module | None:
 
 def _loaded(paths: DriverPaths) -> str:
     try:
-        found = _VERSION.search(paths.version.read_text() + "\n")
+        match = _VERSION.search(paths.version.read_text() + "\n")
     except FileNotFoundError:
-        found = None
-    if found is not None:
-        return found.group(1)
+        match = None
+    if match is not None:
+        return match.group(1)
     module = paths.modules / "nvidia"
     try:
         return (module / "version").read_text().strip()

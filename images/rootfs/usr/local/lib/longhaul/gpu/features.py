@@ -24,20 +24,22 @@ def labels(report: Mapping[str, Any], *, there: Mapping[str, str]) -> dict[str, 
     """Return the labels for a preflight report. ``there``: the node's labels. Where the GPUs are of several models, the
     labels describe the most frequent one. From github.com/NVIDIA/k8s-device-plugin v0.18.0, ``internal/lm/nvml.go`` and
     ``resource.go``."""
-    found = {GPU_LABEL: "true"}
+    gpu_labels = {GPU_LABEL: "true"}
     models = Counter(gpu["name"] for gpu in report.get("gpus", ()) if gpu["name"])
     if DISCOVERY in there or not models:
-        return found
+        return gpu_labels
     name, count = min(models.items(), key=lambda item: (-item[1], item[0]))
     first = next(gpu for gpu in report["gpus"] if gpu["name"] == name)
-    found |= {f"{GPU_RESOURCE}.product": _value(name), f"{GPU_RESOURCE}.count": str(count)}
+    gpu_labels |= {f"{GPU_RESOURCE}.product": _value(name), f"{GPU_RESOURCE}.count": str(count)}
     if first.get("memory_mib"):
-        found[f"{GPU_RESOURCE}.memory"] = str(first["memory_mib"])
+        gpu_labels[f"{GPU_RESOURCE}.memory"] = str(first["memory_mib"])
     if first.get("compute"):
         major, minor = first["compute"]
-        found |= {f"{GPU_RESOURCE}.family": family(major, minor)}
-        found |= {f"{GPU_RESOURCE}.compute.major": str(major), f"{GPU_RESOURCE}.compute.minor": str(minor)}
-    return found | _version("driver-version", report.get("driver", "")) | _version("runtime-version", report["cuda"])
+        gpu_labels |= {f"{GPU_RESOURCE}.family": family(major, minor)}
+        gpu_labels |= {f"{GPU_RESOURCE}.compute.major": str(major), f"{GPU_RESOURCE}.compute.minor": str(minor)}
+    return (
+        gpu_labels | _version("driver-version", report.get("driver", "")) | _version("runtime-version", report["cuda"])
+    )
 
 
 def family(major: int, minor: int) -> str:

@@ -114,11 +114,11 @@ def _read(nvml: Nvml, index: int, reader: _Reader) -> Gpu | None:
 def _links(device: Device, reader: _Reader) -> tuple[bool, ...]:
     """Return the state of each link. The library refuses the number of a link that the GPU does not have as an invalid
     argument."""
-    found: list[bool] = []
+    states: list[bool] = []
     for number in range(abi.MAX_LINKS):
         try:
-            found.append(device.link(number))
+            states.append(device.link(number))
         except NvmlError as error:
             if error.code not in _ABSENT | {abi.INVALID_ARGUMENT}:
                 reader.refusals.setdefault(error.code, error)
-    return tuple(found)
+    return tuple(states)

@@ -49,16 +49,16 @@ class Looking:
         limit_s = self._limit_s + (self._trial_s if check else 0.0)
         command = [*self._program, "--json", *(() if check else ("--look-only",))]
         # A file, not a pipe: a process that cannot be killed would keep a pipe open. Its stderr goes to the journal.
-        with tempfile.TemporaryFile() as said:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, start_new_session=True)
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, start_new_session=True)
             try:
                 code = process.wait(limit_s)
             except subprocess.TimeoutExpired:
                 self._end(process)
                 how = f"did not end within {limit_s:.0f} s: the driver hangs; see the kernel log (NVRM)"
                 raise BrokeOffError(f"the look at the GPUs {how}") from None
-            said.seek(0)
-            return _report(code, said.read())
+            output.seek(0)
+            return _report(code, output.read())
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """End the preflight and everything that it started. Its trial has a session of its own, which only the
@@ -75,10 +75,10 @@ class Looking:
             self._stuck = process
 
 
-def _report(code: int, said: bytes) -> dict[str, Any]:
+def _report(code: int, output: bytes) -> dict[str, Any]:
     if code in ANSWERS:
         with suppress(ValueError):
-            report = json.loads(said)
+            report = json.loads(output)
             if isinstance(report, dict):
                 return report
     how = f"by signal {-code}" if code < 0 else f"with exit code {code}"

@@ -127,9 +127,9 @@ class Device:
         return buffer.value.decode()
 
     def _numbers(self, function: str, count: int) -> list[int]:
-        found = [ctypes.c_uint() for _ in range(count)]
-        self._call(function, *(ctypes.byref(one) for one in found))
-        return [one.value for one in found]
+        numbers = [ctypes.c_uint() for _ in range(count)]
+        self._call(function, *(ctypes.byref(number) for number in numbers))
+        return [number.value for number in numbers]
 
     def _call(self, function: str, *arguments: object) -> None:
         self._nvml.call(function, self._handle, *arguments)
@@ -183,10 +183,10 @@ class Nvml:
         """Call a function that returns a code; ``NvmlError`` when it is not 0, and when this library lacks the
         function."""
         try:
-            found = getattr(self._library, function)
+            symbol = getattr(self._library, function)
         except AttributeError:
             raise NvmlError(function, abi.FUNCTION_NOT_FOUND) from None
-        if code := found(*arguments):
+        if code := symbol(*arguments):
             raise NvmlError(function, code)
 
     def _text(self, function: str) -> str:

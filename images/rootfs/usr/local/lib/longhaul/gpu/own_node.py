@@ -39,10 +39,10 @@ class OwnNode:
 
     def read(self) -> Object:
         """Return the Node; ``NotRegisteredError`` when it does not exist."""
-        found = self._api.find(self._path)
-        if found is None:
+        node = self._api.find(self._path)
+        if node is None:
             raise NotRegisteredError(f"there is no Node {self.name} yet: see kubelet.service")
-        return found
+        return node
 
     def pods(self) -> list[Object]:
         """Return the pods that have not ended."""

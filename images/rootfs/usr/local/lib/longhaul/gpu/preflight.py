@@ -93,9 +93,9 @@ class _Look:
         except NvmlError:
             library = ""
         try:
-            found = self.sources.driver()
-            self.findings += driver.findings(found, library=library)
-            self.findings += toolkit.findings(self.sources.toolkit(), loaded=found.loaded)
+            driver_state = self.sources.driver()
+            self.findings += driver.findings(driver_state, library=library)
+            self.findings += toolkit.findings(self.sources.toolkit(), loaded=driver_state.loaded)
         except LookError as error:
             self.unseen.append(str(error))
 
@@ -123,16 +123,16 @@ class _Look:
         nothing is added."""
         if error.code == abi.LIB_RM_VERSION_MISMATCH:
             message = f"{error}: library and kernel module are of different versions: reboot"
-            found = GpuFinding(code=Code.DRIVER_MISMATCH, message=message)
+            refusal = GpuFinding(code=Code.DRIVER_MISMATCH, message=message)
         elif error.code == abi.DRIVER_NOT_LOADED:
             message = f"{error}: the driver does not answer: is /dev/nvidiactl there (nvidia-modprobe)?"
-            found = GpuFinding(code=Code.DRIVER_NOT_LOADED, message=message)
+            refusal = GpuFinding(code=Code.DRIVER_NOT_LOADED, message=message)
         else:
-            found = GpuFinding(code=Code.NVML_FAILED, message=f"{error}: see the kernel log (NVRM)")
-        explained = {Code.DRIVER_NOT_FOR_KERNEL, Code.NOUVEAU_LOADED, found.code}
+            refusal = GpuFinding(code=Code.NVML_FAILED, message=f"{error}: see the kernel log (NVRM)")
+        explained = {Code.DRIVER_NOT_FOR_KERNEL, Code.NOUVEAU_LOADED, refusal.code}
         known = {finding.code for finding in self.findings}
-        if found.code is Code.NVML_FAILED or not known & explained:
-            self.findings.append(found)
+        if refusal.code is Code.NVML_FAILED or not known & explained:
+            self.findings.append(refusal)
 
     def _errors(self) -> None:
         try:

@@ -37,7 +37,7 @@ class Specification:
 def read(folders: Iterable[Path] = FOLDERS) -> tuple[Specification, ...]:
     """Return NVIDIA's specifications; empty where there is no toolkit. ``LookError`` when one cannot be read."""
     paths = (path for folder in folders for path in sorted(folder.glob("*")) if path.suffix in SUFFIXES)
-    return tuple(one for path in paths if (one := _specification(path)) is not None)
+    return tuple(specification for path in paths if (specification := _specification(path)) is not None)
 
 
 def _specification(path: Path) -> Specification | None:
@@ -56,7 +56,7 @@ def findings(specifications: Iterable[Specification], *, loaded: str) -> list[Gp
     """Return the specifications that were made for another driver than the loaded one: containers would get files
     that no longer exist, or libraries that the kernel's module refuses. ``loaded``: version of the module; empty for
     none."""
-    found = []
+    mismatches = []
     for specification in specifications if loaded else ():
         others = [version for version in specification.versions if not agree(version, loaded)]
         if others:
@@ -65,5 +65,5 @@ def findings(specifications: Iterable[Specification], *, loaded: str) -> list[Gp
                 f"{loaded}: have it "
                 "made anew (systemctl restart longhaul-gpu-cdi; the device plugin's own by a restart of its pod)"
             )
-            found.append(GpuFinding(code=Code.TOOLKIT_MISMATCH, message=message))
-    return found
+            mismatches.append(GpuFinding(code=Code.TOOLKIT_MISMATCH, message=message))
+    return mismatches

@@ -27,13 +27,13 @@ SAID_BYTES = 4096
 def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[GpuFinding]:
     """Run the command; return no finding when it ends with 0."""
     # A file for the output, not a pipe: a process that cannot be killed would keep a pipe open.
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         process: subprocess.Popen[bytes] | None = None
         try:
             # A SIGTERM between the trial's start and the end of this statement would leave a trial that nobody knows.
             with _held_back(signal.SIGTERM):
                 process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
                 )
             code = process.wait(limit_s)
         except OSError as error:
@@ -47,8 +47,8 @@ def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[GpuFindin
                 _kill(process)
         if code == 0:
             return []
-        said.seek(max(0, said.seek(0, os.SEEK_END) - SAID_BYTES))
-        words = said.read().decode(errors="replace").strip().splitlines()[-SAID_LINES:]
+        output.seek(max(0, output.seek(0, os.SEEK_END) - SAID_BYTES))
+        words = output.read().decode(errors="replace").strip().splitlines()[-SAID_LINES:]
     return [_failed(command, f"exit code {code}" + (f": {' | '.join(words)}" if words else ""))]
 
 

@@ -44,21 +44,21 @@ class GpuVerdict:
 def judge(report: Mapping[str, Any]) -> GpuVerdict:
     """Return the verdict on the preflight's report, as its ``--json`` prints it. It is good only when every check was
     made and found no problem."""
-    found = report["findings"]
-    if found:
-        return GpuVerdict(status=BAD, reason=found[0]["code"], message=_told(found))
+    findings = report["findings"]
+    if findings:
+        return GpuVerdict(status=BAD, reason=findings[0]["code"], message=_told(findings))
     if report["unseen"]:
         return GpuVerdict(status=OPEN, reason=NOT_SEEN, message=_cut("; ".join(report["unseen"]), MESSAGE))
     models = ", ".join(sorted({gpu["name"] for gpu in report["gpus"]}))
-    said = f"{report['promised']} GPUs: {models}; driver {report['driver']}, CUDA {report['cuda']}"
-    return GpuVerdict(status=GOOD, reason=PASSED, message=_cut(said, MESSAGE))
+    summary = f"{report['promised']} GPUs: {models}; driver {report['driver']}, CUDA {report['cuda']}"
+    return GpuVerdict(status=GOOD, reason=PASSED, message=_cut(summary, MESSAGE))
 
 
 def mismatch(report: Mapping[str, Any]) -> GpuVerdict:
     """Return whether the running driver, the installed one and what containers are given are of different versions."""
-    found = [finding for finding in report["findings"] if finding["code"] in _MISMATCHES]
-    if found:
-        return GpuVerdict(status=GOOD, reason=found[0]["code"], message=_told(found))
+    mismatches = [finding for finding in report["findings"] if finding["code"] in _MISMATCHES]
+    if mismatches:
+        return GpuVerdict(status=GOOD, reason=mismatches[0]["code"], message=_told(mismatches))
     if not report["driver"]:
         return GpuVerdict(status=OPEN, reason="NoDriverAnswers", message=f"see {GPU_HEALTHY}")
     return GpuVerdict(status=BAD, reason="OneVersion", message=f"all of {report['driver']}")
@@ -74,8 +74,8 @@ def conditions(
 ) -> list[dict[str, str]]:
     """Return both conditions, as the API takes them. ``before``: the Node's conditions by type; ``now`` is RFC 3339."""
     return [
-        _condition(type_, one, before.get(type_, {}), now)
-        for type_, one in ((GPU_HEALTHY, verdict), (DRIVER_MISMATCH, differs))
+        _condition(type_, outcome, before.get(type_, {}), now)
+        for type_, outcome in ((GPU_HEALTHY, verdict), (DRIVER_MISMATCH, differs))
     ]
 
 

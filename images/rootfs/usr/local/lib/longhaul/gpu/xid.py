@@ -79,10 +79,10 @@ def parse(lines: Iterable[str]) -> Log:
     xids: list[Xid] = []
     uuids: dict[str, str] = {}
     for line in lines:
-        if found := _XID.search(line):
-            xids.append(Xid(number=int(found[2]), pci=found[1].lower(), text=found[3].strip()))
-        elif found := _GPU.search(line):
-            uuids[found[1].lower()] = found[2]
+        if match := _XID.search(line):
+            xids.append(Xid(number=int(match[2]), pci=match[1].lower(), text=match[3].strip()))
+        elif match := _GPU.search(line):
+            uuids[match[1].lower()] = match[2]
     return Log(xids=tuple(xids), uuids=uuids)
 
 
@@ -97,10 +97,10 @@ def findings(log: Log, uuids: Mapping[str, str]) -> list[GpuFinding]:
         GpuFinding(
             code=Code.XID_FATAL,
             gpu=uuids.get(pci) or log.uuids.get(pci, ""),
-            message=f"Xid {number} at {pci}, {_times(len(found))} since boot: {FATAL[number]} «{found[-1].text}»: "
+            message=f"Xid {number} at {pci}, {_times(len(xids))} since boot: {FATAL[number]} «{xids[-1].text}»: "
             "reboot; have the GPU looked at if it comes back",
         )
-        for (pci, number), found in met.items()
+        for (pci, number), xids in met.items()
     ]
 
 

@@ -91,10 +91,10 @@ class Data:
     def cluster(self) -> str:
         """Return the id of the etcd cluster of the data, hexadecimal; empty without data, or when it is damaged."""
         try:
-            found = identity(self.folder)
+            wal = identity(self.folder)
         except (WalError, OSError):
             return ""
-        return f"{found.cluster:x}" if found else ""
+        return f"{wal.cluster:x}" if wal else ""
 
     def set_aside(self, id_: str) -> None:
         """Move the data to where this restore keeps it. What is there already is kept: nothing of it is overwritten."""
@@ -153,12 +153,12 @@ class Data:
     def _opened(self, source: BackupSource, work: Path, storage: Storage, key: Path) -> Path:
         sealed, plain = work / "sealed", work / "snapshot.db"
         try:
-            found = storage.fetch(source.kept, source.name, sealed)
+            digest = storage.fetch(source.kept, source.name, sealed)
         except StorageError as error:
             raise RestoreError(f"the backup does not come: {error}") from None
-        if found != source.sha256:
+        if digest != source.sha256:
             raise RestoreError(
-                f"{source.kept}/{source.name} is not what was made: its SHA-256 is {found}, not {source.sha256}"
+                f"{source.kept}/{source.name} is not what was made: its SHA-256 is {digest}, not {source.sha256}"
             )
         _decrypt(sealed, plain, source, key=key, programs=self.programs)
         sealed.unlink()
@@ -179,7 +179,7 @@ class Data:
             )
 
     def _restore(self, plain: Path, made: Path, membership: Membership) -> None:
-        own = membership.peers[membership.name]
+        own_url = membership.peers[membership.name]
         everyone = ",".join(f"{name}={url}" for name, url in membership.peers.items())
         _run(
             [
@@ -191,7 +191,7 @@ class Data:
                 f"--name={membership.name}",
                 f"--initial-cluster={everyone}",
                 f"--initial-cluster-token={membership.token}",
-                f"--initial-advertise-peer-urls={own}",
+                f"--initial-advertise-peer-urls={own_url}",
                 f"--bump-revision={membership.bump}",
                 "--mark-compacted",
             ]
@@ -202,8 +202,8 @@ class Data:
         _run([self.programs.etcdutl, "defrag", f"--data-dir={made}"])
 
     def _into_place(self, made: Path, note: Callable[[WalIdentity], None]) -> None:
-        found = identity(made)
-        if found is None:
+        wal = identity(made)
+        if wal is None:
             raise RestoreError("etcdutl made no data")
         for path in (made, *made.rglob("*")):
             shutil.chown(path, self.owner, self.owner)
@@ -212,7 +212,7 @@ class Data:
             raise RestoreError(f"{self.folder} holds data again: has somebody started etcd by hand?")
         # etcdutl syncs the database; names of files and folders are synced here.
         os.sync()
-        note(found)
+        note(wal)
         made.rename(self.folder)
         os.sync()
 
@@ -237,15 +237,16 @@ def _decrypt(sealed: Path, plain: Path, source: BackupSource, *, key: Path, prog
                 shutil.copyfileobj(content, into, 2**20)
         except BrokenPipeError:
             pass  # the program says why
-        said, complaint = opened.stderr.read().decode(errors="replace"), unpacked.stderr.read().decode(errors="replace")
+        age_message = opened.stderr.read().decode(errors="replace")
+        gzip_message = unpacked.stderr.read().decode(errors="replace")
     if opened.returncode:
-        raise RestoreError(f"the backup is not decrypted: {_first(said)}")
+        raise RestoreError(f"the backup is not decrypted: {_first(age_message)}")
     if unpacked.returncode:
-        raise RestoreError(f"the backup is not compressed as backups are: {_first(complaint)}")
+        raise RestoreError(f"the backup is not compressed as backups are: {_first(gzip_message)}")
 
 
-def _first(said: str) -> str:
-    return next(iter(said.strip().splitlines()), "no reason is given")
+def _first(text: str) -> str:
+    return next(iter(text.strip().splitlines()), "no reason is given")
 
 
 def _run(command: Sequence[str]) -> None:

@@ -62,8 +62,8 @@ class People:
         user = self._ask(token, WHO, "SelfSubjectReview", "authentication.k8s.io/v1", {})
         name = str(_inside(user, "status", "userInfo").get("username", ""))
         asked = {"nonResourceAttributes": {"path": self.right, "verb": "get"}}
-        found = self._ask(token, MAY, "SelfSubjectAccessReview", "authorization.k8s.io/v1", asked)
-        if _inside(found, "status").get("allowed") is not True:
+        review = self._ask(token, MAY, "SelfSubjectAccessReview", "authorization.k8s.io/v1", asked)
+        if _inside(review, "status").get("allowed") is not True:
             raise PersonRefusedError(403, f"{name} is in no group with `vpn`")
         if name.startswith(RESERVED) or not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
             raise PersonRefusedError(403, f"{name!r} is not the name of a person in at most {LONGEST_NAME} characters")
@@ -100,10 +100,10 @@ class People:
             connection.close()
 
 
-def _inside(found: dict[str, Any], *keys: str) -> dict[str, Any]:
+def _inside(document: dict[str, Any], *keys: str) -> dict[str, Any]:
     for key in keys:
-        found = found.get(key, {}) if isinstance(found.get(key, {}), dict) else {}
-    return found
+        document = document.get(key, {}) if isinstance(document.get(key, {}), dict) else {}
+    return document
 
 
 def _end(token: str) -> float:

@@ -43,15 +43,15 @@ def end_sessions(people: Collection[str], path: Path = SOCKET) -> int:
     ends the session by itself (src/openvpn/push.c, ``send_restart``)."""
     deadline = time.monotonic() + GONE_S
     with _Management(path) as asked:
-        found = [one for one in _listed(asked.lines("status 3")) if one.person in people]
-        for one in found:
+        ending = [session for session in _listed(asked.lines("status 3")) if session.person in people]
+        for session in ending:
             # By number: `kill` would read a name with a colon as an address (src/openvpn/manage.c, ``man_kill``).
-            asked.line(f"client-kill {one.client} HALT")
-        while any(one in found for one in _listed(asked.lines("status 3"))):
+            asked.line(f"client-kill {session.client} HALT")
+        while any(session in ending for session in _listed(asked.lines("status 3"))):
             if time.monotonic() > deadline:
                 raise OSError("OpenVPN keeps a session that was to end")
             time.sleep(RETRY_S)
-    return len(found)
+    return len(ending)
 
 
 def _listed(lines: list[str]) -> Iterator[LaptopSession]:
@@ -63,9 +63,9 @@ def _listed(lines: list[str]) -> Iterator[LaptopSession]:
         if words[:2] == ["HEADER", "CLIENT_LIST"]:
             columns = words[2:]
         elif words[0] == "CLIENT_LIST":
-            told = dict(zip(columns, words[1:], strict=False))
-            name = told.get("Common Name", "")
-            yield LaptopSession(person=_WITH_MARK.sub("", name), client=told.get("Client ID", ""))
+            fields = dict(zip(columns, words[1:], strict=False))
+            name = fields.get("Common Name", "")
+            yield LaptopSession(person=_WITH_MARK.sub("", name), client=fields.get("Client ID", ""))
 
 
 class _Management:
@@ -92,10 +92,10 @@ class _Management:
     def lines(self, command: str) -> list[str]:
         """Return the lines of an answer that ends with END."""
         self._send(command)
-        found: list[str] = []
+        answer: list[str] = []
         while (line := self._read()) != "END":
-            found.append(line)
-        return found
+            answer.append(line)
+        return answer
 
     def line(self, command: str) -> str:
         """Return an answer of one line."""
