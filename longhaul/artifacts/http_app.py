@@ -106,12 +106,12 @@ class _Registry:
 
     def _images(self, name: str, registry: str) -> dict[str, _Manifest]:
         """Return the images of that name, with their tags. An empty ``registry`` matches any."""
-        found = {}
+        images = {}
         for image, manifest in self.layout.manifests().items():
             host, _, path = image.rpartition(":")[0].partition("/")
             if path == name and registry in ("", host):
-                found[image] = manifest
-        return found
+                images[image] = manifest
+        return images
 
     def _blob(self, digest: str, *, content_type: str) -> web.StreamResponse:
         headers = {**_VERSION, "Content-Type": content_type, "Docker-Content-Digest": digest}

@@ -93,11 +93,11 @@ def load(root: Path | None = None, *, gpus: bool = False, rdma: bool = False, di
     is wrong."""
     with reading(root) as raw:
         of = distributions.by_name(distribution or raw["distribution"])
-        own = raw[of.name]
+        section = raw[of.name]
         return Contents(
             distribution=of,
-            suite=own["suite"],
-            bare=_names([*raw["packages"]["bare"], *own["bare"]]),
+            suite=section["suite"],
+            bare=_names([*raw["packages"]["bare"], *section["bare"]]),
             **{kind: _names(raw["packages"][kind]) for kind in ("node", "gateway")},
             node_tools=_names(raw["binaries"]["node"]),
             host_tools=_names(raw["binaries"]["host"]),

@@ -104,10 +104,10 @@ def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | 
     problems: list[DepotFault] = []
     sums = _read_sums(root, problems)
     declared = _read_manifest(root, problems)
-    found = {name: path for name, path in _files(root).items() if name != SUMS and not is_signature(name)}
+    files = {name: path for name, path in _files(root).items() if name != SUMS and not is_signature(name)}
     hashes: dict[str, str] = {}
     total = 0
-    for name, path in sorted(found.items()):
+    for name, path in sorted(files.items()):
         if name not in sums and name not in declared and name != MANIFEST:
             problems.append(DepotFault(kind="extra", path=name, message="is in no list"))
             continue
@@ -120,15 +120,17 @@ def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | 
             progress(f"{root}: {(total + size) >> 20:,} MiB read")
         total += size
     expected = {name: entry["sha256"] for name, entry in declared.items()} | sums
-    problems += _compared(expected, hashes, found)
+    problems += _compared(expected, hashes, files)
     problems += _contradictions(sums, declared)
     problems += _indexes(root, hashes, known=expected)
-    problems += _unsigned(root, signed_files(found), key=key) if key else ()
-    own = digest_of(root)
-    if digest and own != digest:
-        problems.append(DepotFault(kind="changed", path=SUMS, message=f"its SHA-256 is {own or 'none'}, not {digest}"))
+    problems += _unsigned(root, signed_files(files), key=key) if key else ()
+    actual = digest_of(root)
+    if digest and actual != digest:
+        problems.append(
+            DepotFault(kind="changed", path=SUMS, message=f"its SHA-256 is {actual or 'none'}, not {digest}")
+        )
     return DepotReport(
-        digest=own, files=len(hashes), bytes=total, problems=tuple(sorted(problems, key=lambda p: (p.path, p.kind)))
+        digest=actual, files=len(hashes), bytes=total, problems=tuple(sorted(problems, key=lambda p: (p.path, p.kind)))
     )
 
 
@@ -146,21 +148,21 @@ def _look(path: Path) -> tuple[str, int]:
 
 
 def _read_sums(root: Path, problems: list[DepotFault]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    sums: dict[str, str] = {}
     try:
         lines = (root / SUMS).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         problems.append(DepotFault(kind="missing", path=SUMS, message="the list of all checksums"))
-        return found
+        return sums
     except (OSError, UnicodeDecodeError) as error:
         problems.append(DepotFault(kind="unreadable", path=SUMS, message=str(error)))
-        return found
+        return sums
     for number, line in enumerate(lines, 1):
         if match := _SUM.fullmatch(line):
-            found[match["path"]] = match["sum"]
+            sums[match["path"]] = match["sum"]
         else:
             problems.append(DepotFault(kind="unreadable", path=SUMS, message=f"line {number} is no checksum"))
-    return found
+    return sums
 
 
 def _read_manifest(root: Path, problems: list[DepotFault]) -> dict[str, Any]:
@@ -181,10 +183,10 @@ def _read_manifest(root: Path, problems: list[DepotFault]) -> dict[str, Any]:
 
 
 def _compared(
-    expected: Mapping[str, str], hashes: Mapping[str, str], found: Mapping[str, Path]
+    expected: Mapping[str, str], hashes: Mapping[str, str], files: Mapping[str, Path]
 ) -> Iterator[DepotFault]:
     for name, wanted in expected.items():
-        if name not in found:
+        if name not in files:
             yield DepotFault(kind="missing", path=name, message="is not there")
         elif name in hashes and hashes[name] != wanted:
             yield DepotFault(kind="changed", path=name, message=f"its SHA-256 is {hashes[name]}, not {wanted}")
@@ -216,18 +218,18 @@ def _unsigned(root: Path, names: Collection[str], *, key: str) -> Iterator[Depot
 def _indexes(root: Path, hashes: Mapping[str, str], *, known: Collection[str]) -> Iterator[DepotFault]:
     """Yield files whose checksum differs from the one that machines rely on: the list of binaries, the archives'
     indexes, and the names of blobs."""
-    said: dict[str, str] = {}
+    indexed: dict[str, str] = {}
     if "binaries/SHA256SUMS" in hashes:
         lines = (root / "binaries/SHA256SUMS").read_text(encoding="utf-8", errors="replace").splitlines()
-        said |= {f"binaries/{m['path']}": m["sum"] for m in map(_SUM.fullmatch, lines) if m}
+        indexed |= {f"binaries/{m['path']}": m["sum"] for m in map(_SUM.fullmatch, lines) if m}
     for name in hashes:
         folder, _, last = name.rpartition("/")
         if last == "Packages" and name.startswith("debian/"):
             text = (root / name).read_text(encoding="utf-8", errors="replace")
-            said |= {f"{folder}/{match['name']}": match["sum"] for match in _STANZA.finditer(text)}
+            indexed |= {f"{folder}/{match['name']}": match["sum"] for match in _STANZA.finditer(text)}
         elif folder == "images/blobs/sha256":
-            said[name] = last
-    for name, wanted in sorted(said.items()):
+            indexed[name] = last
+    for name, wanted in sorted(indexed.items()):
         if name not in hashes and name not in known:
             yield DepotFault(kind="contradicted", path=name, message="its index has it, and it is not there")
         elif hashes.get(name, wanted) != wanted:

@@ -72,11 +72,11 @@ def drivers(root: Path | None = None) -> dict[str, DriverPackage]:
 
 def driver_packages(asked: DriverRequest, known: Mapping[str, DriverPackage]) -> list[tuple[str, str]]:
     """Return each package with its suite. Raise :class:`SetupError` when no driver is pinned for the suite."""
-    found = [driver for driver in known.values() if driver.suite == asked.suite]
-    if not found:
+    of_suite = [driver for driver in known.values() if driver.suite == asked.suite]
+    if not of_suite:
         suites = ", ".join(driver.suite for driver in known.values())
         raise SetupError(f"no branch of NVIDIA's driver is pinned for {asked.suite} (images/image.toml has {suites})")
-    return [(asked.suite, name) for driver in found for name in driver.packages(asked.kernel, asked.kind)]
+    return [(asked.suite, name) for driver in of_suite for name in driver.packages(asked.kernel, asked.kind)]
 
 
 def _driver(pin: Mapping[str, Any]) -> DriverPackage:

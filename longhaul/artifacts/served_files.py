@@ -49,10 +49,10 @@ def _sums(address: str, *, key: str, fetch: Fetch) -> dict[str, str]:
 def sums(content: bytes) -> dict[str, str]:
     """Return the checksums of a list by path. Raise :class:`SignatureError` for anything that is no such list: the key
     may have signed other documents, too."""
-    found = {}
+    by_path = {}
     for line in content.decode("utf-8", errors="replace").splitlines():
         match = _LINE.fullmatch(line)
         if match is None:
             raise SignatureError(f"what was signed is no list of checksums: {line[:80]!r}")
-        found[match[2]] = match[1]
-    return found
+        by_path[match[2]] = match[1]
+    return by_path

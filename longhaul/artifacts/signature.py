@@ -49,9 +49,9 @@ def sign(path: Path, *, key: str, home: Path | None = None) -> None:
     argv += ["--output", f"{path}{SUFFIX}", "--detach-sign", str(path)]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
-        said = done.stderr.strip() or "nothing"
+        message = done.stderr.strip() or "nothing"
         raise SetupError(
-            f"gpg does not sign with {key!r}: `gpg --list-secret-keys` shows what it has. It said:\n{said}"
+            f"gpg does not sign with {key!r}: `gpg --list-secret-keys` shows what it has. It said:\n{message}"
         )
 
 
@@ -90,16 +90,16 @@ def check(content: bytes, signature: bytes, key: str) -> None:
         argv = ["gpgv", "--status-fd", "1", "--weak-digest", "SHA1", "--homedir", name, "--keyring", f"{name}/key"]
         argv += [f"{name}/signature", f"{name}/content"]
         done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
-    said = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("[GNUPG:] ")}
-    if done.returncode != 0 or not said >= _GOOD or said & _BAD:
-        raise SignatureError(_reason(said))
+    statuses = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("[GNUPG:] ")}
+    if done.returncode != 0 or not statuses >= _GOOD or statuses & _BAD:
+        raise SignatureError(_reason(statuses))
 
 
-def _reason(said: set[str]) -> str:
-    if "NO_PUBKEY" in said:
+def _reason(statuses: set[str]) -> str:
+    if "NO_PUBKEY" in statuses:
         return "is signed by a key that is not the builder's"
-    if "BADSIG" in said:
+    if "BADSIG" in statuses:
         return "was changed after it was signed"
-    if said & {"EXPKEYSIG", "REVKEYSIG", "EXPSIG"}:
+    if statuses & {"EXPKEYSIG", "REVKEYSIG", "EXPSIG"}:
         return "is signed by a key, or with a signature, that has expired or was revoked"
     return "has no signature that gpgv can read"

@@ -58,14 +58,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Take the answer; every other request is of no concern."""
-        said = {key: values[0] for key, values in urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query).items()}
-        if "state" not in said:
+        parameters = {
+            key: values[0] for key, values in urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query).items()
+        }
+        if "state" not in parameters:
             self.send_error(404)
             return
-        mine = secrets.compare_digest(said["state"].encode(), self.server.state.encode())
+        mine = secrets.compare_digest(parameters["state"].encode(), self.server.state.encode())
         if mine:
-            self.server.answer = said
-        text = b"Signed in." if mine and "code" in said else b"Not signed in."
+            self.server.answer = parameters
+        text = b"Signed in." if mine and "code" in parameters else b"Not signed in."
         self.send_response(200 if mine else 400)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Referrer-Policy", "no-referrer")

@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_Version, nargs=0, help="say the version and exit")
     below = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in commands().items():
-        one = below.add_parser(
+        subparser = below.add_parser(
             name,
             help=command.HELP.split(";")[0],
             description=f"{command.HELP[0].upper()}{command.HELP[1:]}.",
@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=shape,
             allow_abbrev=False,
         )
-        command.add_arguments(one)
+        command.add_arguments(subparser)
     return top
 
 

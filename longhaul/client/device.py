@@ -23,11 +23,11 @@ def sign_in(
     issuer = provider.issuer
     if not provider.device:
         raise SignInError(f"{issuer.url} does not know sign-in by a code: leave --device out")
-    said = post(issuer, provider.device, {"client_id": issuer.client_id, "scope": " ".join(issuer.scopes)})
+    answer = post(issuer, provider.device, {"client_id": issuer.client_id, "scope": " ".join(issuer.scopes)})
     try:
-        code, left = str(said["device_code"]), float(said["expires_in"])
-        interval = float(said.get("interval", INTERVAL_S))
-        show(_invitation(said))
+        code, left = str(answer["device_code"]), float(answer["expires_in"])
+        interval = float(answer.get("interval", INTERVAL_S))
+        show(_invitation(answer))
     except (KeyError, TypeError, ValueError):
         raise SignInError(f"{issuer.url} does not answer as RFC 8628 says") from None
     while left > 0:
@@ -42,6 +42,6 @@ def sign_in(
     raise SignInError("nobody signed in before the code expired: try again")
 
 
-def _invitation(said: dict[str, Any]) -> str:
-    url = str(said.get("verification_uri") or said["verification_url"])
-    return f"open {url} in a browser, on any machine, and enter {said['user_code']}"
+def _invitation(answer: dict[str, Any]) -> str:
+    url = str(answer.get("verification_uri") or answer["verification_url"])
+    return f"open {url} in a browser, on any machine, and enter {answer['user_code']}"

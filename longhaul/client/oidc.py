@@ -51,14 +51,14 @@ class Provider:
     def exchange(self, form: Mapping[str, str], *, nonce: str = "", kept: str = "") -> Tokens:
         """Return the tokens that the issuer gives for a grant; ``IssuerRefusedError`` when it refuses. ``kept`` is the
         refresh token that stays good when the issuer gives no other."""
-        said = post(self.issuer, self.token, {**form, "client_id": self.issuer.client_id})
-        token = said.get("id_token")
+        answer = post(self.issuer, self.token, {**form, "client_id": self.issuer.client_id})
+        token = answer.get("id_token")
         if not isinstance(token, str):
             raise SignInError(f"{self.issuer.url} gave no ID token: is `openid` among the scopes?")
         claims = claims_of(token)
         check(self.issuer, claims, nonce=nonce)
         return Tokens(
-            id_token=token, refresh_token=str(said.get("refresh_token") or kept), ends=time.time() + life(claims)
+            id_token=token, refresh_token=str(answer.get("refresh_token") or kept), ends=time.time() + life(claims)
         )
 
     def refresh(self, tokens: Tokens) -> Tokens:
@@ -69,19 +69,21 @@ class Provider:
 
 def discover(issuer: ProfileIssuer) -> Provider:
     """Ask an issuer for its endpoints; ``SignInError`` when it does not answer as it should."""
-    said = _send(issuer, issuer.url.rstrip("/") + DISCOVERY)
-    if said.get("issuer") != issuer.url:
+    metadata = _send(issuer, issuer.url.rstrip("/") + DISCOVERY)
+    if metadata.get("issuer") != issuer.url:
         raise SignInError(
-            f"{issuer.url} calls itself {str(said.get('issuer'))[:200]!r}: the profile names another issuer"
+            f"{issuer.url} calls itself {str(metadata.get('issuer'))[:200]!r}: the profile names another issuer"
         )
-    found = {key: str(said.get(f"{key}_endpoint") or "") for key in ("authorization", "token", "device_authorization")}
-    if not all(url.startswith("https://") for key, url in found.items() if url or key != "device_authorization"):
+    endpoints = {
+        key: str(metadata.get(f"{key}_endpoint") or "") for key in ("authorization", "token", "device_authorization")
+    }
+    if not all(url.startswith("https://") for key, url in endpoints.items() if url or key != "device_authorization"):
         raise SignInError(f"{issuer.url} names endpoints that are not https://")
     return Provider(
         issuer=issuer,
-        authorization=found["authorization"],
-        token=found["token"],
-        device=found["device_authorization"],
+        authorization=endpoints["authorization"],
+        token=endpoints["token"],
+        device=endpoints["device_authorization"],
     )
 
 
@@ -135,30 +137,30 @@ def _send(issuer: ProfileIssuer, url: str, content: bytes | None = None) -> dict
     opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects())
     try:
         with opener.open(request, timeout=TIMEOUT_S) as answer:
-            said = answer.read(LARGEST)
+            body = answer.read(LARGEST)
     except urllib.error.HTTPError as error:
         raise _refused(issuer, error) from None
     except (OSError, ValueError) as error:
         raise SignInError(f"{issuer.url} does not answer: {getattr(error, 'reason', error)}") from None
-    return _object(issuer, said)
+    return _object(issuer, body)
 
 
 def _refused(issuer: ProfileIssuer, error: urllib.error.HTTPError) -> SignInError:
     try:
-        said = json.loads(error.read(LARGEST))
-        return IssuerRefusedError(issuer.url, str(said["error"]), str(said.get("error_description") or ""))
+        answer = json.loads(error.read(LARGEST))
+        return IssuerRefusedError(issuer.url, str(answer["error"]), str(answer.get("error_description") or ""))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return SignInError(f"{issuer.url} answers with HTTP status {error.code}")
 
 
 def _object(issuer: ProfileIssuer, content: bytes) -> dict[str, Any]:
     try:
-        said = json.loads(content)
+        answer = json.loads(content)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        answer = None
+    if not isinstance(answer, dict):
         raise SignInError(f"{issuer.url} does not answer as an issuer of OpenID Connect")
-    return said
+    return answer
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

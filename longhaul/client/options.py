@@ -61,11 +61,11 @@ def refuse_changed(profile: Profile, kept: Path, *, replace: bool) -> None:
 
 
 def _kept() -> Path:
-    found = sorted(config_folder("").glob(f"*/{KEPT}"))
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    profiles = sorted(config_folder("").glob(f"*/{KEPT}"))
+    if len(profiles) == 1:
+        return profiles[0]
+    if not profiles:
         why = "there is no profile yet: --profile FILE names the one from whoever runs the environment"
     else:
-        why = f"there are several profiles: name one by --profile ({', '.join(map(str, found))})"
+        why = f"there are several profiles: name one by --profile ({', '.join(map(str, profiles))})"
     raise CommandError(why, code=Exit.USAGE)

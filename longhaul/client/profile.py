@@ -91,10 +91,10 @@ class Profile:
 
     def text(self) -> str:
         """Return the file's content."""
-        said = {"format": FORMAT, **asdict(self)}
+        content = {"format": FORMAT, **asdict(self)}
         if self.vpn is None:
-            del said["vpn"]
-        return json.dumps({**said, "digest": digest(said)}, indent=1) + "\n"
+            del content["vpn"]
+        return json.dumps({**content, "digest": digest(content)}, indent=1) + "\n"
 
     def place(self) -> str:
         """Return a digest of where it has tokens shown: what a person signed in for at one place is for no other."""
@@ -141,16 +141,16 @@ def parse(content: bytes) -> Profile:
     """Parse a profile; ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError`` when it is none."""
     if len(content) > LARGEST:
         raise ValueError("too large")
-    said: dict[str, Any] = json.loads(content)
-    written = said.pop("digest")
-    if written != digest(said) or said.pop("format") != FORMAT:
+    fields: dict[str, Any] = json.loads(content)
+    written = fields.pop("digest")
+    if written != digest(fields) or fields.pop("format") != FORMAT:
         raise ValueError("changed")
     issuers = {
-        str(name): ProfileIssuer(**{**one, "scopes": tuple(map(str, one["scopes"]))})
-        for name, one in said["issuers"].items()
+        str(name): ProfileIssuer(**{**issuer, "scopes": tuple(map(str, issuer["scopes"]))})
+        for name, issuer in fields["issuers"].items()
     }
-    vpn = _vpn(said["vpn"]) if "vpn" in said else None
-    profile = Profile(**{**said, "issuers": issuers, "vpn": vpn})
+    vpn = _vpn(fields["vpn"]) if "vpn" in fields else None
+    profile = Profile(**{**fields, "issuers": issuers, "vpn": vpn})
     texts = (profile.name, profile.server, profile.server_name, profile.authority, profile.expires)
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("not a profile")
@@ -162,17 +162,17 @@ def parse(content: bytes) -> Profile:
     return profile
 
 
-def _vpn(said: Mapping[str, Any]) -> ProfileVpn:
-    inside = _inside(said["inside"])
-    vpn = ProfileVpn(**{**said, "endpoints": tuple(map(str, said["endpoints"])), "inside": inside})
+def _vpn(section: Mapping[str, Any]) -> ProfileVpn:
+    inside = _inside(section["inside"])
+    vpn = ProfileVpn(**{**section, "endpoints": tuple(map(str, section["endpoints"])), "inside": inside})
     # It becomes part of what OpenVPN is told as root.
     if not vpn.endpoints or not _is_domain(vpn.name):
         raise ValueError("no VPN")
     return vpn
 
 
-def _inside(said: Mapping[str, Any]) -> Inside:
-    inside = Inside(**{**said, "zones": tuple(map(str, said["zones"]))})
+def _inside(section: Mapping[str, Any]) -> Inside:
+    inside = Inside(**{**section, "zones": tuple(map(str, section["zones"]))})
     if not inside.zones or not all(map(_is_domain, inside.zones)):
         raise ValueError("no zones")
     if IPv4Address(inside.dns) not in IPv4Network(inside.range):
@@ -189,6 +189,6 @@ def _is_plain(name: str) -> bool:
     return name.isascii() and name.replace("-", "").isalnum() and not name.startswith("-")
 
 
-def digest(said: Mapping[str, Any]) -> str:
+def digest(content: Mapping[str, Any]) -> str:
     """Return the digest of a profile's content."""
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

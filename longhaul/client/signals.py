@@ -14,14 +14,14 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 def handled(end: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Have ``end`` called at SIGTERM and SIGHUP during the block. What is ignored stays so, as with nohup(1). For the
     main thread."""
-    before = {one: signal.getsignal(one) for one in ENDING}
-    for one in (one for one, how in before.items() if how is not signal.SIG_IGN):
-        signal.signal(one, end)
+    before = {signum: signal.getsignal(signum) for signum in ENDING}
+    for signum in (signum for signum, how in before.items() if how is not signal.SIG_IGN):
+        signal.signal(signum, end)
     try:
         yield
     finally:
-        for one, how in before.items():
-            signal.signal(one, how)
+        for signum, how in before.items():
+            signal.signal(signum, how)
 
 
 @contextmanager
@@ -29,8 +29,8 @@ def leaving_nothing() -> Iterator[None]:
     """Take SIGTERM and SIGHUP for a ``SystemExit`` during the block, once, as :func:`handled` does."""
 
     def end(number: int, _frame: FrameType | None) -> None:
-        for one in ENDING:
-            signal.signal(one, signal.SIG_IGN)
+        for signum in ENDING:
+            signal.signal(signum, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
     with handled(end):

@@ -29,8 +29,8 @@ WORDS = Words(
 @contextmanager
 def rotating(api: Api) -> Iterator[Callable[[], bool]]:
     """Have the turn during the block, as :func:`longhaul.cluster.locks.sole_run` does."""
-    with sole_run(api, LEASE, WORDS) as held:
-        yield held
+    with sole_run(api, LEASE, WORDS) as is_held:
+        yield is_held
 
 
 @contextmanager

@@ -101,8 +101,8 @@ def parts_of(environment: Environment, name: str, keys: tuple[str, ...]) -> dict
         secret = json.loads(secret_of(environment, name))
         return {key: str(secret[key]) for key in keys}
     except (ValueError, KeyError, TypeError):
-        said = f"the secret {name} in the vault of {environment.name} is not what `longhaul up` writes"
-        raise CommandError(said) from None
+        message = f"the secret {name} in the vault of {environment.name} is not what `longhaul up` writes"
+        raise CommandError(message) from None
 
 
 def secret_of(environment: Environment, name: str) -> str:
@@ -130,8 +130,8 @@ def control_of(environment: Environment) -> tuple[Any, Any]:
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
-        said = f"there is no way yet to read the administrator's credentials of a control plane on {place.site.kind}"
-        raise CommandError(said, code=Exit.UNREACHABLE)
+        message = f"there is no way yet to read the administrator's credentials of a control plane on {place.site.kind}"
+        raise CommandError(message, code=Exit.UNREACHABLE)
     return place, control
 
 
@@ -139,8 +139,8 @@ def asking(environment: Environment) -> str:
     """Return who asks, for the audit log: the cloud's identity that the vault has let in, or else the operating
     system's."""
     place, control = control_of(environment)
-    found = str(control.signed_in(place))
-    return (found or f"{_user()}@{socket.gethostname()}")[:NAME_LENGTH]
+    signed_in = str(control.signed_in(place))
+    return (signed_in or f"{_user()}@{socket.gethostname()}")[:NAME_LENGTH]
 
 
 def _user() -> str:
@@ -159,8 +159,8 @@ def _serves(certificate: str, subject: Subject, authority: Pair) -> bool:
 
     if not issuing.is_issued_by(certificate, authority.certificate):
         return False
-    held = x509.load_pem_x509_certificate(certificate.encode())
-    said = {(one.oid, one.value) for one in held.subject}
+    parsed = x509.load_pem_x509_certificate(certificate.encode())
+    actual = {(attribute.oid, attribute.value) for attribute in parsed.subject}
     wanted = {(NameOID.ORGANIZATION_NAME, name) for name in subject.organizations}
     wanted |= {(NameOID.COMMON_NAME, subject.common_name)}
-    return said == wanted and not issuing.due(certificate, now=datetime.now(UTC))
+    return actual == wanted and not issuing.due(certificate, now=datetime.now(UTC))

@@ -36,8 +36,8 @@ def pool_lock(api: Api, pool: str) -> Iterator[Callable[[], bool]]:
     """Hold the pool's lease during the block. Yield a function that tells whether it is still held. ``CommandError``
     when somebody else holds it."""
     words = Words(begins=f"to roll pool {pool}", goes_on=f"pool {pool} is being rolled")
-    with sole_run(api, f"{ROLLS}{on_nodes(pool)}", words) as held:
-        yield held
+    with sole_run(api, f"{ROLLS}{on_nodes(pool)}", words) as is_held:
+        yield is_held
 
 
 @contextmanager
@@ -45,8 +45,8 @@ def sole_run(api: Api, lease: str, words: Words) -> Iterator[Callable[[], bool]]
     """Hold a lease of this name during the block, as :func:`pool_lock` does."""
     times = LeaseTimes(lasts_s=HOLDS_S, renew_s=RENEW_S, gone=_ended_here)
     try:
-        with holding(api, lease, holder=_identity(os.getpid()), times=times) as held:
-            yield held
+        with holding(api, lease, holder=_identity(os.getpid()), times=times) as is_held:
+            yield is_held
     except HeldError as error:
         if not error.holder:
             raise CommandError(

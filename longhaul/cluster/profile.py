@@ -39,13 +39,13 @@ def profile_of(environment: Environment, *, lab_port: int | None, now: datetime)
         server_name="" if lab_port is None else name,
         authority=secret_of(environment, Authority(name=KUBERNETES, common_name="").trust_secret),
         issuers={
-            one: ProfileIssuer(
+            key: ProfileIssuer(
                 url=issuer.url,
                 client_id=issuer.client,
                 scopes=issuer.scopes,
                 certificate_authority=issuer.certificate_authority or "",
             )
-            for one, issuer in issuers.items()
+            for key, issuer in issuers.items()
         },
         expires=(now + timedelta(days=DAYS)).isoformat(timespec="seconds"),
         vpn=_vpn(environment) if environment.vpn else None,

@@ -17,8 +17,8 @@ def following(certificate: Path, key: Path, *, say: Callable[[str], None]) -> ss
     def look(connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         nonlocal read, current
         try:
-            if (found := _state(certificate, key)) != read:
-                read = found
+            if (state := _state(certificate, key)) != read:
+                read = state
                 current = _load(certificate, key)
                 say(f"{certificate} was read again")
         except OSError as error:
@@ -41,6 +41,6 @@ def _state(*paths: Path) -> list[tuple[int, int]]:
 
 
 def _load(certificate: Path, key: Path) -> ssl.SSLContext:
-    found = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    found.load_cert_chain(certificate, key)
-    return found
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    return context

@@ -139,11 +139,14 @@ def _build(invocation: Invocation) -> int:
     require_place(options.to)  # before hours of fetching
     sign, key = _signer(environment, options.sign)
     parts = gather(wanted, sources)
-    found: list[DepotReport] = []
+    reports: list[DepotReport] = []
     fresh = publish(
-        options.to, lambda into: found.append(assemble(into, wanted, parts, sources, sign=sign)), progress=say, key=key
+        options.to,
+        lambda into: reports.append(assemble(into, wanted, parts, sources, sign=sign)),
+        progress=say,
+        key=key,
     )
-    (report,) = found
+    (report,) = reports
     if options.json:
         print(document({"folder": str(options.to.absolute()), "changed": fresh, **report.plain()}))
         return Exit.OK
@@ -204,8 +207,8 @@ def _asked(invocation: Invocation) -> tuple[Environment, DepotContent, DepotSour
     for option, suites in named.items():
         stray = suites - set(asked.suites)
         if stray:
-            told = ", ".join(sorted(stray))
-            raise CommandError(f"--{option} names {told}, which no --suite asks for", code=Exit.USAGE)
+            names = ", ".join(sorted(stray))
+            raise CommandError(f"--{option} names {names}, which no --suite asks for", code=Exit.USAGE)
     return (
         environment,
         asked,
@@ -233,10 +236,10 @@ def _of_drivers(asked: Iterable[DriverRequest]) -> list[tuple[str, str]]:
 def _lines(path: Path) -> tuple[str, ...]:
     """Return the archive lines of a sources.list."""
     lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
-    found = tuple(line for line in lines if line.startswith("deb "))
-    if not found:
+    archives = tuple(line for line in lines if line.startswith("deb "))
+    if not archives:
         raise CommandError(f"{path} names no archive: a line is `deb [signed-by=…] URL SUITE main`", code=Exit.USAGE)
-    return found
+    return archives
 
 
 def _verify(invocation: Invocation) -> int:

@@ -79,8 +79,8 @@ def assemble(
     seal(into, _about(into, wanted, parts, sources), sign=sign)
     report = verify(into)
     if not report.good:
-        told = "\n".join(f"  {problem.path}: {problem.message}" for problem in report.problems)
-        raise SetupError(f"the depot was not laid out as it should be; the cache or the disk is damaged:\n{told}")
+        lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in report.problems)
+        raise SetupError(f"the depot was not laid out as it should be; the cache or the disk is damaged:\n{lines}")
     return report
 
 
@@ -90,18 +90,18 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _sources_of(parts: DepotParts) -> list[Path]:
-    found = [*parts.binaries.values(), *(image.binary for image in parts.images)]
+    files = [*parts.binaries.values(), *(image.binary for image in parts.images)]
     for folder in (*parts.archives.values(), *(pulled.layout for pulled in parts.pulled)):
-        found += [path for path in folder.rglob("*") if path.is_file()]
-    return found
+        files += [path for path in folder.rglob("*") if path.is_file()]
+    return files
 
 
 def _tools(names: Sequence[str], sources: DepotSources) -> dict[str, Path]:
-    found = tools.ensure(names, log_dir=sources.log_dir, progress=sources.progress, spec=sources.spec)
-    for name, path in found.items():
+    binaries = tools.ensure(names, log_dir=sources.log_dir, progress=sources.progress, spec=sources.spec)
+    for name, path in binaries.items():
         if sha256_file(path) != _note(path)["sha256"][name]:
             raise SetupError(f"{path} was changed since it was fetched: remove {path.parent} and run it again")
-    return found
+    return binaries
 
 
 def _note(path: Path) -> dict[str, Any]:
@@ -153,12 +153,12 @@ def _libraries(names: Sequence[str], packages: Path, sources: DepotSources) -> d
     def make(into: Path) -> None:
         info = into / "var/lib/dpkg/info"
         for name in names:
-            found = sorted(packages.glob(f"{name}_*.deb"))
-            if not found:
+            debs = sorted(packages.glob(f"{name}_*.deb"))
+            if not debs:
                 raise SetupError(f"{packages} has no package {name}, whose libraries an image needs")
-            output_of(["dpkg-deb", "--extract", str(found[-1]), str(into)])
+            output_of(["dpkg-deb", "--extract", str(debs[-1]), str(into)])
             info.mkdir(parents=True, exist_ok=True)
-            listed = output_of(["dpkg-deb", "--contents", str(found[-1])])
+            listed = output_of(["dpkg-deb", "--contents", str(debs[-1])])
             paths = re.findall(r" \.(/\S+?)(?: -> .*)?$", listed, re.MULTILINE)
             (info / f"{name}.list").write_text("".join(f"{path}\n" for path in paths), encoding="utf-8")
 
@@ -172,8 +172,8 @@ def _pulled(wanted: DepotContent, sources: DepotSources) -> list[Pulled]:
     crane = _tools(["crane"], sources)["crane"]
     log = sources.log_dir / "depot-images.log"
     return [
-        image_pulls.pull(one, crane=crane, arch=machine_arch(), log=log, progress=sources.progress)
-        for one in wanted.pulls
+        image_pulls.pull(pull, crane=crane, arch=machine_arch(), log=log, progress=sources.progress)
+        for pull in wanted.pulls
     ]
 
 

@@ -62,12 +62,12 @@ def key(text: str) -> str:
     from components.model.depots.section import key_fault
 
     try:
-        found = base64.b64encode(Path(text).read_bytes()).decode("ascii")
+        encoded = base64.b64encode(Path(text).read_bytes()).decode("ascii")
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{text}: {error.strerror}") from error
-    if wrong := key_fault(found):
+    if wrong := key_fault(encoded):
         raise argparse.ArgumentTypeError(f"{text} {wrong}: `gpg --export KEY > {text}` writes one")
-    return found
+    return encoded
 
 
 def listen(text: str) -> tuple[str, int]:

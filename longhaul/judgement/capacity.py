@@ -64,13 +64,13 @@ def compare(before: Environment | None, after: Environment) -> tuple[CapacityRow
 
 def total(rows: tuple[CapacityRow, ...], *, after: bool) -> PlannedCapacity:
     """Return the sum of one side. Unknown numbers of cores are left out."""
-    found = PlannedCapacity()
+    capacity = PlannedCapacity()
     for row in rows:
-        one = row.after if after else row.before
-        if one is not None:
-            known = one if one.cores is not None else PlannedCapacity(nodes=one.nodes, gpus=one.gpus)
-            found = found + known
-    return found
+        side = row.after if after else row.before
+        if side is not None:
+            known = side if side.cores is not None else PlannedCapacity(nodes=side.nodes, gpus=side.gpus)
+            capacity = capacity + known
+    return capacity
 
 
 def _of(environment: Environment) -> Iterator[tuple[tuple[str, str], PlannedCapacity]]:

@@ -50,16 +50,16 @@ def cares(case: Case) -> Iterator[Finding]:
     yield from _pools_that_go(case)
     yield from _sites_that_go(case)
     yield from introduced(case)
-    found = _by_kind(case)
+    by_kind = _by_kind(case)
     for kind, consequence in CONSEQUENCES.items():
         for action in _ACTIONS:
-            yield from _finding(kind, action, consequence, found[kind, action])
+            yield from _finding(kind, action, consequence, by_kind[kind, action])
 
 
 def _by_kind(case: Case) -> defaultdict[tuple[ResourceKind, ResourceAction], list[Change]]:
     """Group the changes by kind and action. Leave out changes of tags alone, what goes with a whole machine, pool or
     site, and what is new in a machine, a pool, a link or a new site."""
-    found: defaultdict[tuple[ResourceKind, ResourceAction], list[Change]] = defaultdict(list)
+    by_kind: defaultdict[tuple[ResourceKind, ResourceAction], list[Change]] = defaultdict(list)
     gone, made = _gone_places(case), new_sites(case)
     for change in case.changes:
         place = case.places.of(change)
@@ -67,33 +67,35 @@ def _by_kind(case: Case) -> defaultdict[tuple[ResourceKind, ResourceAction], lis
             continue
         if change.action is ResourceAction.MAKE and (place.kind or place.site in made):
             continue
-        found[kind_of(change), change.action].append(change)
-    return found
+        by_kind[kind_of(change), change.action].append(change)
+    return by_kind
 
 
 def _finding(
-    kind: ResourceKind, action: ResourceAction, consequence: Consequence, found: list[Change]
+    kind: ResourceKind, action: ResourceAction, consequence: Consequence, changes: list[Change]
 ) -> Iterator[Finding]:
     why = {ResourceAction.CHANGE: consequence.change, ResourceAction.MAKE: consequence.made}.get(
         action, consequence.gone
     )
-    if found and why:
-        subject = f"The {kind} {found[0].name}" if len(found) == 1 else counted(len(found), kind.value)
+    if changes and why:
+        subject = f"The {kind} {changes[0].name}" if len(changes) == 1 else counted(len(changes), kind.value)
         yield Finding(
             severity=Severity.WARNING,
-            what=f"{subject} {_verb(action, len(found))}.",
-            where=tuple(change.name for change in found),
-            why=why if action is not ResourceAction.REPLACE or not all(map(_may_stay, found)) else f"{why} {_MAY_STAY}",
+            what=f"{subject} {_verb(action, len(changes))}.",
+            where=tuple(change.name for change in changes),
+            why=why
+            if action is not ResourceAction.REPLACE or not all(map(_may_stay, changes))
+            else f"{why} {_MAY_STAY}",
             do=consequence.do,
-            lines=_rules(kind, action, found),
+            lines=_rules(kind, action, changes),
         )
 
 
-def _rules(kind: ResourceKind, action: ResourceAction, found: list[Change]) -> tuple[str, ...]:
+def _rules(kind: ResourceKind, action: ResourceAction, changes: list[Change]) -> tuple[str, ...]:
     """Return the lines of security rules that are made or destroyed as a whole. Elsewhere, such rules are only
     counted."""
     whole = kind is ResourceKind.RULE and action in (ResourceAction.MAKE, ResourceAction.DESTROY)
-    return tuple(line for change in found for line in _lines(change)) if whole else ()
+    return tuple(line for change in changes for line in _lines(change)) if whole else ()
 
 
 def _lines(change: Change) -> Iterator[str]:
@@ -105,7 +107,7 @@ def _lines(change: Change) -> Iterator[str]:
 def _may_stay(change: Change) -> bool:
     """Return whether the resource is replaced only for values that are unknown before the run."""
     forcing = [property_ for property_ in properties(change) if property_.replaces]
-    return bool(forcing) and all(one.after == LATER for one in forcing)
+    return bool(forcing) and all(property_.after == LATER for property_ in forcing)
 
 
 def _verb(action: ResourceAction, number: int) -> str:
@@ -114,11 +116,11 @@ def _verb(action: ResourceAction, number: int) -> str:
 
 def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
     """Yield a finding about control-plane machines that are replaced, and about what of their role keeps working."""
-    own, before = role_changes(case.after, case.changes, role)
-    replaced = tuple(change.name for change in own if change.action is ResourceAction.REPLACE)
+    changes, before = role_changes(case.after, case.changes, role)
+    replaced = tuple(change.name for change in changes if change.action is ResourceAction.REPLACE)
     if not replaced:
         return
-    guarded = all(change.guarded for change in own if change.action is ResourceAction.REPLACE)
+    guarded = all(change.guarded for change in changes if change.action is ResourceAction.REPLACE)
     yield replacement(role, replaced, before, one_at_a_time=guarded)
 
 
@@ -139,8 +141,8 @@ def replacement(
 
 def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
     """Yield a finding about control-plane machines that are removed for good."""
-    own, before = role_changes(case.after, case.changes, role)
-    gone = tuple(change.name for change in own if change.action is ResourceAction.DESTROY)
+    changes, before = role_changes(case.after, case.changes, role)
+    gone = tuple(change.name for change in changes if change.action is ResourceAction.DESTROY)
     if not gone:
         return
     why, do = "The others take its load.", "See that those that stay are enough for the nodes."
@@ -210,15 +212,15 @@ def _pools_that_go(case: Case) -> Iterator[Finding]:
 
 def _sites_that_go(case: Case) -> Iterator[Finding]:
     for site in case.places.sites:
-        own = [
+        changes = [
             change
             for change in case.changes
             if case.places.of(change).site == site and change.action in GONE and change.custom
         ]
-        if site not in case.after.sites and own:
+        if site not in case.after.sites and changes:
             yield Finding(
                 severity=Severity.WARNING,
-                what=f"The site {site} goes, with {counted(len(own), 'resource')} and its links.",
+                what=f"The site {site} goes, with {counted(len(changes), 'resource')} and its links.",
                 where=(site,),
                 why="Everything in it ends.",
                 do="See that nothing in it is in use. Give the sites after it in the file the `range` that they "

@@ -136,9 +136,9 @@ def read_changes(documents: Iterable[PreviewDocument]) -> Changes:
         same += document.counts.get("same", 0)
         for step in document.steps:
             steps[step.urn].append((_action(step), step))
-    found = (_change(urn, of_one) for urn, of_one in steps.items())
-    happening = (change for change in found if change.action is not ResourceAction.NONE)
-    return Changes(changes=tuple(sorted(happening, key=lambda one: (one.name, one.urn))), same=same)
+    changes = (_change(urn, of_one) for urn, of_one in steps.items())
+    happening = (change for change in changes if change.action is not ResourceAction.NONE)
+    return Changes(changes=tuple(sorted(happening, key=lambda change: (change.name, change.urn))), same=same)
 
 
 def _action(step: PreviewStep) -> ResourceAction:
@@ -158,7 +158,7 @@ def _action(step: PreviewStep) -> ResourceAction:
 
 def _change(urn: str, steps: list[tuple[ResourceAction, PreviewStep]]) -> Change:
     action = max((action for action, _ in steps), key=_WEIGHT.__getitem__)
-    actions = {one for one, _ in steps}
+    actions = {step_action for step_action, _ in steps}
     if {ResourceAction.MAKE, ResourceAction.DESTROY} <= actions:
         action = ResourceAction.REPLACE
     old = next((step.old for _, step in steps if step.old is not None), None)
@@ -182,11 +182,11 @@ def _change(urn: str, steps: list[tuple[ResourceAction, PreviewStep]]) -> Change
 def _differing(steps: Iterable[PreviewStep]) -> dict[str, bool]:
     """Return the paths of the provider's detailed diff, and the keys that it names without such a path. The value is
     True when the difference forces a new resource."""
-    found: dict[str, bool] = {}
+    differing: dict[str, bool] = {}
     for step in steps:
         for path, diff in (step.detailed or {}).items():
-            found[path] = found.get(path, False) or diff.replaces
+            differing[path] = differing.get(path, False) or diff.replaces
         for key in (*step.diff_reasons, *step.replace_reasons):
-            if not any(path == key or path.startswith((f"{key}.", f"{key}[")) for path in found):
-                found[key] = key in step.replace_reasons
-    return found
+            if not any(path == key or path.startswith((f"{key}.", f"{key}[")) for path in differing):
+                differing[key] = key in step.replace_reasons
+    return differing

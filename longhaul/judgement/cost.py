@@ -38,24 +38,26 @@ def compare_cost(before: Environment | None, after: Environment, prices: Prices 
     new = prices(after)
     then = Monthly(least=str(new.minimum.monthly), most=str(new.maximum.monthly))
     if before is None:
-        said = f"{then.least} a month with all pools at their minimum, {then.most} at their maximum."
-        return CostChange(summary=_with_gaps(said, new, source), after=then)
+        summary = f"{then.least} a month with all pools at their minimum, {then.most} at their maximum."
+        return CostChange(summary=_with_gaps(summary, new, source), after=then)
     if any(pool.site not in before.sites for pool in before.pools.values()):
-        said = f"{then.least} to {then.most} a month; what it was is only in the site's file of before (--base FILE)."
-        return CostChange(summary=_with_gaps(said, new, source), after=then)
+        summary = (
+            f"{then.least} to {then.most} a month; what it was is only in the site's file of before (--base FILE)."
+        )
+        return CostChange(summary=_with_gaps(summary, new, source), after=then)
     old = prices(before)
     now = Monthly(least=str(old.minimum.monthly), most=str(old.maximum.monthly))
-    said = (
+    summary = (
         f"{(new.minimum.monthly - old.minimum.monthly).signed()} a month with all pools at their minimum "
         f"({now.least}, then {then.least}), {(new.maximum.monthly - old.maximum.monthly).signed()} at their maximum "
         f"({now.most}, then {then.most})."
     )
-    return CostChange(summary=_with_gaps(said, new, source), before=now, after=then)
+    return CostChange(summary=_with_gaps(summary, new, source), before=now, after=then)
 
 
-def _with_gaps(said: str, new: EnvironmentCost, source: str) -> str:
+def _with_gaps(summary: str, new: EnvironmentCost, source: str) -> str:
     """Append what the sums leave out or assume, and the source of the prices."""
-    parts = [said]
+    parts = [summary]
     if new.unpriced:
         parts.append(f"Without a price, and not in it: {', '.join(new.unpriced)}.")
     if new.assumed:

@@ -32,10 +32,10 @@ def asking(where: Context, environment: Environment, environ: Mapping[str, str],
             with kubeconfig_file(where, environment, environ, master=master) as path:
                 api = Api.of(json.loads(path.read_text(encoding="utf-8")))
                 times = _ASKED * environment.control_plane.api.servers
-                found = {one for _ in range(times) for one in used(_lines(api))}
+                apis = {deprecated for _ in range(times) for deprecated in used(_lines(api))}
         except (CommandError, ApiError, OSError, http.client.HTTPException) as error:
             return Apis(unseen=str(error))
-        return Apis(used=tuple(sorted(found, key=lambda one: one.name)))
+        return Apis(used=tuple(sorted(apis, key=lambda deprecated: deprecated.name)))
 
     return ask
 

@@ -44,8 +44,8 @@ def earlier(after: Environment, changes: Iterable[Change], places: EnvironmentPa
         if place.kind == "pool":
             by_pool[place.part].append(change)
     pools = dict(after.pools)
-    for name, own in by_pool.items():
-        pool = _pool(after, name, own, places, notes)
+    for name, pool_changes in by_pool.items():
+        pool = _pool(after, name, pool_changes, places, notes)
         if pool is None:
             pools.pop(name, None)
         else:
@@ -67,10 +67,12 @@ def _begins(change: Change, after: Environment) -> bool:
 
 def role_changes(after: Environment, changes: Iterable[Change], role: Role) -> tuple[list[Change], int]:
     """Return the changes of a role's machines, and the number of machines that the role had before."""
-    own = [change for change in changes if kind_of(change) is ResourceKind.MACHINE and role_of(after, change) is role]
-    made = sum(change.action in (ResourceAction.MAKE, ResourceAction.ADOPT) for change in own)
-    gone = sum(change.action in (ResourceAction.DESTROY, ResourceAction.FORGET) for change in own)
-    return own, _wanted(after, role) - made + gone
+    of_role = [
+        change for change in changes if kind_of(change) is ResourceKind.MACHINE and role_of(after, change) is role
+    ]
+    made = sum(change.action in (ResourceAction.MAKE, ResourceAction.ADOPT) for change in of_role)
+    gone = sum(change.action in (ResourceAction.DESTROY, ResourceAction.FORGET) for change in of_role)
+    return of_role, _wanted(after, role) - made + gone
 
 
 def role_of(environment: Environment, change: Change) -> Role | None:
@@ -85,24 +87,26 @@ def _wanted(environment: Environment, role: Role) -> int:
 
 def _control(after: Environment, changes: list[Change]) -> dict[str, Any]:
     """Return the parts of the control plane with their earlier counts and machine types."""
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for role, key in ((Role.ETCD, "members"), (Role.EVENTS, "members"), (Role.API, "servers")):
-        own, count = role_changes(after, changes, role)
-        types = [machine_type for change in own if (machine_type := _machine_type(change.before))]
+        of_role, count = role_changes(after, changes, role)
+        types = [machine_type for change in of_role if (machine_type := _machine_type(change.before))]
         update: dict[str, Any] = {key: count, **({"machine_type": types[0]} if types else {})}
-        found[role.value] = getattr(after.control_plane, role.value).model_copy(update=update)
-    return found
+        parts[role.value] = getattr(after.control_plane, role.value).model_copy(update=update)
+    return parts
 
 
-def _pool(after: Environment, name: str, own: list[Change], places: EnvironmentParts, notes: list[str]) -> Pool | None:
+def _pool(
+    after: Environment, name: str, changes: list[Change], places: EnvironmentParts, notes: list[str]
+) -> Pool | None:
     """Return a pool as it was; None when it is new."""
-    groups = [change for change in own if kind_of(change) is ResourceKind.POOL]
+    groups = [change for change in changes if kind_of(change) is ResourceKind.POOL]
     declared = after.pools.get(name)
     made = [change for change in groups if change.action in (ResourceAction.MAKE, ResourceAction.ADOPT)]
     if declared is not None and made and len(made) == len(pool_groups(after, name)):
         return None
     machine_type = next(
-        (found for change in own if (found := _machine_type(change.before))),
+        (previous for change in changes if (previous := _machine_type(change.before))),
         declared.machine_type if declared is not None else "",
     )
     least, most = _sizes(after, name, groups, machine_type, notes)
@@ -136,23 +140,23 @@ def _sizes(after: Environment, name: str, groups: list[Change], machine_type: st
 
 def _largest(type_: str, machine_type: str) -> int:
     """Return the largest number of machines of a group whose maximum is in no state; 0 when no cloud knows it."""
-    found = (cloud.groups.largest(type_, machine_type) for cloud in clouds().values())
-    return next((most for most in found if most is not None), 0)
+    limits = (cloud.groups.largest(type_, machine_type) for cloud in clouds().values())
+    return next((most for most in limits if most is not None), 0)
 
 
 def _machine_type(inputs: Mapping[str, Any]) -> str:
     """Return the machine type of a machine, a template or a scale set; empty when there is none."""
-    found = (
+    machine_type = (
         _inner(inputs, "hardwareProfile").get("vmSize")
         or inputs.get("instanceType")
         or _inner(inputs, "sku").get("name")
     )
-    return found if isinstance(found, str) else ""
+    return machine_type if isinstance(machine_type, str) else ""
 
 
 def _inner(inputs: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = inputs.get(key)
-    return found if isinstance(found, Mapping) else {}
+    inner = inputs.get(key)
+    return inner if isinstance(inner, Mapping) else {}
 
 
 def _number(value: Any) -> int:

@@ -35,11 +35,11 @@ class FileConsequences:
 
 def expected(before: Environment, after: Environment, changed: Sequence[Property]) -> FileConsequences:
     """Return what ``changed`` does to machines that run in ``before``, as far as the keys tell."""
-    control = [one for one in changed if _roles(one, before)]
-    templates = [one for one in changed if _is_template(one, before)]
-    operators = [one for one in changed if Replaces.REACH in replaced_by(before, one.path)]
+    control = [key for key in changed if _roles(key, before)]
+    templates = [key for key in changed if _is_template(key, before)]
+    operators = [key for key in changed if Replaces.REACH in replaced_by(before, key.path)]
     sized = _sized(before, after)
-    sizes = [one for one in changed if Role.API in sized and _is_size(one, before)]
+    sizes = [key for key in changed if Role.API in sized and _is_size(key, before)]
     findings = [
         finding for role in Role for finding in _replaced(before, after, role, control, more=sized.get(role, ()))
     ]
@@ -47,8 +47,8 @@ def expected(before: Environment, after: Environment, changed: Sequence[Property
         findings.append(_new_machines_only(templates))
     if operators:
         findings.append(_reaching(operators))
-    told = frozenset(template.path for template in (*control, *templates, *operators, *sizes))
-    return FileConsequences(findings=tuple(findings), told=told)
+    explained = frozenset(template.path for template in (*control, *templates, *operators, *sizes))
+    return FileConsequences(findings=tuple(findings), told=explained)
 
 
 def interrupts_nothing(change: Property, before: Environment) -> bool:
@@ -88,24 +88,24 @@ def _is_size(change: Property, before: Environment) -> bool:
 def _sized(before: Environment, after: Environment) -> dict[Role, tuple[str, ...]]:
     """Return a line for each role whose machines are made anew because what follows the size or the round trips
     changes."""
-    found: dict[Role, tuple[str, ...]] = {}
+    lines: dict[Role, tuple[str, ...]] = {}
     if api_arguments(before) != api_arguments(after):
-        found[Role.API] = (f"nodes, at most: {declared_nodes(before):,} -> {declared_nodes(after):,} (docs/sizing.md)",)
-    trips = [one.control_plane.round_trip_ms for one in (before, after)]
+        lines[Role.API] = (f"nodes, at most: {declared_nodes(before):,} -> {declared_nodes(after):,} (docs/sizing.md)",)
+    trips = [environment.control_plane.round_trip_ms for environment in (before, after)]
     if raft_times(trips[0]) != raft_times(trips[1]):
         line = f"control_plane.round_trip_ms: {trips[0]:g} -> {trips[1]:g}"
-        found |= dict.fromkeys((Role.ETCD, Role.EVENTS), (line,))
-    return found
+        lines |= dict.fromkeys((Role.ETCD, Role.EVENTS), (line,))
+    return lines
 
 
 def _replaced(
     before: Environment, after: Environment, role: Role, changed: Sequence[Property], *, more: tuple[str, ...]
 ) -> Iterator[Finding]:
-    own = [one for one in changed if role in _roles(one, before)]
+    keys = [key for key in changed if role in _roles(key, before)]
     names = [machine.name for machine in members(control_machines(before, plan(before)), role)]
     staying = {machine.name for machine in members(control_machines(after, plan(after)), role)}
     names = [name for name in names if name in staying]
-    lines = (*(told(one) for one in own), *more)
+    lines = (*(told(key) for key in keys), *more)
     if lines and names:
         if role.is_etcd and len(names) == 1:
             yield only_member(role, names[0], lines=lines)
@@ -117,10 +117,10 @@ def _new_machines_only(changed: Sequence[Property]) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         what="New machines of pools differ from those that run.",
-        where=tuple(one.path for one in changed),
+        where=tuple(key.path for key in changed),
         why="What runs goes on: machines stay as they are until they are replaced, one budget at a time.",
         do="Bring running machines there with `longhaul roll` (docs/rolling.md), or let them be replaced as they go.",
-        lines=tuple(told(one) for one in changed),
+        lines=tuple(told(key) for key in changed),
     )
 
 
@@ -129,13 +129,13 @@ def _reaching(changed: Sequence[Property]) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         what="Who reaches the vault and the racks' gateways from outside changes.",
-        where=tuple(one.path for one in changed),
+        where=tuple(key.path for key in changed),
         why="Work that runs is not touched; an operator or a CI runner whose range goes is refused from then on.",
         do=consequence.do,
-        lines=tuple(told(one) for one in changed),
+        lines=tuple(told(key) for key in changed),
     )
 
 
-def told(one: Property) -> str:
+def told(key: Property) -> str:
     """Return a changed key with its values before and after."""
-    return f"{one.path}: {one.after}" if one.lines or not one.before else f"{one.path}: {one.before} -> {one.after}"
+    return f"{key.path}: {key.after}" if key.lines or not key.before else f"{key.path}: {key.before} -> {key.after}"

@@ -40,7 +40,7 @@ def _fewer_members(before: Environment, after: Environment, role: Role) -> Itera
     engine's hooks look."""
     if not role.is_etcd:
         return
-    was, now = (getattr(one.control_plane, role.value).members for one in (before, after))
+    was, now = (getattr(environment.control_plane, role.value).members for environment in (before, after))
     if now < was:
         yield Finding(
             severity=Severity.PROBLEM if now == 1 else Severity.WARNING,
@@ -57,16 +57,16 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
     changed = file_changes(before, after)
     known = expected(before, after, changed)
     yield from known.findings
-    learner = [one for one in changed if one.path.startswith(f"{LEARNER}.")]
+    learner = [key for key in changed if key.path.startswith(f"{LEARNER}.")]
     yield from learner_in_files(before, after, tuple(map(told, learner)))
-    left = [one for one in changed if one.path not in known.told and one not in learner]
-    calm = [one for one in left if interrupts_nothing(one, before)]
-    rest = [one for one in left if one not in calm]
+    left = [key for key in changed if key.path not in known.told and key not in learner]
+    calm = [key for key in left if interrupts_nothing(key, before)]
+    rest = [key for key in left if key not in calm]
     if rest:
         yield Finding(
             severity=Severity.WARNING,
-            what=f"The file changes {names(one.path for one in rest)}.",
-            where=tuple(one.path for one in rest),
+            what=f"The file changes {names(key.path for key in rest)}.",
+            where=tuple(key.path for key in rest),
             why="What that replaces, restarts or cuts off among what runs is in the state, and there is none here.",
             do=_WITH_STATE,
             lines=tuple(map(told, rest)),
@@ -74,8 +74,8 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
     if calm:
         yield Finding(
             severity=Severity.OK,
-            what=f"The file changes {names(one.path for one in calm)}, which interrupts nothing.",
-            where=tuple(one.path for one in calm),
+            what=f"The file changes {names(key.path for key in calm)}, which interrupts nothing.",
+            where=tuple(key.path for key in calm),
             why="A pool's size, new pools, hosts and sites, and tags change nothing for work that runs.",
             lines=tuple(map(told, calm)),
         )
@@ -110,7 +110,10 @@ def _narrowed_value(old: Any, new: Any) -> tuple[Any, Any]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return _narrowed(old, new)
     if isinstance(old, list) and isinstance(new, list) and len(json.dumps([old, new])) > SHORT:
-        went, came = [one for one in old if one not in new], [one for one in new if one not in old]
+        went, came = (
+            [element for element in old if element not in new],
+            [element for element in new if element not in old],
+        )
         # If no element went or came, only the order differs.
         return (went, came) if went or came else (old, new)
     return old, new

@@ -66,7 +66,7 @@ def refused(
     terms = PlanTerms(max_removed=max_removed, images=images or {}, apis=apis, policy=policies([document], environment))
     made = make_plan(environment, read_changes([document]), terms)
     against = [reason for reason in (*made.reasons, *made.policy) if reason.severity is Severity.PROBLEM]
-    against = [one for one in against if not _is_meant(one, _named(words))]
+    against = [reason for reason in against if not _is_meant(reason, _named(words))]
     if against:
         lines = "\n".join(reasons(against))
         say(f"{environment.name} is not touched:\n{lines}\n`longhaul plan --env {environment.name}` shows all of it.")
@@ -108,9 +108,9 @@ def previewed(engine: Engine, rest: Iterable[str]) -> PreviewDocument:
 def _named(words: Sequence[str]) -> list[str]:
     """Return names, or patterns of names, of the resources that are meant to be replaced."""
     given = [value for word, value in pairwise(words) if word in NAMING]
-    given += [word.partition("=")[2] for word in words if word.startswith(tuple(f"{one}=" for one in NAMING))]
+    given += [word.partition("=")[2] for word in words if word.startswith(tuple(f"{option}=" for option in NAMING))]
     return [urn.rpartition("::")[2] for urn in given]
 
 
 def _is_meant(finding: Finding, named: Sequence[str]) -> bool:
-    return bool(finding.where) and all(any(fnmatchcase(one, name) for name in named) for one in finding.where)
+    return bool(finding.where) and all(any(fnmatchcase(resource, name) for name in named) for resource in finding.where)

@@ -59,9 +59,9 @@ def learner_changes(case: Case) -> Iterator[Finding]:
 def learner_in_files(before: Environment, after: Environment, lines: tuple[str, ...]) -> Iterator[Finding]:
     """Yield what the file's changes of the learner do, where there is no state. ``lines``: the keys that change."""
     if lines:
-        was, now = (one.control_plane.etcd.learner for one in (before, after))
-        found = _between(was, now) if was and now else _MADE if now else _GONE
-        yield replace(found, where=(KEY,), lines=lines)
+        was, now = (environment.control_plane.etcd.learner for environment in (before, after))
+        finding = _between(was, now) if was and now else _MADE if now else _GONE
+        yield replace(finding, where=(KEY,), lines=lines)
 
 
 def _between(was: EtcdLearner, now: EtcdLearner) -> Finding:

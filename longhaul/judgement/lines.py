@@ -58,24 +58,24 @@ def summary(plan: Plan) -> str:
     """Return the number of resources made, changed and so on, in words."""
     if plan.keys is not None:
         return f"{counted(plan.keys, 'key')} of the file {'differs' if plan.keys == 1 else 'differ'}"
-    said = [f"{plan.counts[action]:,} {word}" for action, word in WORDS.items() if plan.counts.get(action)]
+    counts = [f"{plan.counts[action]:,} {word}" for action, word in WORDS.items() if plan.counts.get(action)]
     unchanged = f"{plan.same:,} as they are" if plan.same else ""
     groups = f" ({counted(plan.groups, 'group')} among them)" if plan.groups else ""
-    return (", ".join(said) + groups + (", " if said and unchanged else "") + unchanged) or "nothing happens"
+    return (", ".join(counts) + groups + (", " if counts and unchanged else "") + unchanged) or "nothing happens"
 
 
 def blocks(plan: Plan) -> tuple[Block, ...]:
     """Return what happens, place by place."""
-    found: list[Block] = []
+    listed: list[Block] = []
     waiting: list[tuple[PlaceChanges, tuple[str, ...]]] = []
     for part in plan.parts:
         body = tuple(_body(part))
         if waiting and not _alike(waiting[-1], part, body):
-            found.append(_block(waiting))
+            listed.append(_block(waiting))
             waiting = []
         if body:
             waiting.append((part, body))
-    return (*found, *([_block(waiting)] if waiting else []))
+    return (*listed, *([_block(waiting)] if waiting else []))
 
 
 def _alike(last: tuple[PlaceChanges, tuple[str, ...]], part: PlaceChanges, body: tuple[str, ...]) -> bool:
@@ -86,8 +86,8 @@ def _alike(last: tuple[PlaceChanges, tuple[str, ...]], part: PlaceChanges, body:
 def _block(alike: list[tuple[PlaceChanges, tuple[str, ...]]]) -> Block:
     places = [part.place for part, _ in alike]
     number = Counter(line.action for part, _ in alike for line in part.lines if not line.component)
-    said = ", ".join(f"{number[action]} {word}" for action, word in WORDS.items() if number[action])
-    return Block(site=places[0].site, title=_title(places), lines=alike[0][1], counts=said)
+    counts = ", ".join(f"{number[action]} {word}" for action, word in WORDS.items() if number[action])
+    return Block(site=places[0].site, title=_title(places), lines=alike[0][1], counts=counts)
 
 
 def _title(places: list[EnvironmentPart]) -> str:
@@ -109,9 +109,9 @@ def _body(part: PlaceChanges) -> Iterator[str]:
     for lines in alike.values():
         yield from _told(lines, part.place)
     for action in _COUNTED:
-        own = Counter(_short(line.type) for line in shown if line.action is action)
-        if own:
-            yield f"{SIGNS[action]} {WORDS[action]}: {', '.join(_several(own))}"
+        types = Counter(_short(line.type) for line in shown if line.action is action)
+        if types:
+            yield f"{SIGNS[action]} {WORDS[action]}: {', '.join(_several(types))}"
 
 
 def _told(lines: list[ResourceLine], place: EnvironmentPart) -> Iterator[str]:
@@ -143,8 +143,8 @@ def _properties(line: ResourceLine) -> Iterator[str]:
         yield "    because of what it depends on"
 
 
-def _several(own: Counter[str]) -> Iterable[str]:
-    return (name if number == 1 else f"{number} {name}" for name, number in sorted(own.items()))
+def _several(types: Counter[str]) -> Iterable[str]:
+    return (name if number == 1 else f"{number} {name}" for name, number in sorted(types.items()))
 
 
 def _short(token: str) -> str:

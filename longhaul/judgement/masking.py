@@ -55,12 +55,12 @@ def masked_text(text: str) -> str:
     """Mask private keys, tokens, and credentials in URLs and in ``bearer`` or ``basic`` authorizations."""
     text = PRIVATE_KEY.sub(MASKED, text)
     text = _LOGIN.sub(MASKED, _TOKEN.sub(MASKED, text))
-    return _BEARER.sub(lambda found: f"{found[1]} {MASKED}", text)
+    return _BEARER.sub(lambda match: f"{match[1]} {MASKED}", text)
 
 
 def masked_file(text: str) -> str:
     """Mask a file's text, of which nothing is known. In addition to :func:`masked_text`, mask values assigned to
     secret-looking names, and opaque runs of 40 characters or more, as keys are."""
     text = masked_text(text)
-    text = _ASSIGNED.sub(lambda found: f"{found['key']}{MASKED}", text)
+    text = _ASSIGNED.sub(lambda match: f"{match['key']}{MASKED}", text)
     return _OPAQUE.sub(MASKED, text)

@@ -28,7 +28,7 @@ def _ranges() -> Mapping[str, tuple[str, ...]]:
     """Return these properties for all types. Types that come first in their cloud's list come first."""
     of_clouds = (enumerate(cloud.resources.ranges().items()) for cloud in clouds().values())
     ranked = sorted((rank for ranks in of_clouds for rank in ranks), key=lambda rank: rank[0])
-    return {**dict(found for _, found in ranked), **_RANGES_OF_OUR_OWN}
+    return {**dict(entry for _, entry in ranked), **_RANGES_OF_OUR_OWN}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ def moved_in_state(changes: Iterable[Change], *, places: EnvironmentParts, stayi
     """Yield the ranges and addresses that the state has and the change gives up, whole networks first. Of destroyed
     resources, only networks count, and only in sites that stay."""
     order = {token: index for index, token in enumerate(_ranges())}
-    for change in sorted(changes, key=lambda one: order.get(one.type, len(order))):
+    for change in sorted(changes, key=lambda candidate: order.get(candidate.type, len(order))):
         if change.action is ResourceAction.DESTROY:
             if kind_of(change) is not ResourceKind.NETWORK or places.of(change).site not in staying:
                 continue
@@ -82,9 +82,9 @@ def moved_in_files(before: Environment, after: Environment) -> Iterator[Moved]:
 
 def _values(inputs: Mapping[str, Any], path: str) -> list[str]:
     """Return the value or values at a path; empty when the path leads nowhere."""
-    found: Any = inputs
+    inner: Any = inputs
     for part in path.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    if isinstance(found, list):
-        return [str(value) for value in found]
-    return [] if found is None else [str(found)]
+        inner = inner.get(part) if isinstance(inner, Mapping) else None
+    if isinstance(inner, list):
+        return [str(value) for value in inner]
+    return [] if inner is None else [str(inner)]

@@ -53,21 +53,21 @@ class EnvironmentParts:
         """Return the place that a change belongs to."""
         if change.stack.endswith(OBJECTS):
             return EnvironmentPart(site=ON_THE_CLUSTER)
-        kinship, own = change.kinship, change.name.removeprefix(f"{self.environment}-")
+        kinship, name = change.kinship, change.name.removeprefix(f"{self.environment}-")
         if _LINKS in kinship or change.type == TUNNEL_KEY:
-            link = _longest(own.removeprefix("links-").removeprefix("tunnel-"), self.links)
-            site = _longest(own.removeprefix("links-"), self.sites)
+            link = _longest(name.removeprefix("links-").removeprefix("tunnel-"), self.links)
+            site = _longest(name.removeprefix("links-"), self.sites)
             return self._link(link, site)
         tags = _tags(change)
         if any(f"longhaul:{kind}:Pool" in kinship for kind in clouds()):
-            pool = _longest(own, self.pools) or tags.get(POOL, "")
+            pool = _longest(name, self.pools) or tags.get(POOL, "")
             return EnvironmentPart(site=tags.get(SITE) or self.pools.get(pool, ENVIRONMENT), part=pool, kind="pool")
         machine = _longest(change.name, self.machines)
         if machine:
             return EnvironmentPart(site=self.control_site, part=machine, kind="machine")
         if "longhaul:ControlPlane" in kinship:
             return EnvironmentPart(site=self.control_site)
-        site = tags.get(SITE) or _longest(own, self.sites)
+        site = tags.get(SITE) or _longest(name, self.sites)
         return EnvironmentPart(site=site or ENVIRONMENT)
 
     def _link(self, link: str, site: str) -> EnvironmentPart:
@@ -75,10 +75,10 @@ class EnvironmentParts:
             return EnvironmentPart(site=LINKS, part=link, kind="link")
         return EnvironmentPart(site=site) if site else EnvironmentPart(site=LINKS)
 
-    def in_order(self, found: Iterable[EnvironmentPart]) -> list[EnvironmentPart]:
+    def in_order(self, parts: Iterable[EnvironmentPart]) -> list[EnvironmentPart]:
         """Sort places as a reader expects them: the environment, its sites, links, then what runs on the cluster."""
         order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS, ON_THE_CLUSTER))}
-        return sorted(found, key=lambda place: (order.get(place.site, len(order)), place.kind, _natural(place.part)))
+        return sorted(parts, key=lambda place: (order.get(place.site, len(order)), place.kind, _natural(place.part)))
 
 
 def places(after: Environment, before: Environment | None, changes: Iterable[Change]) -> EnvironmentParts:
@@ -91,7 +91,7 @@ def places(after: Environment, before: Environment | None, changes: Iterable[Cha
     pools = {tags[POOL]: tags.get(SITE, "") for tags in tagged if POOL in tags}
     for environment in reversed(both):
         pools |= {name: pool.site for name, pool in environment.pools.items()}
-    machines = {machine.name for one in both for machine in control_machines(one, plan(one))}
+    machines = {machine.name for side in both for machine in control_machines(side, plan(side))}
     machines |= {change.name for change in listed if change.type == _MACHINE}
     return EnvironmentParts(
         environment=after.name,
@@ -106,15 +106,17 @@ def places(after: Environment, before: Environment | None, changes: Iterable[Cha
 def _longest(name: str, known: Iterable[str]) -> str:
     """Return the longest of ``known`` that equals ``name``, or that begins ``name`` before a hyphen; empty when none
     does."""
-    return max((one for one in known if name == one or name.startswith(f"{one}-")), key=len, default="")
+    return max(
+        (candidate for candidate in known if name == candidate or name.startswith(f"{candidate}-")), key=len, default=""
+    )
 
 
 def _tags(change: Change) -> Mapping[str, str]:
     """Return the program's own tags, in whichever form the cloud has them."""
-    found: Any = (change.after or change.before).get("tags") or {}
-    if isinstance(found, list):
-        return {str(tag.get("key")): str(tag.get("value")) for tag in found if isinstance(tag, Mapping)}
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, Mapping) else {}
+    tags: Any = (change.after or change.before).get("tags") or {}
+    if isinstance(tags, list):
+        return {str(tag.get("key")): str(tag.get("value")) for tag in tags if isinstance(tag, Mapping)}
+    return {str(key): str(value) for key, value in tags.items()} if isinstance(tags, Mapping) else {}
 
 
 def _natural(name: str) -> tuple[str, int]:

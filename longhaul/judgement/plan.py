@@ -119,8 +119,8 @@ class PlanTerms:
 
 def make_plan(environment: Environment, changes: Changes, terms: PlanTerms) -> Plan:
     """Judge ``changes``, which lead to ``environment``."""
-    found = places(environment, terms.base, changes.changes)
-    state = earlier(environment, changes.changes, found)
+    parts = places(environment, terms.base, changes.changes)
+    state = earlier(environment, changes.changes, parts)
     before = terms.base or state.environment
     rows = compare(before, environment)
     case = Case(
@@ -128,7 +128,7 @@ def make_plan(environment: Environment, changes: Changes, terms: PlanTerms) -> P
         before=before,
         base=terms.base,
         changes=changes.changes,
-        places=found,
+        places=parts,
         rows=rows,
         images=terms.images,
         apis=terms.apis,
@@ -153,7 +153,7 @@ def make_plan(environment: Environment, changes: Changes, terms: PlanTerms) -> P
         groups=sum(map(is_group, happening)),
         keys=len(file_changes(case.base, environment)) if alone and case.base is not None else None,
         same=0 if alone else changes.same,
-        parts=_parts(happening, found),
+        parts=_parts(happening, parts),
         rows=rows,
         cost=compare_cost(before, environment, terms.prices, source=terms.prices_source),
         risks=(*standing(case), *left(case)),
@@ -161,12 +161,12 @@ def make_plan(environment: Environment, changes: Changes, terms: PlanTerms) -> P
     )
 
 
-def _parts(changes: Iterable[Change], found: EnvironmentParts) -> tuple[PlaceChanges, ...]:
+def _parts(changes: Iterable[Change], parts: EnvironmentParts) -> tuple[PlaceChanges, ...]:
     """Group the changes by place."""
     by_place: defaultdict[EnvironmentPart, list[ResourceLine]] = defaultdict(list)
     for change in changes:
-        by_place[found.of(change)].append(_line(change))
-    return tuple(PlaceChanges(place=place, lines=tuple(by_place[place])) for place in found.in_order(by_place))
+        by_place[parts.of(change)].append(_line(change))
+    return tuple(PlaceChanges(place=place, lines=tuple(by_place[place])) for place in parts.in_order(by_place))
 
 
 def _line(change: Change) -> ResourceLine:
@@ -188,6 +188,6 @@ def _counts(changes: Iterable[Change]) -> dict[ResourceAction, int]:
 def _notes(state: Earlier, terms: PlanTerms) -> tuple[str, ...]:
     """Return sentences about what is unknown."""
     if state.environment is None:
-        told = "what its files say" if terms.base is None else "how its files differ, not what that does to what runs"
-        return (*terms.unseen, f"There was no state to compare with: of an environment that exists, this says {told}.")
+        scope = "what its files say" if terms.base is None else "how its files differ, not what that does to what runs"
+        return (*terms.unseen, f"There was no state to compare with: of an environment that exists, this says {scope}.")
     return (*terms.unseen, *(state.notes if terms.base is None else ()))

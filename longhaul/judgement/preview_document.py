@@ -157,8 +157,8 @@ def read_document(text: str, *, source: str) -> PreviewDocument:
             f"{source} is not a preview of the engine: {_first(error)}; {_WRITE}", code=Exit.USAGE
         ) from None
     if document.errors:
-        said = "\n".join(f"  {line}" for line in document.errors)
-        raise CommandError(f"{source}: the preview failed, so there is nothing to judge:\n{said}")
+        errors = "\n".join(f"  {line}" for line in document.errors)
+        raise CommandError(f"{source}: the preview failed, so there is nothing to judge:\n{errors}")
     return document
 
 

@@ -39,8 +39,8 @@ def properties(change: Change) -> tuple[Property, ...]:
         return ()
     old, new = _leaves(change.before), _leaves(change.after)
     paths = [path for path in sorted(old.keys() | new.keys()) if _differs(path, old, new, change.differing)]
-    found = [_property(path, old.get(path, _MISSING), new.get(path, _MISSING), change.differing) for path in paths]
-    return (*found, *_unseen(change, paths))
+    visible = [_property(path, old.get(path, _MISSING), new.get(path, _MISSING), change.differing) for path in paths]
+    return (*visible, *_unseen(change, paths))
 
 
 def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Property, ...]:
@@ -52,18 +52,18 @@ def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Proper
 
 def changes_only(change: Change, *keys: str) -> bool:
     """Return whether all changed properties are below the given keys, such as ``tags``."""
-    found = properties(change)
-    return bool(found) and all(any(_below(one.path, key) for key in keys) for one in found)
+    changed = properties(change)
+    return bool(changed) and all(any(_below(property_.path, key) for key in keys) for property_ in changed)
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:
     """Return every value by its path. A list of plain values is one value, and so is an empty collection."""
     if isinstance(value, Mapping) and value:
-        found: dict[str, Any] = {}
+        leaves: dict[str, Any] = {}
         for name, inner in value.items():
             if not str(name).startswith("__"):
-                found |= _leaves(inner, f"{path}.{name}" if path else str(name))
-        return found
+                leaves |= _leaves(inner, f"{path}.{name}" if path else str(name))
+        return leaves
     if isinstance(value, list) and value:
         if all(not isinstance(inner, Mapping | list) for inner in value):
             return {path: value}
@@ -79,14 +79,14 @@ def _labels(values: list[Any]) -> list[str]:
     return names if all(names) and len(set(names)) == len(names) else [str(at) for at in range(len(values))]
 
 
-def _differs(path: str, old: Mapping[str, Any], new: Mapping[str, Any], said: Mapping[str, bool]) -> bool:
+def _differs(path: str, old: Mapping[str, Any], new: Mapping[str, Any], differing: Mapping[str, bool]) -> bool:
     """Return whether a property changes. A value that the preview does not know yet often stays the same; then the
     provider's diff decides, if there is one."""
     before, after = old.get(path, _MISSING), new.get(path, _MISSING)
     if before == after:
         return False
-    if after == UNKNOWN and said:
-        return _overlaps(path, said)
+    if after == UNKNOWN and differing:
+        return _overlaps(path, differing)
     return not (_is_nothing(before) and _is_nothing(after))
 
 
@@ -95,7 +95,9 @@ def _is_nothing(value: Any) -> bool:
 
 
 def _property(path: str, before: Any, after: Any, differing: Mapping[str, bool]) -> Property:
-    replaces = any(forces and (_below(path, said) or _below(said, path)) for said, forces in differing.items())
+    replaces = any(
+        forces and (_below(path, reported) or _below(reported, path)) for reported, forces in differing.items()
+    )
     key = _LABEL.sub("", path).rsplit(".", 1)[-1]
     secret = any(is_secret_key(part) for part in _LABEL.sub("", path).split("."))
     if secret or MASKED in (before, after):
@@ -121,20 +123,20 @@ def _shown(value: Any, key: str) -> str:
 def _unseen(change: Change, paths: list[str]) -> Iterator[Property]:
     """Yield what the provider reports as different although the inputs are equal: secrets, which all look alike, and
     changes that were made in the cloud itself."""
-    for said, replaces in sorted(change.differing.items()):
-        if said.startswith("__") or _overlaps(said, dict.fromkeys(paths, False)):
+    for reported, replaces in sorted(change.differing.items()):
+        if reported.startswith("__") or _overlaps(reported, dict.fromkeys(paths, False)):
             continue
-        before, after = _at(change.before, said), _at(change.after, said)
+        before, after = _at(change.before, reported), _at(change.after, reported)
         if before == after and before != MASKED:
-            before, after = _drift(_at(change.outputs, said), _at(change.found, said), declared=after)
+            before, after = _drift(_at(change.outputs, reported), _at(change.found, reported), declared=after)
         if before == MASKED or not (before == after or (_is_nothing(before) and _is_nothing(after))):
-            yield replace(_property(said, before, after, change.differing), replaces=replaces)
+            yield replace(_property(reported, before, after, change.differing), replaces=replaces)
 
 
-def _drift(state: Any, found: Any, *, declared: Any) -> tuple[Any, Any]:
+def _drift(state: Any, actual: Any, *, declared: Any) -> tuple[Any, Any]:
     """Return the value in the state, and the new value: the cloud's, if it was read and differs, otherwise the declared
     one."""
-    return (state, declared) if state == found or found in (_MISSING, UNKNOWN) else (state, found)
+    return (state, declared) if state == actual or actual in (_MISSING, UNKNOWN) else (state, actual)
 
 
 def _at(value: Any, path: str) -> Any:

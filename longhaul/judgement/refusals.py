@@ -39,12 +39,12 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
     guards are replaced one at a time, or taken out of the cluster one at a time."""
     if not role.is_etcd:
         return
-    own, before = role_changes(case.after, case.changes, role)
+    of_role, before = role_changes(case.after, case.changes, role)
     founded = f"{case.after.name}-{role}-founded"
     if before == 0 or any(change.name == founded and change.action is ResourceAction.MAKE for change in case.changes):
         return
-    gone = [change for change in own if change.action is ResourceAction.DESTROY]
-    replaced = [change for change in own if change.action is ResourceAction.REPLACE]
+    gone = [change for change in of_role if change.action is ResourceAction.DESTROY]
+    replaced = [change for change in of_role if change.action is ResourceAction.REPLACE]
     leaving = [*gone, *replaced]
     unguarded = [change for change in leaving if not change.guarded]
     guarded = 1 if len(leaving) > len(unguarded) else 0
@@ -52,8 +52,8 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
     alone = bool(gone) and before - len(gone) == 1
     if out <= outlives and not alone:
         return
-    said = [f"{counted(len(gone), 'member')} removed"] if gone else []
-    said += [f"{counted(len(replaced), 'member')} replaced"] if replaced else []
+    counts = [f"{counted(len(gone), 'member')} removed"] if gone else []
+    counts += [f"{counted(len(replaced), 'member')} replaced"] if replaced else []
     if before == 1:
         why, do = _ONLY
     elif alone:
@@ -64,7 +64,7 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
     loss = "would have one member" if alone and before > 1 else "loses its quorum"
     yield Finding(
         severity=Severity.PROBLEM,
-        what=f"The etcd cluster {role} {loss}: {' and '.join(said)} of {before}.",
+        what=f"The etcd cluster {role} {loss}: {' and '.join(counts)} of {before}.",
         where=tuple(sorted(change.name for change in (*gone, *replaced))),
         why=why,
         do=do,
@@ -125,17 +125,17 @@ def _lost(case: Case) -> Iterator[Finding]:
     """Yield findings about destroyed or replaced resources that cannot be made again."""
     for kind, (why, do) in _LOST.items():
         for action in GONE:
-            found = [change for change in case.changes if kind_of(change) is kind and change.action is action]
+            lost = [change for change in case.changes if kind_of(change) is kind and change.action is action]
             if kind is ResourceKind.GROUP:
-                found = [one for one in found if case.places.of(one).site in case.after.sites]
+                lost = [change for change in lost if case.places.of(change).site in case.after.sites]
             if action is ResourceAction.DESTROY and case.after.control_plane.etcd.learner is None:
-                found = [one for one in found if not _is_learners(one)]
-            if found:
+                lost = [change for change in lost if not _is_learners(change)]
+            if lost:
                 verb = "destroyed" if action is ResourceAction.DESTROY else "replaced"
                 yield Finding(
                     severity=Severity.PROBLEM,
-                    what=f"{counted(len(found), kind.value).capitalize()} would be {verb}.",
-                    where=tuple(one.name for one in found),
+                    what=f"{counted(len(lost), kind.value).capitalize()} would be {verb}.",
+                    where=tuple(change.name for change in lost),
                     why=why,
                     do=do,
                 )
@@ -144,7 +144,7 @@ def _lost(case: Case) -> Iterator[Finding]:
 def _is_learners(change: Change) -> bool:
     """Return whether it is what goes with the learner when that is taken out of the file: its disk."""
     lasting = (cloud.resources.lasting().get(without_version(change.type)) for cloud in clouds().values())
-    return any(one is not None and one.with_learner for one in lasting)
+    return any(resource is not None and resource.with_learner for resource in lasting)
 
 
 def _addresses(case: Case) -> Iterator[Finding]:
@@ -158,8 +158,8 @@ def _addresses(case: Case) -> Iterator[Finding]:
         return
     yield Finding(
         severity=Severity.PROBLEM,
-        what=f"An address plan in use changes: {names((str(one) for one in moved), most=3)}.",
-        where=tuple(dict.fromkeys(one.what for one in moved)),
+        what=f"An address plan in use changes: {names((str(move) for move in moved), most=3)}.",
+        where=tuple(dict.fromkeys(move.what for move in moved)),
         why=(
             "Machines, pods, certificates and every link's other end know each other by these addresses; what has "
             "them is made anew or cut off."
@@ -176,16 +176,16 @@ def _held(case: Case) -> Iterator[Finding]:
     the resources that have them."""
     for before, after in _settings(case):
         # Without a state, no other check sees that a zone's range moves.
-        found = [
+        immutable = [
             change for change in changes(before, after) if not change.is_range or (case.stateless and change.is_zone)
         ]
-        if found:
+        if immutable:
             yield Finding(
                 severity=Severity.PROBLEM,
-                what=f"What is in use changes: {names((str(one) for one in found), most=3)}.",
-                where=tuple(one.key for one in found),
+                what=f"What is in use changes: {names((str(change) for change in immutable), most=3)}.",
+                where=tuple(change.key for change in immutable),
                 why="What is there would be made anew at another place, or under another name. `up` refuses it, too.",
-                do=" ".join(["Take that back.", *instead(found)]),
+                do=" ".join(["Take that back.", *instead(immutable)]),
             )
 
 

@@ -29,20 +29,20 @@ _ONE_ZONE = "one-zone"
 def refused(case: Case) -> Iterator[Finding]:
     """Yield a finding for each introduced risk that must not be made."""
     yield from (
-        _finding(one, Severity.PROBLEM) for site, one in _risks(case.after) if one.refused and _new(case, site, one)
+        _finding(risk, Severity.PROBLEM) for site, risk in _risks(case.after) if risk.refused and _new(case, site, risk)
     )
 
 
 def introduced(case: Case) -> Iterator[Finding]:
     """Yield a finding for each other risk that the change introduces."""
-    for site, one in _risks(case.after):
-        if not one.refused and _new(case, site, one):
-            yield _finding(one, Severity.WARNING)
+    for site, risk in _risks(case.after):
+        if not risk.refused and _new(case, site, risk):
+            yield _finding(risk, Severity.WARNING)
 
 
 def standing(case: Case) -> tuple[Finding, ...]:
     """Return the risks that were there before."""
-    return tuple(_finding(one, Severity.OK) for site, one in _risks(case.after) if not _new(case, site, one))
+    return tuple(_finding(risk, Severity.OK) for site, risk in _risks(case.after) if not _new(case, site, risk))
 
 
 def new_sites(case: Case) -> set[str]:
@@ -59,10 +59,10 @@ def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
         ]
         others = [link.second if link.first == name else link.first for link in joined]
         if others:
-            found = cloud_of(site).tunnels.risks(
+            risks = cloud_of(site).tunnels.risks(
                 place_of(environment, name), {other: environment.sites[other] for other in others}
             )
-            yield from ((name, risk) for risk in found)
+            yield from ((name, risk) for risk in risks)
         if len(site.zones) == 1:
             yield name, _one_zone(name, site.zones[0])
     for name, pool in environment.pools.items():
@@ -109,7 +109,7 @@ def _new(case: Case, site: str, risk: Risk) -> bool:
     gateway and tunnels, or to its network. A state shows better than a file whether something is made that must not
     be."""
     if case.base is not None:
-        new = (site, risk.name) not in {(name, one.name) for name, one in _risks(case.base)}
+        new = (site, risk.name) not in {(name, known.name) for name, known in _risks(case.base)}
         if not new or not risk.refused or case.stateless:
             return new
     if case.stateless:
@@ -123,8 +123,8 @@ def _new(case: Case, site: str, risk: Risk) -> bool:
 
 def _concerns(case: Case, change: Change, site: str) -> bool:
     place = case.places.of(change)
-    own = {link.name for link in links(case.after) if site in (link.first, link.second)}
-    return place.site == site or place.part in own
+    site_links = {link.name for link in links(case.after) if site in (link.first, link.second)}
+    return place.site == site or place.part in site_links
 
 
 def _makes(change: Change, *, only: bool) -> bool:

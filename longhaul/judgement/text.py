@@ -52,14 +52,17 @@ def _parts(plan: Plan) -> Iterator[list[str]]:
             yield [title, *reasons(findings)]
     for block in blocks(plan):
         title = f"{block.title} ({block.counts})" if block.counts else block.title
-        yield [*wrapped(title, hanging="    "), *(line for one in block.lines for line in _cut(one))]
+        yield [*wrapped(title, hanging="    "), *(line for uncut in block.lines for line in _cut(uncut))]
     rows = capacity_table(plan.rows)
     if rows:
         yield ["Capacity", *table(rows[0], rows[1:])]
     yield ["Cost", *wrapped(plan.cost.summary, indent="  ")]
     if plan.risks and plan.keys is None:
-        told = (f"{risk.what} {risk.why}" for risk in plan.risks)
-        yield ["Risks as before", *(line for one in told for line in wrapped(one, indent="  ", hanging="    "))]
+        sentences = (f"{risk.what} {risk.why}" for risk in plan.risks)
+        yield [
+            "Risks as before",
+            *(line for sentence in sentences for line in wrapped(sentence, indent="  ", hanging="    ")),
+        ]
     if plan.notes:
         yield ["Not known", *(line for note in plan.notes for line in wrapped(note, indent="  "))]
 
@@ -73,9 +76,9 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield from wrapped(f"{VERDICTS[finding.severity]}: {finding.what}", indent="  ", hanging="    ")
     for line in finding.lines:
         yield from wrapped(line, indent="      ", hanging="        ")
-    for word, said in (("where", names(finding.where, most=6)), ("why", finding.why), ("do", finding.do)):
-        if said:
-            yield from wrapped(f"{word + ':':<7}{said}", indent="    ", hanging=" " * 11)
+    for word, text in (("where", names(finding.where, most=6)), ("why", finding.why), ("do", finding.do)):
+        if text:
+            yield from wrapped(f"{word + ':':<7}{text}", indent="    ", hanging=" " * 11)
 
 
 def _cut(line: str) -> list[str]:
@@ -102,10 +105,10 @@ def _sides(before: PlannedCapacity | None, after: PlannedCapacity | None) -> tup
     return (_side(old[0], new[0]), _side(old[1], new[1]), _side(old[2], new[2]))
 
 
-def _cells(one: PlannedCapacity | None) -> tuple[str, str, str]:
-    if one is None:
+def _cells(capacity: PlannedCapacity | None) -> tuple[str, str, str]:
+    if capacity is None:
         return ("0", "0", "0")
-    return (str(one.nodes), str(one.gpus), "?" if one.cores is None else str(one.cores))
+    return (str(capacity.nodes), str(capacity.gpus), "?" if capacity.cores is None else str(capacity.cores))
 
 
 def _side(before: str, after: str) -> str:

@@ -83,12 +83,14 @@ def _cloud_config_change(before: str, after: str) -> TextChange:
         ("new", sorted(new.keys() - old.keys())),
         ("gone", sorted(old.keys() - new.keys())),
     ]
-    said = "; ".join(f"{word} {', '.join(paths)}" for word, paths in parts if paths)
+    summary = "; ".join(f"{word} {', '.join(paths)}" for word, paths in parts if paths)
     lines: list[str] = []
     for path in changed:
-        found = tuple(_diff(_masked_lines(old[path]), _masked_lines(new[path])))
-        lines += [f"  {path}", *(found or ("  [secret or invisible]",))]
-    return TextChange(summary=f"cloud-init changed: files {said}" if said else "cloud-init changed", lines=_few(lines))
+        differences = tuple(_diff(_masked_lines(old[path]), _masked_lines(new[path])))
+        lines += [f"  {path}", *(differences or ("  [secret or invisible]",))]
+    return TextChange(
+        summary=f"cloud-init changed: files {summary}" if summary else "cloud-init changed", lines=_few(lines)
+    )
 
 
 def _files(text: str) -> dict[str, str]:
@@ -109,8 +111,8 @@ def machine_files(inputs: Mapping[str, Any]) -> dict[str, str]:
     read."""
     for key, value in inputs.items():
         if isinstance(value, Mapping):
-            if found := machine_files(value):
-                return found
+            if files := machine_files(value):
+                return files
         elif key in _USER_DATA and isinstance(value, str):
             return _files(_readable(value, key=key))
     return {}
@@ -134,8 +136,8 @@ def _diff(before: list[str], after: list[str]) -> Iterator[str]:
 
 def _windows(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
     """Shorten long lines whose difference comes later: keep their beginning and the part that differs."""
-    pairs = [_window(one, other) for one, other in zip(old, new, strict=True)]
-    return [one for one, _ in pairs], [other for _, other in pairs]
+    pairs = [_window(line, other) for line, other in zip(old, new, strict=True)]
+    return [line for line, _ in pairs], [other for _, other in pairs]
 
 
 def _window(old: str, new: str) -> tuple[str, str]:

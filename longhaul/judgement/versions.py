@@ -29,12 +29,12 @@ def lacking(case: Case) -> Iterator[Finding]:
     """Yield a finding for each version that the image of the control plane does not hold. Machines made of it would
     wait for a version that they never run."""
     site = case.after.control_plane.site
-    for release, held in case.images.get(site, {}).items():
-        wanted = getattr(case.after.versions, release, held)
-        if wanted != held:
+    for release, baked in case.images.get(site, {}).items():
+        wanted = getattr(case.after.versions, release, baked)
+        if wanted != baked:
             yield Finding(
                 severity=Severity.PROBLEM,
-                what=f"The image of {site} holds {release} {held}, and the environment wants {wanted}.",
+                what=f"The image of {site} holds {release} {baked}, and the environment wants {wanted}.",
                 where=(f"versions.{release}", f"sites.{site}.image"),
                 why="A machine of the control plane that is replaced would run the image's version and never be ready.",
                 do=f"Bake an image with {wanted} (`longhaul image build --site {site}`) and write its id, or take the "
@@ -94,8 +94,8 @@ def deprecated_apis(case: Case) -> Iterator[Finding]:
     wanted = minor(case.after.versions.kubernetes)
     if not _goes_up(case):
         return
-    found, where = case.apis(), ("versions.kubernetes",)
-    for api in found.used:
+    apis, where = case.apis(), ("versions.kubernetes",)
+    for api in apis.used:
         if api.removed is None or api.removed > wanted:
             gone = f"Kubernetes {_short(api.removed)} takes it away" if api.removed else "a later version takes it away"
             yield Finding(
@@ -104,10 +104,10 @@ def deprecated_apis(case: Case) -> Iterator[Finding]:
                 where=where,
                 do="Move its clients to the version of the API that stays before that.",
             )
-    if found.unseen:
+    if apis.unseen:
         yield Finding(
             severity=Severity.WARNING,
-            what=f"Nobody was asked for APIs in use that go: {found.unseen}.",
+            what=f"Nobody was asked for APIs in use that go: {apis.unseen}.",
             where=where,
             do="See for yourself that nothing uses one (docs/upgrading.md).",
         )
@@ -117,7 +117,10 @@ def _goes_up(case: Case) -> bool:
     """Return whether Kubernetes goes to a newer minor version."""
     wanted = case.after.versions.kubernetes
     return any(
-        minor(one) < minor(wanted) for release, running in _running(case) if release == "kubernetes" for one in running
+        minor(version) < minor(wanted)
+        for release, running in _running(case)
+        if release == "kubernetes"
+        for version in running
     )
 
 
@@ -129,7 +132,7 @@ def upgrades(case: Case) -> Iterator[Finding]:
     """Yield a finding for each step of a minor version that is allowed, with what it means."""
     for release, running in _running(case):
         wanted = getattr(case.after.versions, release)
-        moves = any(minor(one) != minor(wanted) for one in running)
+        moves = any(minor(version) != minor(wanted) for version in running)
         if not moves or step_refused(release, running, wanted) is not None:
             continue
         back = is_taken_back(running, wanted) and max(map(minor, running)) > minor(wanted)
@@ -164,10 +167,10 @@ def _of_nodes(case: Case, what: str, wanted: str) -> Finding:
 
 def _etcd_of(case: Case, kubernetes: str) -> str:
     """Return a sentence when the etcd that this version of Kubernetes names is of a later minor version."""
-    named, own = belonging(kubernetes).get("etcd"), case.after.versions.etcd
-    if named is None or minor(own) >= minor(named):
+    named, wanted = belonging(kubernetes).get("etcd"), case.after.versions.etcd
+    if named is None or minor(wanted) >= minor(named):
         return ""
-    return f" Kubernetes {kubernetes} names etcd {named}; it works with {own} too, and etcd goes first."
+    return f" Kubernetes {kubernetes} names etcd {named}; it works with {wanted} too, and etcd goes first."
 
 
 def _running(case: Case) -> tuple[tuple[str, frozenset[str]], ...]:
@@ -175,19 +178,21 @@ def _running(case: Case) -> tuple[tuple[str, frozenset[str]], ...]:
     each machine shows its own, without one the earlier file does."""
     if case.stateless:
         base = case.base
-        return () if base is None else tuple((one, frozenset({getattr(base.versions, one)})) for one in TITLES)
+        return (
+            () if base is None else tuple((release, frozenset({getattr(base.versions, release)})) for release in TITLES)
+        )
     # Each etcd cluster has a version of its own; what is the same of both is told once.
-    found = dict.fromkeys((release_of(role), _of_role(case, role)) for role in Role)
-    return tuple((release, versions) for release, versions in found if versions)
+    pairs = dict.fromkeys((release_of(role), _of_role(case, role)) for role in Role)
+    return tuple((release, versions) for release, versions in pairs if versions)
 
 
 def _of_role(case: Case, role: Role) -> frozenset[str]:
     """Return the versions of a role's machines. Those that do not change have what is wanted."""
-    own, before = role_changes(case.after, case.changes, role)
-    there = [change for change in own if change.action in _THERE]
-    found = {version for change in there if (version := _version(machine_files(change.before).get(_NODE, "")))}
+    changes, before = role_changes(case.after, case.changes, role)
+    there = [change for change in changes if change.action in _THERE]
+    versions = {version for change in there if (version := _version(machine_files(change.before).get(_NODE, "")))}
     stay = {getattr(case.after.versions, release_of(role))} if before > len(there) else set()
-    return frozenset(found | stay)
+    return frozenset(versions | stay)
 
 
 def _version(node: str) -> str:

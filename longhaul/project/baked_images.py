@@ -26,11 +26,11 @@ def image_versions(
     tells no versions, are left out."""
     rented = {name: site.image for name, site in environment.sites.items() if cloud_of(site).rents}
     if where.lab is not None:
-        held = {name: _of_lab(where.lab, image) for name, image in rented.items()}
+        by_site = {name: _of_lab(where.lab, image) for name, image in rented.items()}
     else:
         kept = _kept(state_folder(where, environ) / "images")
-        held = {name: kept.get(image, {}) for name, image in rented.items()}
-    return {name: versions for name, versions in held.items() if versions}
+        by_site = {name: kept.get(image, {}) for name, image in rented.items()}
+    return {name: versions for name, versions in by_site.items() if versions}
 
 
 def _of_lab(lab: Lab, image: str) -> Mapping[str, str]:
@@ -47,8 +47,8 @@ def _kept(folder: Path) -> dict[str, Mapping[str, str]]:
 
 
 def _versions(manifest: Path) -> Mapping[str, str]:
-    found = _read(manifest).get("versions", {})
-    return found if isinstance(found, dict) else {}
+    versions = _read(manifest).get("versions", {})
+    return versions if isinstance(versions, dict) else {}
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -87,14 +87,14 @@ class Project:
 def examples_folder() -> Path:
     """Return the folder of the examples: in the checkout, or in the installed package."""
     package = Path(__file__).resolve().parents[1]
-    own = package / "examples"
-    return own if own.is_dir() else package.parent / "examples"
+    installed = package / "examples"
+    return installed if installed.is_dir() else package.parent / "examples"
 
 
 def example_names() -> list[str]:
     """Return the names of the examples, sorted."""
-    found = (path.name.split(".")[1] for path in examples_folder().glob("Pulumi.*.yaml"))
-    return sorted(name for name in found if not name.endswith(OBJECTS))
+    names = (path.name.split(".")[1] for path in examples_folder().glob("Pulumi.*.yaml"))
+    return sorted(name for name in names if not name.endswith(OBJECTS))
 
 
 def _meant(env: str, known: Sequence[str]) -> str:

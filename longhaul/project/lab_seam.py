@@ -126,10 +126,10 @@ def find_lab(project: Path, env: str) -> Lab | None:
     """Return the lab of ``env``, whether it is up or down; None when there is none."""
     folder = project / ".lab" / env
     try:
-        found = (folder / "enter").exists()
+        exists = (folder / "enter").exists()
     except PermissionError:
         raise CommandError(f"the lab {env!r} is root's: run this as root", code=Exit.UNREACHABLE) from None
-    return Lab(env=env, folder=folder) if found else None
+    return Lab(env=env, folder=folder) if exists else None
 
 
 def stand_ins() -> Path:

@@ -21,10 +21,10 @@ reference")."""
 
 def refuse_existing(stacks: Path, names: Sequence[str], *, force: bool) -> None:
     """Raise ``CommandError`` when a file exists already and may not be replaced."""
-    found = [str(stacks / name) for name in names if (stacks / name).exists()]
-    if found and not force:
+    existing = [str(stacks / name) for name in names if (stacks / name).exists()]
+    if existing and not force:
         raise CommandError(
-            f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} there already; another name (--env), or "
+            f"{' and '.join(existing)} {'is' if len(existing) == 1 else 'are'} there already; another name (--env), or "
             "--force to replace it",
             code=Exit.USAGE,
         )

@@ -48,8 +48,8 @@ def host_map(environ: Mapping[str, str], host: str, *, kubernetes_ca: str) -> di
 
     where = place(environ)
     environment = where.project.load(where.env)
-    found = host_files(environment, plan(environment), host, kubernetes_ca=kubernetes_ca)
-    return {path: _plain(file) for path, file in found.items()}
+    files = host_files(environment, plan(environment), host, kubernetes_ca=kubernetes_ca)
+    return {path: _plain(file) for path, file in files.items()}
 
 
 def join_map(environ: Mapping[str, str], *, token: str) -> dict[str, dict[str, Any]]:

@@ -116,8 +116,8 @@ def has_hosts(environment: Environment) -> bool:
 def known_hosts(environment: Environment) -> str:
     """Return the pinned host keys in the format of ``ssh``, by the machine's name: an address may pass to another
     machine."""
-    found = machines(environment, plan(environment), and_quarantined=True)
-    return "".join(f"{machine.name} {machine.host_key}\n" for machine in found if machine.host_key)
+    listed = machines(environment, plan(environment), and_quarantined=True)
+    return "".join(f"{machine.name} {machine.host_key}\n" for machine in listed if machine.host_key)
 
 
 def inventory(environment: Environment, reach: Reach, *, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def site_group(site: str) -> str:
 
 
 def _host(machine: OnpremMachine, reach: Reach) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    variables: dict[str, Any] = {
         "ansible_host": str(machine.reached_at),
         "ansible_ssh_extra_args": _words(
             {"HostKeyAlias": machine.name, **({"IdentitiesOnly": "yes"} if reach.key else {})}
@@ -160,13 +160,13 @@ def _host(machine: OnpremMachine, reach: Reach) -> dict[str, Any]:
         "host_key_place": machine.pin_at,
     }
     if machine.gpus:
-        found |= {"gpus": machine.gpus, "gpu_driver": machine.gpu_driver}
-        found["nvidia_driver_switches"] = machine.gpu_switches
+        variables |= {"gpus": machine.gpus, "gpu_driver": machine.gpu_driver}
+        variables["nvidia_driver_switches"] = machine.gpu_switches
     if machine.rdma:
-        found["rdma"] = machine.rdma
+        variables["rdma"] = machine.rdma
     if machine.public_address is not None:
-        found["public_address"] = str(machine.public_address)
-    return found
+        variables["public_address"] = str(machine.public_address)
+    return variables
 
 
 def _site(environment: Environment, addresses: AddressPlan, name: str) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def ssh_options(reach: Reach) -> dict[str, str]:
 def _connection(reach: Reach) -> dict[str, Any]:
     """Return the variables of Ansible's ssh connection."""
     kept_open = {"ControlMaster": "auto", "ControlPersist": "60s", "Compression": "yes"}
-    found = {
+    variables = {
         "ansible_connection": "ssh",
         "ansible_user": reach.user,
         "ansible_python_interpreter": "/usr/bin/python3",
@@ -236,11 +236,11 @@ def _connection(reach: Reach) -> dict[str, Any]:
         "ansible_ssh_retries": 2,
     }
     if reach.key:
-        found["ansible_ssh_private_key_file"] = reach.key
+        variables["ansible_ssh_private_key_file"] = reach.key
     if not reach.patient:
         # Once a machine has answered, later connections may be tried again.
-        found |= {"ansible_ssh_timeout": ANSWER_S, "preflight_ssh_retries": 0}
-    return found
+        variables |= {"ansible_ssh_timeout": ANSWER_S, "preflight_ssh_retries": 0}
+    return variables
 
 
 def _words(options: Mapping[str, str]) -> str:

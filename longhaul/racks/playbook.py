@@ -86,16 +86,16 @@ def _kubeconfig(
 
 def _ansible(environ: Mapping[str, str]) -> Path:
     chosen = environ.get(OVERRIDE)
-    found = Path(chosen) if chosen else Path(sys.executable).with_name("ansible-playbook")
-    if not found.exists():
-        raise CommandError(f"{found} is not there: `uv pip install --editable .` in the checkout installs it")
-    return found
+    program = Path(chosen) if chosen else Path(sys.executable).with_name("ansible-playbook")
+    if not program.exists():
+        raise CommandError(f"{program} is not there: `uv pip install --editable .` in the checkout installs it")
+    return program
 
 
 def _located(arguments: Sequence[str], root: Path) -> list[str]:
     """Return the arguments with the paths of their playbooks: in the project, or beside this program."""
-    found = [_playbook(word, root) if _is_playbook(word) else word for word in arguments]
-    return found if any(map(_is_playbook, arguments)) else [*found, _playbook(SITE, root)]
+    located = [_playbook(word, root) if _is_playbook(word) else word for word in arguments]
+    return located if any(map(_is_playbook, arguments)) else [*located, _playbook(SITE, root)]
 
 
 def _is_playbook(word: str) -> bool:

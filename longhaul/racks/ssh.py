@@ -74,7 +74,7 @@ def _control_folder(where: Context, environ: Mapping[str, str]) -> Path:
         digest = hashlib.sha256(f"{where.project.root}\0{where.env}".encode()).hexdigest()[:12]
         folder = Path(tempfile.gettempdir()) / f"longhaul-{os.getuid()}-{digest}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    seen = folder.lstat()
-    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise CommandError(f"{folder}, for SSH's sockets, must be a folder of yours with mode 0700: remove it")
     return folder

@@ -22,8 +22,8 @@ def stack_outputs(where: Context, environ: Mapping[str, str]) -> dict[str, Any]:
     if engine.has_stack() is False:
         raise CommandError(f"{where.env} has no stack in {engine.backend.url}: {first}")
     doing = f"the outputs of the stack {engine.stack} cannot be read"
-    found = json.loads(engine.must("stack", "output", "--json", "--show-secrets", doing=doing))
-    missing = [name for name in NEEDED if name not in found]
+    outputs = json.loads(engine.must("stack", "output", "--json", "--show-secrets", doing=doing))
+    missing = [name for name in NEEDED if name not in outputs]
     if missing:
         raise CommandError(f"the stack {engine.stack} has no {' and no '.join(missing)}: {first}")
-    return {name: found[name] for name in NEEDED}
+    return {name: outputs[name] for name in NEEDED}

@@ -18,20 +18,24 @@ SLOWEST = 10
 def to_json(env: str, mode: str, account: HostResults, *, profile: bool) -> str:
     """Return an object with each machine's verdict, and whether all are as declared. ``mode`` is the request: run,
     check or preflight."""
-    found = {
+    report = {
         "environment": env,
         "mode": mode,
         "healthy": all(verdict.state.healthy for verdict in account.verdicts.values()),
         "hosts": {name: asdict(verdict) for name, verdict in account.verdicts.items()},
     }
     tasks = {"tasks": {name: asdict(took) for name, took in account.tasks.items()}} if profile else {}
-    return document({**found, **tasks})
+    return document({**report, **tasks})
 
 
 def to_text(env: str, mode: str, account: HostResults, *, colour: bool) -> str:
     """Return a line or more for each machine, and a summary."""
     verdicts = account.verdicts
-    shown = verdicts if len(verdicts) <= MANY else {n: one for n, one in verdicts.items() if not one.state.healthy}
+    shown = (
+        verdicts
+        if len(verdicts) <= MANY
+        else {n: verdict for n, verdict in verdicts.items() if not verdict.state.healthy}
+    )
     width = max(map(len, verdicts), default=0)
     rows = [row for name, verdict in shown.items() for row in _rows(name.ljust(width), verdict, mode)]
     lines = table((), rows, indent="", width=None, colour=colour)
@@ -41,7 +45,7 @@ def to_text(env: str, mode: str, account: HostResults, *, colour: bool) -> str:
 
 def profile(account: HostResults) -> str:
     """Return the tasks that took longest on a single host."""
-    slowest = sorted(account.tasks.items(), key=lambda one: one[1].slowest, reverse=True)[:SLOWEST]
+    slowest = sorted(account.tasks.items(), key=lambda task: task[1].slowest, reverse=True)[:SLOWEST]
     rows = [(f"{took.slowest:.1f}", f"{took.seconds:.1f}", str(took.hosts), name) for name, took in slowest]
     head = ("SLOWEST HOST, S", "ALL HOSTS, S", "HOSTS", "TASK")
     return "\n".join(table(head, rows, right=(0, 1, 2), indent="", width=None))

@@ -130,9 +130,9 @@ class HostResults:
         """Add what one run reported of its machines; ``code`` is the exit code of Ansible."""
         hosts: Mapping[str, WrittenHost] = document["hosts"] if document else {}
         run_failed = document["failed"] if document else None
-        found = {machine.name: _verdict(hosts.get(machine.name), machine, run_failed, code) for machine in machines}
-        self.verdicts |= found
-        if code and all(verdict.state.healthy for verdict in found.values()):
+        of_run = {machine.name: _verdict(hosts.get(machine.name), machine, run_failed, code) for machine in machines}
+        self.verdicts |= of_run
+        if code and all(verdict.state.healthy for verdict in of_run.values()):
             self.unexplained = code
         for name, took in (document["tasks"] if document else {}).items():
             before = self.tasks.get(name, Took(hosts=0, seconds=0.0, slowest=0.0))
@@ -170,9 +170,9 @@ def _verdict(host: WrittenHost | None, machine: OnpremMachine, run_failed: Faile
         why = _what(run_failed) if run_failed else {"messages": (_ended(code),)}
         done: dict[str, Any] = {"changed": host["changed"], "seconds": host["seconds"]} if host else {}
         return HostVerdict(state=HostState.UNFINISHED, **why, **done)
-    failed, held = host["failed"], host.get("held", [])
+    failed, reasons = host["failed"], host.get("held", [])
     if host["state"] == "held":
-        return HostVerdict(state=HostState.HELD, messages=tuple(held), seconds=host["seconds"])
+        return HostVerdict(state=HostState.HELD, messages=tuple(reasons), seconds=host["seconds"])
     return HostVerdict(
         **(_failure(host["state"], failed, machine) if failed else {"state": _state(host["state"])}),
         changed=host["changed"],
@@ -191,9 +191,9 @@ def _state(state: str) -> HostState:
 
 def _failure(state: str, failed: Failed, machine: OnpremMachine) -> dict[str, Any]:
     what = _what(failed)
-    said = "\n".join(what["messages"])
-    if state == HostState.UNREACHABLE and WRONG_KEY in said:
-        shown = f", {found[0]}," if (found := re.search(r"SHA256:[\w+/]+", said)) else ""
+    text = "\n".join(what["messages"])
+    if state == HostState.UNREACHABLE and WRONG_KEY in text:
+        shown = f", {match[0]}," if (match := re.search(r"SHA256:[\w+/]+", text)) else ""
         line = f"its SSH host key{shown} is not the pinned one ({machine.pin_at}): find out who answers, and why"
         return {**what, "state": HostState.REFUSED, "messages": (line,)}
     refused = state == HostState.FAILED and failed["role"] == PREFLIGHT

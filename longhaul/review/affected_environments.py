@@ -58,21 +58,21 @@ def side(paths: Iterable[str], read: Callable[[str], str | None]) -> Side:
 def affected(changed: Iterable[str], *, before: Side, after: Side) -> Affected:
     """Return the environments that the files ``changed`` affect."""
     touched = tuple(changed)
-    found: set[str] = set(after) if any(map(_is_shared, touched)) else set()
+    environments: set[str] = set(after) if any(map(_is_shared, touched)) else set()
     for path in touched:
         name = environment_of(path)
         if name is not None:
-            found.add(name)
-        for one in (before, after):
-            found.update(env for env, hosts in one.items() if hosts == path)
+            environments.add(name)
+        for hosts_files in (before, after):
+            environments.update(env for env, hosts in hosts_files.items() if hosts == path)
     return Affected(
-        environments=tuple(sorted(found & set(after))),
+        environments=tuple(sorted(environments & set(after))),
         deleted=tuple(sorted(set(before) - set(after))),
     )
 
 
 def _is_shared(path: str) -> bool:
-    return any(path == one or (one.endswith("/") and path.startswith(one)) for one in SHARED)
+    return any(path == shared or (shared.endswith("/") and path.startswith(shared)) for shared in SHARED)
 
 
 def _hosts_file(text: str) -> str | None:

@@ -118,5 +118,5 @@ def merged(reviews: list[Review]) -> Review:
 def _unplanned(entry: EnvironmentReview) -> EnvironmentReview:
     if entry.outcome is not ReviewOutcome.VALID:
         return entry
-    said = "its plan never arrived: the log of the job that was to make it says why"
-    return entry.model_copy(update={"outcome": ReviewOutcome.FAILED, "said": said})
+    message = "its plan never arrived: the log of the job that was to make it says why"
+    return entry.model_copy(update={"outcome": ReviewOutcome.FAILED, "said": message})

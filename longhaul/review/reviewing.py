@@ -34,10 +34,10 @@ class Reviewer:
         commit = repository.merge_base(ref)
         before = side(repository.files(commit, STACKS), lambda path: repository.text(commit, path))
         after = self._now()
-        found = affected(repository.changed(commit), before=before, after=after)
-        entries = [_deleted(env) for env in found.deleted if self._wanted(env)]
+        touched = affected(repository.changed(commit), before=before, after=after)
+        entries = [_deleted(env) for env in touched.deleted if self._wanted(env)]
         with tempfile.TemporaryDirectory(prefix="longhaul-base-") as folder:
-            for env in found.environments:
+            for env in touched.environments:
                 if self._wanted(env):
                     base = _base_file(repository, commit, env, before=before, folder=Path(folder) / env)
                     entries.append(self._entry(env, base=base, drift=False))
@@ -70,24 +70,24 @@ class Reviewer:
     def _entry(self, env: str, *, base: Path | None, drift: bool) -> EnvironmentReview:
         wrong = _problems(self.project, env)
         if wrong:
-            said = f"{counted(len(wrong), 'problem')} in its file"
-            return EnvironmentReview(name=env, outcome=ReviewOutcome.INVALID, said=said, report="\n".join(wrong))
+            message = f"{counted(len(wrong), 'problem')} in its file"
+            return EnvironmentReview(name=env, outcome=ReviewOutcome.INVALID, said=message, report="\n".join(wrong))
         if self.planner is None:
             return EnvironmentReview(name=env, outcome=ReviewOutcome.VALID, said="its file is valid")
         try:
             planned = self.planner(env, base=base, drift=drift)
         except ReviewPlanError as error:
-            said = "no plan could be made, so nothing is known of what the change does"
-            return EnvironmentReview(name=env, outcome=ReviewOutcome.FAILED, said=said, report=str(error))
+            message = "no plan could be made, so nothing is known of what the change does"
+            return EnvironmentReview(name=env, outcome=ReviewOutcome.FAILED, said=message, report=str(error))
         return _drifted(env, planned) if drift else _planned(env, planned)
 
 
 def _deleted(env: str) -> EnvironmentReview:
-    said = (
+    message = (
         f"its file is deleted; what runs goes on running and is no longer looked after. CI destroys nothing: run "
         f"`longhaul destroy --env {env}` before this is merged, or keep the file"
     )
-    return EnvironmentReview(name=env, outcome=ReviewOutcome.DELETED, said=said)
+    return EnvironmentReview(name=env, outcome=ReviewOutcome.DELETED, said=message)
 
 
 def _planned(env: str, planned: Planned) -> EnvironmentReview:
@@ -121,8 +121,8 @@ def _said(summary: Summary) -> str:
 
 def _counted(summary: Summary) -> str:
     """Return the number of resources by action, in words; empty when nothing happens."""
-    said = [f"{summary.counts[action]:,} {word}" for action, word in WORDS.items() if summary.counts.get(action)]
-    return ", ".join(said)
+    counts = [f"{summary.counts[action]:,} {word}" for action, word in WORDS.items() if summary.counts.get(action)]
+    return ", ".join(counts)
 
 
 def _problems(project: Project, env: str) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ def _problems(project: Project, env: str) -> tuple[str, ...]:
         relative = [
             replace(problem, file=str(seen_from(project.root, Path(problem.file)))) for problem in error.problems
         ]
-        return tuple(str(one).replace(f"{project.root}/", "") for one in relative)
+        return tuple(str(problem).replace(f"{project.root}/", "") for problem in relative)
     return ()
 
 

@@ -94,14 +94,14 @@ def _project(project: Project, root: Path, *, env: str) -> Project:
     (root / PROJECT_FILE).write_text(document_text(definition), encoding="utf-8")
     shutil.copytree(project.stacks, root / "stacks", ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
     copy = Project(root=root)
-    own = {copy.stack_file(name) for name in (env, f"{env}{OBJECTS}")}
+    kept = {copy.stack_file(name) for name in (env, f"{env}{OBJECTS}")}
     for path in copy.stacks.glob("Pulumi.*.yaml"):
         try:
             path.write_text(_plain(read_source(path)), encoding="utf-8")
         except ConfigurationError:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
-            elif path not in own:
+            elif path not in kept:
                 path.unlink()
     return copy
 

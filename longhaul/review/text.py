@@ -88,17 +88,17 @@ def _fold(entry: EnvironmentReview, room: int) -> str:
 
 def _end(text: str, room: int) -> str:
     """Return the end of ``text`` as a block of code, because errors come at the end."""
-    said = text.strip()
+    stripped = text.strip()
     left = room - len(fenced("")) - len("…\n")
     if left <= 0:
         return ""
-    return fenced(said if len(said) <= left else "…\n" + said[-left:])
+    return fenced(stripped if len(stripped) <= left else "…\n" + stripped[-left:])
 
 
 def _foot(review: Review) -> str:
     if review.drift:
-        said = "`longhaul review --drift` says the same; tunnels were not looked at (docs/review.md)."
+        hint = "`longhaul review --drift` says the same; tunnels were not looked at (docs/review.md)."
     else:
-        said = f"`longhaul review --base {inert(review.base.split(' ')[0])}` says the same."
+        hint = f"`longhaul review --base {inert(review.base.split(' ')[0])}` says the same."
     against = "" if review.drift else f" against {plain(review.base)}"
-    return f"<sub>{inert(review.commit)}{against}. {said}</sub>\n"
+    return f"<sub>{inert(review.commit)}{against}. {hint}</sub>\n"

@@ -121,8 +121,8 @@ def _do(env: str, roll: Roll, options: argparse.Namespace) -> int:
         return _dry_run(env, roll, options)
     stopped, interrupted = "", False
     try:
-        with pool_lock(roll.api, options.pool) as held:
-            roll.held = held
+        with pool_lock(roll.api, options.pool) as is_held:
+            roll.held = is_held
             if options.give_up:
                 roll.give_back(roll.look().seen, "the roll was given up")
                 roll.look()
@@ -164,7 +164,7 @@ def _report(
     view = roll.view
     if view is None:
         raise ValueError("nothing was seen yet")
-    names = {seen.machine.id: seen.name for seen in view.seen}
+    names = {observed.machine.id: observed.name for observed in view.seen}
     return RollReport(
         environment=env,
         pool=options.pool,

@@ -94,8 +94,8 @@ def as_lines(event: Event) -> None:
 def as_json(event: Event) -> None:
     """Print an event for programs: one object a line."""
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    found = {"event": str(event.kind), "at": at, "node": event.node, "machine": event.machine, "detail": event.detail}
-    _print({key: value for key, value in found.items() if value})
+    fields = {"event": str(event.kind), "at": at, "node": event.node, "machine": event.machine, "detail": event.detail}
+    _print({key: value for key, value in fields.items() if value})
 
 
 def report_json(report: RollReport) -> None:

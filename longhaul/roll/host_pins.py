@@ -32,16 +32,16 @@ class HostPins:
     @property
     def target(self) -> str:
         """Return the versions in a few words, for people to compare."""
-        told = [f"{name} {version}" for name, version in self.programs.items()]
+        pins = [f"{name} {version}" for name, version in self.programs.items()]
         branches = (f"driver {branch} ({system})" for system, branch in self.branches.items())
-        return ", ".join([*told, *(branches if self.drivers else ())])
+        return ", ".join([*pins, *(branches if self.drivers else ())])
 
     def outdated(self, node: Object) -> list[str]:
         """Return the programs of a node whose version is not the pinned one. A driver does not count when the node has
         not reported it (the GPUs' own preflight handles that), or when no branch is pinned for the node's system."""
         there = versions(node)
-        found = [f"{name} {there.get(name)}" for name, pin in self.programs.items() if there.get(name) != pin]
-        return [*found, *self._driver(node)]
+        differing = [f"{name} {there.get(name)}" for name, pin in self.programs.items() if there.get(name) != pin]
+        return [*differing, *self._driver(node)]
 
     def _driver(self, node: Object) -> Iterator[str]:
         there = node["metadata"].get("labels", {}).get(DRIVER_LABEL)
@@ -69,8 +69,8 @@ def versions(node: Object) -> dict[str, str]:
 
 def numbers(version: str) -> tuple[int, ...]:
     """Return the comparable numbers of ``v1.2.3`` or ``1.2.3-eks-1``."""
-    found = _VERSION.match(version)
-    return tuple(map(int, found[1].split("."))) if found else ()
+    match = _VERSION.match(version)
+    return tuple(map(int, match[1].split("."))) if match else ()
 
 
 def _is(name: str, system: str) -> bool:

@@ -104,13 +104,13 @@ class HostGroup:
 
     def replace(self, machine: LiveMachine) -> None:
         """Let Ansible upgrade a host on which nothing runs, and wait until its node reports the new versions."""
-        said = self._converge(machine.node)
-        if said:
-            raise CloudError(said)
+        failure = self._converge(machine.node)
+        if failure:
+            raise CloudError(failure)
         until = self._clock() + (TOLD_S if machine.node not in self._pins.drivers else GPUS_TOLD_S)
-        while found := self._pins.outdated(self._api.get(NODES + path_of(machine.node))):
+        while outdated := self._pins.outdated(self._api.get(NODES + path_of(machine.node))):
             if self._clock() > until:
-                raise CloudError(f"it was upgraded, and its node still says {', '.join(found)}")
+                raise CloudError(f"it was upgraded, and its node still says {', '.join(outdated)}")
             self._wait(LOOK_S)
 
     def rebuild(self, machine: LiveMachine) -> None:

@@ -135,58 +135,58 @@ class Roll:
         """Report what has changed since the last look."""
         first = not self._states
         limits = self.settings.limits(view)
-        for seen in view.seen:
-            state = self.plan.states[seen.machine.id]
-            if state is self._states.get(seen.machine.id):
+        for observed in view.seen:
+            state = self.plan.states[observed.machine.id]
+            if state is self._states.get(observed.machine.id):
                 continue
-            self._states[seen.machine.id] = state
+            self._states[observed.machine.id] = state
             if state is RollState.WAITING:
-                self._say(RollEventKind.WAITING, seen, f"waits for {_names(seen)}")
+                self._say(RollEventKind.WAITING, observed, f"waits for {_names(observed)}")
             elif state is RollState.RELEASED:
-                self._say(RollEventKind.RELEASED, seen, why_released(seen, view, limits))
+                self._say(RollEventKind.RELEASED, observed, why_released(observed, view, limits))
             elif state is RollState.JOINING:
-                self._say(RollEventKind.JOINING, seen, "is made from the new model, and not in service yet")
+                self._say(RollEventKind.JOINING, observed, "is made from the new model, and not in service yet")
             elif state is RollState.KEPT:
-                self._say(RollEventKind.KEPT, seen, f"is left alone: {why_kept(seen)}")
+                self._say(RollEventKind.KEPT, observed, f"is left alone: {why_kept(observed)}")
             elif state is RollState.CURRENT and not first:
-                self._say(RollEventKind.READY, seen, "is in service")
+                self._say(RollEventKind.READY, observed, "is in service")
 
     def _judge(self, view: View) -> None:
         """Give up machines that take too long, and stop when these are too many."""
         waited: dict[tuple[str, str], tuple[ObservedMachine | None, str]] = {
-            (seen.machine.id, what): (seen, reason) for seen, what, reason in self._awaited(view)
+            (observed.machine.id, what): (observed, reason) for observed, what, reason in self._awaited(view)
         }
         if self.plan.short:
             waited["", "short"] = (None, f"{self.plan.short} machines are missing: the cloud has not made them")
         now = self.clock()
         self._begun = {key: self._begun.get(key, now) for key in waited}
-        for key, (seen, reason) in waited.items():
+        for key, (observed, reason) in waited.items():
             if now - self._begun[key] < self.settings.within_s:
                 continue
             late = f"{reason}, after {self.settings.within_s / 60:.0f} min"
-            if seen is None:
+            if observed is None:
                 self._stop(view, late)
             else:
-                self._fail(seen, late)
+                self._fail(observed, late)
         if len(self.failed) > self.settings.budget:
             self._stop(view, f"{len(self.failed)} failed, and {self.settings.budget} may")
 
     def _awaited(self, view: View) -> Iterable[tuple[ObservedMachine, str, str]]:
         """Yield what should now happen by itself: machine, awaited event, and why it has not happened."""
         acting = {step.seen.machine.id: step.action for step in self.plan.steps}
-        for seen in view.seen:
-            if seen.machine.id in self.failed:
+        for observed in view.seen:
+            if observed.machine.id in self.failed:
                 continue
-            state = self.plan.states[seen.machine.id]
+            state = self.plan.states[observed.machine.id]
             if state is RollState.JOINING:
-                yield seen, "joining", seen.unready or "the cloud still makes it"
+                yield observed, "joining", observed.unready or "the cloud still makes it"
             elif state is RollState.REPLACING:
-                yield seen, "replacing", "the cloud has not replaced it"
-            elif state is RollState.ABSENT and seen.machine.life is not Life.PRESENT:
-                yield seen, "absent", "the cloud still makes it"
-            elif acting.get(seen.machine.id) is RollAction.EMPTY:
-                blocked = self._blocked.get(seen.machine.id)
-                yield seen, "empty", f"it is not empty: {blocked or 'its pods have not ended'}"
+                yield observed, "replacing", "the cloud has not replaced it"
+            elif state is RollState.ABSENT and observed.machine.life is not Life.PRESENT:
+                yield observed, "absent", "the cloud still makes it"
+            elif acting.get(observed.machine.id) is RollAction.EMPTY:
+                blocked = self._blocked.get(observed.machine.id)
+                yield observed, "empty", f"it is not empty: {blocked or 'its pods have not ended'}"
 
     def _try(self, step: RollStep, view: View) -> None:
         """Do a step. A failure that may pass is retried by itself; any other makes the machine fail."""
@@ -199,17 +199,17 @@ class Roll:
                 self._fail(step.seen, str(error))
 
     def _do(self, step: RollStep, view: View) -> None:
-        seen, machine, node = step.seen, step.seen.machine, step.seen.node
+        observed, machine, node = step.seen, step.seen.machine, step.seen.node
         match step.action, node:
             case RollAction.REMAKE, _:
                 self.replaced.add(machine.id)
-                self._say(RollEventKind.REPLACING, seen, f"is replaced: {step.reason}")
+                self._say(RollEventKind.REPLACING, observed, f"is replaced: {step.reason}")
                 self.cloud.remake(machine)
             case RollAction.REPLACE, _:
                 self._replace(step)
             case RollAction.REBUILD, _:
                 self.cloud.rebuild(machine)
-                self._note(seen, REBUILDING)
+                self._note(observed, REBUILDING)
             case RollAction.EMPTY, _:
                 self._empty(step)
             case _, None:
@@ -217,84 +217,84 @@ class Roll:
             case RollAction.CORDON, _:
                 since = view.now.isoformat(timespec="seconds")
                 if cordon(self.api, node, annotations={ROLL: view.group.target, ROLL_SINCE: since}):
-                    self._say(RollEventKind.CORDONED, seen, f"is cordoned: {step.reason}")
+                    self._say(RollEventKind.CORDONED, observed, f"is cordoned: {step.reason}")
             case RollAction.UNCORDON, _:
-                self._give_back(seen, step.reason)
+                self._give_back(observed, step.reason)
             case RollAction.FORGET, _:
-                self.api.delete(NODES + path_of(seen.name), uid=node["metadata"]["uid"])
+                self.api.delete(NODES + path_of(observed.name), uid=node["metadata"]["uid"])
 
     def _replace(self, step: RollStep) -> None:
-        seen, machine = step.seen, step.seen.machine
-        if not seen.stage:
-            if not self._note(seen, REPLACING):
+        observed, machine = step.seen, step.seen.machine
+        if not observed.stage:
+            if not self._note(observed, REPLACING):
                 return
-            self._say(RollEventKind.REPLACING, seen, "is replaced")
+            self._say(RollEventKind.REPLACING, observed, "is replaced")
         self.replaced.add(machine.id)
         self.cloud.replace(machine)
 
     def _empty(self, step: RollStep) -> None:
-        seen = step.seen
-        if seen.machine.id not in self._blocked:
-            self._blocked[seen.machine.id] = ""
-            self._say(RollEventKind.EMPTYING, seen, f"is emptied: {step.reason}")
-        left = {pod: reason for pod, reason in evict_all(self.api, seen.left).items() if reason}
+        observed = step.seen
+        if observed.machine.id not in self._blocked:
+            self._blocked[observed.machine.id] = ""
+            self._say(RollEventKind.EMPTYING, observed, f"is emptied: {step.reason}")
+        left = {pod: reason for pod, reason in evict_all(self.api, observed.left).items() if reason}
         blocked = drain_line(left)
-        if blocked and blocked != self._blocked[seen.machine.id]:
-            self._say(RollEventKind.BLOCKED, seen, f"may not be emptied yet: {blocked}")
-        self._blocked[seen.machine.id] = blocked
+        if blocked and blocked != self._blocked[observed.machine.id]:
+            self._say(RollEventKind.BLOCKED, observed, f"may not be emptied yet: {blocked}")
+        self._blocked[observed.machine.id] = blocked
 
-    def _note(self, seen: ObservedMachine, stage: str) -> bool:
-        return seen.node is not None and annotate(self.api, seen.node, {ROLL_STAGE: stage})
+    def _note(self, observed: ObservedMachine, stage: str) -> bool:
+        return observed.node is not None and annotate(self.api, observed.node, {ROLL_STAGE: stage})
 
-    def _give_back(self, seen: ObservedMachine, reason: str) -> bool:
-        done = seen.node is not None and uncordon(self.api, seen.node, annotations=ANNOTATIONS)
+    def _give_back(self, observed: ObservedMachine, reason: str) -> bool:
+        done = observed.node is not None and uncordon(self.api, observed.node, annotations=ANNOTATIONS)
         if done:
-            self._say(RollEventKind.UNCORDONED, seen, f"takes pods again: {reason}")
+            self._say(RollEventKind.UNCORDONED, observed, f"takes pods again: {reason}")
         return done
 
-    def _fail(self, seen: ObservedMachine, reason: str) -> None:
+    def _fail(self, observed: ObservedMachine, reason: str) -> None:
         """Give a machine up. If it was only cordoned, it takes pods again."""
-        self.failed[seen.machine.id] = reason
-        self._say(RollEventKind.FAILED, seen, reason)
-        self.give_back([seen], "it was given up")
+        self.failed[observed.machine.id] = reason
+        self._say(RollEventKind.FAILED, observed, reason)
+        self.give_back([observed], "it was given up")
 
     def _stop(self, view: View, reason: str) -> None:
         self.give_back(view.seen, "the roll has stopped")
         raise StoppedError(reason)
 
-    def give_back(self, seen: Iterable[ObservedMachine], reason: str) -> None:
+    def give_back(self, machines: Iterable[ObservedMachine], reason: str) -> None:
         """Uncordon machines that the roll cordoned but did not begin to replace. Machines whose replacement was begun
         cannot take work; another run goes on with them."""
-        for first in (one for one in seen if not one.machine.current):
-            one = first
+        for first in (machine for machine in machines if not machine.machine.current):
+            machine = first
             try:
                 # Somebody who changed it since the last look may also have cordoned it, so it is read again.
-                while one.ours and one.cordoned and not one.stage and not self._give_back(one, reason):
-                    one = replace(one, node=self.api.find(NODES + path_of(one.name)))
+                while machine.ours and machine.cordoned and not machine.stage and not self._give_back(machine, reason):
+                    machine = replace(machine, node=self.api.find(NODES + path_of(machine.name)))
             except ApiError as error:
-                self._say(RollEventKind.RETRY, one, f"stays cordoned: {error}")
+                self._say(RollEventKind.RETRY, machine, f"stays cordoned: {error}")
 
-    def _say(self, kind: RollEventKind, seen: ObservedMachine, detail: str) -> None:
-        self.tell(Event(kind=kind, node=seen.name, machine=seen.machine.id, detail=detail))
+    def _say(self, kind: RollEventKind, observed: ObservedMachine, detail: str) -> None:
+        self.tell(Event(kind=kind, node=observed.name, machine=observed.machine.id, detail=detail))
 
 
 def reasons(view: View, states: Mapping[str, RollState], limits: RollLimits) -> dict[str, str]:
     """Return why machines are not current, by node's name."""
-    found = {}
-    for seen in view.seen:
-        match states[seen.machine.id]:
+    by_node = {}
+    for observed in view.seen:
+        match states[observed.machine.id]:
             case RollState.WAITING | RollState.BUSY:
-                found[seen.name] = f"works on {_names(seen)}"
+                by_node[observed.name] = f"works on {_names(observed)}"
             case RollState.KEPT:
-                found[seen.name] = why_kept(seen)
+                by_node[observed.name] = why_kept(observed)
             case RollState.JOINING:
-                found[seen.name] = seen.unready
+                by_node[observed.name] = observed.unready
             case RollState.RELEASED:
-                found[seen.name] = why_released(seen, view, limits)
-    return found
+                by_node[observed.name] = why_released(observed, view, limits)
+    return by_node
 
 
-def _names(seen: ObservedMachine) -> str:
+def _names(observed: ObservedMachine) -> str:
     """Return a machine's work in a few words."""
-    first = ", ".join(map(str, seen.work[:3]))
-    return f"{first} and {len(seen.work) - 3} others" if len(seen.work) > 3 else first
+    first = ", ".join(map(str, observed.work[:3]))
+    return f"{first} and {len(observed.work) - 3} others" if len(observed.work) > 3 else first

@@ -94,50 +94,50 @@ class RollPlan:
     """True when there is nothing left to do or to wait for."""
 
 
-def state_of(seen: ObservedMachine, view: View, limits: RollLimits) -> RollState:
+def state_of(observed: ObservedMachine, view: View, limits: RollLimits) -> RollState:
     """Return the state of one machine."""
-    machine = seen.machine
+    machine = observed.machine
     if machine.life is Life.LEAVING:
         return RollState.REPLACING
-    if view.in_place and seen.stage:
+    if view.in_place and observed.stage:
         return RollState.REPLACING
     if machine.current:
-        if seen.ours and not seen.unready:
+        if observed.ours and not observed.unready:
             return RollState.RETURNED
-        return RollState.JOINING if seen.unready or machine.life is Life.CHANGING else RollState.CURRENT
-    if seen.stage:
+        return RollState.JOINING if observed.unready or machine.life is Life.CHANGING else RollState.CURRENT
+    if observed.stage:
         return RollState.REPLACING
-    if machine.keep_reason or why_kept(seen):
+    if machine.keep_reason or why_kept(observed):
         return RollState.KEPT
-    if seen.node is None:
+    if observed.node is None:
         return RollState.ABSENT
-    if not seen.work:
-        return RollState.EMPTY if seen.ours else RollState.FREE
-    if not seen.ours:
+    if not observed.work:
+        return RollState.EMPTY if observed.ours else RollState.FREE
+    if not observed.ours:
         return RollState.BUSY
-    return RollState.RELEASED if why_released(seen, view, limits) else RollState.WAITING
+    return RollState.RELEASED if why_released(observed, view, limits) else RollState.WAITING
 
 
-def why_kept(seen: ObservedMachine) -> str:
+def why_kept(observed: ObservedMachine) -> str:
     """Return why an old machine is left alone; empty when it is not."""
-    if seen.machine.keep_reason:
-        return seen.machine.keep_reason
-    if seen.cordoned and not seen.ours:
+    if observed.machine.keep_reason:
+        return observed.machine.keep_reason
+    if observed.cordoned and not observed.ours:
         return "somebody cordoned it"
-    if seen.ours and not seen.cordoned:
+    if observed.ours and not observed.cordoned:
         return "somebody took its cordon back: take its annotations longhaul.dev/roll… away to have it rolled"
     return ""
 
 
-def why_released(seen: ObservedMachine, view: View, limits: RollLimits) -> str:
+def why_released(observed: ObservedMachine, view: View, limits: RollLimits) -> str:
     """Return why a node's work may be ended; empty when it may not."""
-    since = seen.since
+    since = observed.since
     if since is None:
         return ""
     if limits.deadline is not None and view.now - since >= limits.deadline:
         return f"its deadline of {limits.deadline} has passed"
     latest = view.now + CLOCKS
-    if all(pod.checkpointed_at is not None and since <= pod.checkpointed_at <= latest for pod in seen.work):
+    if all(pod.checkpointed_at is not None and since <= pod.checkpointed_at <= latest for pod in observed.work):
         return "all of its work has written a checkpoint"
     return ""
 
@@ -145,77 +145,79 @@ def why_released(seen: ObservedMachine, view: View, limits: RollLimits) -> str:
 def plan(view: View, limits: RollLimits, *, failed: Collection[str] = ()) -> RollPlan:
     """Return the steps to do now. ``failed`` are the ids of machines that are given up: nothing is done to them, and
     nothing waits for them."""
-    states = {seen.machine.id: state_of(seen, view, limits) for seen in view.seen}
-    mine = [seen for seen in view.seen if seen.machine.id not in failed]
+    states = {observed.machine.id: state_of(observed, view, limits) for observed in view.seen}
+    mine = [observed for observed in view.seen if observed.machine.id not in failed]
     out, short = _out_of_service(view, states, failed)
     slots = max(0, limits.at_once - out)
-    by_state = {state: [seen for seen in mine if states[seen.machine.id] is state] for state in RollState}
+    by_state = {state: [observed for observed in mine if states[observed.machine.id] is state] for state in RollState}
     goes = [
         *_settled_first(by_state[RollState.EMPTY]),
         *_settled_first(by_state[RollState.RELEASED]),
-        *(seen for seen in by_state[RollState.ABSENT] if seen.machine.life is Life.PRESENT),
-        *sorted(by_state[RollState.FREE], key=lambda seen: not seen.unready),
+        *(observed for observed in by_state[RollState.ABSENT] if observed.machine.life is Life.PRESENT),
+        *sorted(by_state[RollState.FREE], key=lambda observed: not observed.unready),
     ]
     taken, later = goes[:slots], goes[slots:]
     steps = [
         *(
-            RollStep(action=RollAction.UNCORDON, seen=seen, reason="it is current")
-            for seen in by_state[RollState.RETURNED]
+            RollStep(action=RollAction.UNCORDON, seen=observed, reason="it is current")
+            for observed in by_state[RollState.RETURNED]
         ),
-        *(step for seen in by_state[RollState.REPLACING] for step in _onward(seen, view)),
-        *(_take(seen, states[seen.machine.id], view, limits) for seen in taken),
+        *(step for observed in by_state[RollState.REPLACING] for step in _onward(observed, view)),
+        *(_take(observed, states[observed.machine.id], view, limits) for observed in taken),
     ]
-    if not any(states[seen.machine.id] is RollState.FREE for seen in later):
+    if not any(states[observed.machine.id] is RollState.FREE for observed in later):
         waiting = len(by_state[RollState.WAITING]) + sum(
-            states[seen.machine.id] is RollState.RELEASED for seen in later
+            states[observed.machine.id] is RollState.RELEASED for observed in later
         )
         room = max(0, slots - len(taken) - waiting)
         reason = "it is left until its work ends"
-        busy = sorted(by_state[RollState.BUSY], key=lambda seen: (len(seen.work), seen.name))
-        steps += [RollStep(action=RollAction.CORDON, seen=seen, reason=reason) for seen in busy[:room]]
+        busy = sorted(by_state[RollState.BUSY], key=lambda observed: (len(observed.work), observed.name))
+        steps += [RollStep(action=RollAction.CORDON, seen=observed, reason=reason) for observed in busy[:room]]
     finished = (RollState.CURRENT, RollState.KEPT)
-    done = short == 0 and all(states[seen.machine.id] in finished for seen in mine)
+    done = short == 0 and all(states[observed.machine.id] in finished for observed in mine)
     return RollPlan(steps=tuple(steps), states=states, short=short, done=done)
 
 
 def _out_of_service(view: View, states: dict[str, RollState], failed: Collection[str]) -> tuple[int, int]:
     """Return the number of machines that are missing in the pool, and how many of these the cloud has not made."""
-    staying = [seen for seen in view.seen if seen.machine.life is not Life.LEAVING]
+    staying = [observed for observed in view.seen if observed.machine.life is not Life.LEAVING]
     short = max(0, view.group.wanted - len(staying))
-    coming = [seen for seen in staying if states[seen.machine.id] in (RollState.JOINING, RollState.REPLACING)]
-    return short + sum(seen.machine.id not in failed for seen in coming), short
+    coming = [
+        observed for observed in staying if states[observed.machine.id] in (RollState.JOINING, RollState.REPLACING)
+    ]
+    return short + sum(observed.machine.id not in failed for observed in coming), short
 
 
 def _settled_first(group: list[ObservedMachine]) -> list[ObservedMachine]:
     """Sort machines whose pods are already leaving to the front, so that what was begun is finished; then by the time
     of their cordon."""
-    return sorted(group, key=lambda seen: (not any(pod.leaving for pod in seen.left), str(seen.since)))
+    return sorted(group, key=lambda observed: (not any(pod.leaving for pod in observed.left), str(observed.since)))
 
 
-def _take(seen: ObservedMachine, state: RollState, view: View, limits: RollLimits) -> RollStep:
+def _take(observed: ObservedMachine, state: RollState, view: View, limits: RollLimits) -> RollStep:
     if state is RollState.ABSENT:
-        return RollStep(action=RollAction.REMAKE, seen=seen, reason="it is no node, so nobody works on it")
+        return RollStep(action=RollAction.REMAKE, seen=observed, reason="it is no node, so nobody works on it")
     if state is RollState.FREE:
-        return RollStep(action=RollAction.CORDON, seen=seen, reason="nobody works on it")
-    if any(_awaited(pod, seen, view) for pod in seen.left):
-        reason = why_released(seen, view, limits) if state is RollState.RELEASED else "nobody works on it"
-        return RollStep(action=RollAction.EMPTY, seen=seen, reason=reason)
-    return RollStep(action=RollAction.REPLACE, seen=seen, reason="it is empty")
+        return RollStep(action=RollAction.CORDON, seen=observed, reason="nobody works on it")
+    if any(_awaited(pod, observed, view) for pod in observed.left):
+        reason = why_released(observed, view, limits) if state is RollState.RELEASED else "nobody works on it"
+        return RollStep(action=RollAction.EMPTY, seen=observed, reason=reason)
+    return RollStep(action=RollAction.REPLACE, seen=observed, reason="it is empty")
 
 
-def _awaited(pod: DrainPod, seen: ObservedMachine, view: View) -> bool:
+def _awaited(pod: DrainPod, observed: ObservedMachine, view: View) -> bool:
     """Return whether it makes sense to wait until a pod is gone."""
-    return not (seen.unready and pod.ends_at is not None and view.now - pod.ends_at > OVERDUE)
+    return not (observed.unready and pod.ends_at is not None and view.now - pod.ends_at > OVERDUE)
 
 
-def _onward(seen: ObservedMachine, view: View) -> Iterator[RollStep]:
+def _onward(observed: ObservedMachine, view: View) -> Iterator[RollStep]:
     """Yield the next step of a replacement that this run or another has begun."""
-    machine = seen.machine
-    if machine.life is not Life.PRESENT or not seen.stage:
+    machine = observed.machine
+    if machine.life is not Life.PRESENT or not observed.stage:
         return
     if not view.in_place or not machine.current:
-        yield RollStep(action=RollAction.REPLACE, seen=seen, reason="its replacement was begun")
-    elif seen.stage == REBUILDING:
-        yield RollStep(action=RollAction.FORGET, seen=seen, reason="it was made anew, and joins as a new node")
+        yield RollStep(action=RollAction.REPLACE, seen=observed, reason="its replacement was begun")
+    elif observed.stage == REBUILDING:
+        yield RollStep(action=RollAction.FORGET, seen=observed, reason="it was made anew, and joins as a new node")
     else:
-        yield RollStep(action=RollAction.REBUILD, seen=seen, reason="it has taken over the new model")
+        yield RollStep(action=RollAction.REBUILD, seen=observed, reason="it has taken over the new model")

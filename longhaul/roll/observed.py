@@ -82,10 +82,10 @@ class ObservedMachine:
         ready: Mapping[str, Any] = next((condition for condition in conditions if condition["type"] == "Ready"), {})
         if ready.get("status") != "True":
             return str(ready.get("message") or "it has never been ready")
-        found = self.node.get("spec", {}).get("taints") or ()
+        present = self.node.get("spec", {}).get("taints") or ()
         kept = {
             taint["key"]
-            for taint in found
+            for taint in present
             if taint["key"].startswith(STARTING)
             and (taint["key"], taint["effect"]) not in self.taints
             and taint["key"] != CORDON
@@ -114,8 +114,8 @@ def observe(cloud: Rolled, api: Api, *, pool_label: str, taints: Iterable[tuple[
     nodes = {item["metadata"]["name"]: item for item in api.items(NODES, labelSelector=pool_label)}
     usual = frozenset(taints)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-        seen = list(threads.map(lambda machine: _seen(api, machine, nodes, usual), group.machines))
-    return View(group=group, in_place=cloud.in_place, now=api.now(), seen=tuple(seen))
+        machines = list(threads.map(lambda machine: _seen(api, machine, nodes, usual), group.machines))
+    return View(group=group, in_place=cloud.in_place, now=api.now(), seen=tuple(machines))
 
 
 def _seen(

@@ -46,32 +46,34 @@ class Several:
     def look(self) -> GroupState:
         """Look at all groups. Machines' ids are prefixed with their group, since each group numbers its own."""
         with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-            found = dict(zip(self._groups, threads.map(lambda group: group.look(), self._groups.values()), strict=True))
-        targets = sorted({group.target for group in found.values()})
+            states = dict(
+                zip(self._groups, threads.map(lambda group: group.look(), self._groups.values()), strict=True)
+            )
+        targets = sorted({group.target for group in states.values()})
         return GroupState(
             target=targets[0] if len(targets) == 1 else f"{targets[0]} and {len(targets) - 1} others",
-            wanted=sum(group.wanted for group in found.values()),
+            wanted=sum(group.wanted for group in states.values()),
             machines=tuple(
                 replace(machine, id=f"{name}/{machine.id}")
-                for name, group in found.items()
+                for name, group in states.items()
                 for machine in group.machines
             ),
         )
 
     def replace(self, machine: LiveMachine) -> None:
         """Replace the machine in its group."""
-        group, own = self._own(machine)
-        group.replace(own)
+        group, member = self._own(machine)
+        group.replace(member)
 
     def rebuild(self, machine: LiveMachine) -> None:
         """Do the second step in the machine's group."""
-        group, own = self._own(machine)
-        group.rebuild(own)
+        group, member = self._own(machine)
+        group.rebuild(member)
 
     def remake(self, machine: LiveMachine) -> None:
         """Replace a machine without a Node in its group."""
-        group, own = self._own(machine)
-        group.remake(own)
+        group, member = self._own(machine)
+        group.remake(member)
 
     def _own(self, machine: LiveMachine) -> tuple[Rolled, LiveMachine]:
         name, _, id_ = machine.id.partition("/")

@@ -42,23 +42,23 @@ def judge_backup(environment: Environment, members: Sequence[str], observed: Obs
     """Return the verdict; None when the environment has no backups."""
     if environment.backups is None:
         return None
-    told = [observed.answers[name].backup for name in members if name in observed.answers]
-    told = [one for one in told if one]
-    newest = max((one["newest"] for one in told if one.get("newest")), key=_made, default=None)
-    last = max(told, key=_looked, default={})
+    reports = [observed.answers[name].backup for name in members if name in observed.answers]
+    reports = [report for report in reports if report]
+    newest = max((report["newest"] for report in reports if report.get("newest")), key=_made, default=None)
+    last = max(reports, key=_looked, default={})
     warnings = [*_rejected(last), *_overdue(environment.backups, last, observed.now.timestamp())]
     rejected = int(last.get("rejected", 0))
     if newest is None:
         return BackupStatus(
             verdict=StatusVerdict.DEGRADED,
             reason=StatusReason.NO_BACKUP,
-            message="; ".join([f"there is no backup: {_why(told)}", *(message for _, message in warnings)]),
+            message="; ".join([f"there is no backup: {_why(reports)}", *(message for _, message in warnings)]),
             rejected=rejected,
         )
     age_s = max(0, round(observed.now.timestamp() - _made(newest)))
     took_s = float(last.get("took_s", 0.0))
     late = age_s > LATE * (60 * environment.backups.every_minutes + took_s)
-    message = f"newest backup {age(age_s)} old" + (f": {_why(told)}" if late else "")
+    message = f"newest backup {age(age_s)} old" + (f": {_why(reports)}" if late else "")
     reasons = [*([StatusReason.BACKUP_LATE] if late else []), *(reason for reason, _ in warnings)]
     return BackupStatus(
         verdict=StatusVerdict.DEGRADED if reasons else StatusVerdict.OK,
@@ -92,16 +92,16 @@ def _made(newest: Mapping[str, Any]) -> float:
     return float(newest.get("made", 0.0))
 
 
-def _looked(told: Mapping[str, Any]) -> float:
-    return float(told.get("looked", 0.0))
+def _looked(report: Mapping[str, Any]) -> float:
+    return float(report.get("looked", 0.0))
 
 
-def _why(told: Sequence[Mapping[str, Any]]) -> str:
+def _why(reports: Sequence[Mapping[str, Any]]) -> str:
     """Return why there is none, or no newer one, as the member says that looked last."""
-    if not told:
+    if not reports:
         return "no member reports any"
-    last = max(told, key=_looked)
-    failed = next((str(one["error"]) for one in [last, *told] if one.get("error")), "")
-    if not any(one.get("declared") for one in told):
+    last = max(reports, key=_looked)
+    failed = next((str(report["error"]) for report in [last, *reports] if report.get("error")), "")
+    if not any(report.get("declared") for report in reports):
         return "members are not told of backups yet: `longhaul up`"
     return failed or "its turn has not come yet"

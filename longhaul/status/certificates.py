@@ -15,11 +15,15 @@ WARN_BELOW = 1 / 6
 
 
 def judge_certificates(
-    env: str, found: Sequence[CertificateView], now: datetime
+    env: str, certificates: Sequence[CertificateView], now: datetime
 ) -> tuple[StatusVerdict, StatusReason, str]:
     """Return verdict, reason and message for a machine's certificates; the message is empty when all last."""
-    ended = [one for one in found if one.ends <= now]
-    near = [one for one in found if one.ends > now and one.ends - now < (one.ends - one.begins) * WARN_BELOW]
+    ended = [certificate for certificate in certificates if certificate.ends <= now]
+    near = [
+        certificate
+        for certificate in certificates
+        if certificate.ends > now and certificate.ends - now < (certificate.ends - certificate.begins) * WARN_BELOW
+    ]
     if ended:
         return StatusVerdict.UNHEALTHY, StatusReason.CERTIFICATE_ENDED, _message(env, ended, "ended", now)
     if near:
@@ -27,11 +31,13 @@ def judge_certificates(
     return StatusVerdict.OK, StatusReason.READY, ""
 
 
-def _message(env: str, found: Sequence[CertificateView], verb: str, now: datetime) -> str:
-    first = min(found, key=lambda one: one.ends)
-    names = ", ".join(sorted({one.name for one in found}))
+def _message(env: str, certificates: Sequence[CertificateView], verb: str, now: datetime) -> str:
+    first = min(certificates, key=lambda certificate: certificate.ends)
+    names = ", ".join(sorted({certificate.name for certificate in certificates}))
     minutes = round(abs((first.ends - now).total_seconds()) / 60)
     span = f"{minutes} min" if minutes < 120 else f"{minutes // 60} h" if minutes < 2880 else f"{minutes // 1440} days"
     when = f"{span} ago" if first.ends <= now else f"in {span}"
-    said = f"its certificate {names} {verb}" if len(found) == 1 else f"its certificates {names}: the first {verb}"
-    return f"{said} {when} ({first.ends.astimezone(UTC):%Y-%m-%d %H:%M} UTC): `longhaul up --env {env}` renews it"
+    subject = (
+        f"its certificate {names} {verb}" if len(certificates) == 1 else f"its certificates {names}: the first {verb}"
+    )
+    return f"{subject} {when} ({first.ends.astimezone(UTC):%Y-%m-%d %H:%M} UTC): `longhaul up --env {env}` renews it"

@@ -54,8 +54,8 @@ def _late(api: Api) -> Iterator[str]:
 
 def _refusals(api: Api) -> Iterator[str]:
     """Yield what was said to machines that asked to join, the newest first."""
-    found = [event for reason in REFUSALS for event in api.items(EVENTS, fieldSelector=f"reason={reason}")]
-    for event in sorted(found, key=lambda one: str(one.get("lastTimestamp") or ""), reverse=True):
+    events = [event for reason in REFUSALS for event in api.items(EVENTS, fieldSelector=f"reason={reason}")]
+    for event in sorted(events, key=lambda refusal: str(refusal.get("lastTimestamp") or ""), reverse=True):
         about = event.get("involvedObject", {}).get("name", "")
         yield f"{about}: {event.get('lastTimestamp')}: {event.get('message')}"
 

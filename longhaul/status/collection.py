@@ -54,8 +54,8 @@ def collect(
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
-        said = f"the control plane is on {place.site.kind}, where it cannot be asked yet"
-        raise CommandError(said, code=Exit.UNREACHABLE)
+        message = f"the control plane is on {place.site.kind}, where it cannot be asked yet"
+        raise CommandError(message, code=Exit.UNREACHABLE)
     cloud = _cloud(control, place)
     running = [machine.name for machine in machines if machine.name in cloud and cloud[machine.name].power == "running"]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
@@ -66,19 +66,21 @@ def collect(
             return through_api.result()[1]
 
         onprem = list(onprem_machines(environment, plan(environment)))
-        gateways = pool.submit(knock, [one for one in onprem if one.group == GATEWAYS])
-        hosts = pool.submit(lambda: knock(_without_node([one for one in onprem if one.group != GATEWAYS], known())))
+        gateways = pool.submit(knock, [machine for machine in onprem if machine.group == GATEWAYS])
+        hosts = pool.submit(
+            lambda: knock(_without_node([machine for machine in onprem if machine.group != GATEWAYS], known()))
+        )
         record = QuarantineVault(control=control, place=place, environment=environment)
         kept = pool.submit(_quarantine, record)
         answers = pool.map(lambda name: ask_machine(control, place, name), running)
         groups = {name: pool.submit(ask_pool, environment, name, known) for name in environment.pools}
         endpoint, cluster = through_api.result()
-        seen, blind = tunnels.result()
+        views, blind = tunnels.result()
         return Observed(
             cloud=cloud,
             answers=dict(zip(running, answers, strict=True)),
             endpoint=endpoint,
-            tunnels=seen,
+            tunnels=views,
             blind=blind,
             cluster=cluster,
             groups={name: asked.result() for name, asked in groups.items()},
@@ -116,10 +118,10 @@ def _ask_api(
 
 def _cloud(control: ControlAccess[Any], place: Place[Any]) -> dict[str, CloudView]:
     try:
-        found = control.machines(place)
+        machines = control.machines(place)
     except CloudError as error:
         raise CommandError(f"{place.environment} cannot be asked: {error}", code=Exit.UNREACHABLE) from None
-    return {view.name: CloudView(provisioning=view.provisioning, power=view.power) for view in found}
+    return {view.name: CloudView(provisioning=view.provisioning, power=view.power) for view in machines}
 
 
 def ask_endpoint(host: str, port: int, issuer: str | None) -> ApiEndpoint:

@@ -75,9 +75,11 @@ def judge_links(environment: Environment, observed: Observed) -> tuple[LinkStatu
     by_link: defaultdict[str, defaultdict[str, list[TunnelView]]] = defaultdict(lambda: defaultdict(list))
     for view in observed.tunnels:
         by_link[view.link][view.site].append(view)
-    found = [link for link in links(environment) if link.kind is LinkKind.IPSEC]
-    judged = (_link(one.name, tunnels(environment, one), list(by_link[one.name].values()), observed) for one in found)
-    return tuple(_counted(environment, link, status, observed) for link, status in zip(found, judged, strict=True))
+    tunnelled = [link for link in links(environment) if link.kind is LinkKind.IPSEC]
+    judged = (
+        _link(link.name, tunnels(environment, link), list(by_link[link.name].values()), observed) for link in tunnelled
+    )
+    return tuple(_counted(environment, link, status, observed) for link, status in zip(tunnelled, judged, strict=True))
 
 
 def _counted(environment: Environment, link: PlannedLink, status: LinkStatus, observed: Observed) -> LinkStatus:
@@ -123,7 +125,7 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
     hosts = host_nodes(environment, plan(environment))
     expected = [hosts[host.name] for host in environment.hosts if not host.quarantined]
     missing = [host for host in expected if host.node_name not in there]
-    quarantined = {one.name for one in observed.quarantine.held}
+    quarantined = {entry.name for entry in observed.quarantine.held}
     return (
         *(_node(view, observed, lab=lab) for view in observed.cluster.nodes),
         *(
@@ -211,11 +213,11 @@ def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonSta
     least = [pool.min for pool in environment.pools.values()]
     nodes = any(view.ready for view in observed.cluster.nodes) or any(least) or bool(environment.hosts)
     held_back = sum(bool(view.gpus) for view in observed.cluster.nodes)
-    found = tuple(_addon(view, nodes=nodes, held_back=held_back) for view in observed.cluster.addons)
-    if any(one.name == COREDNS for one in found):
-        return found
+    addons = tuple(_addon(view, nodes=nodes, held_back=held_back) for view in observed.cluster.addons)
+    if any(addon.name == COREDNS for addon in addons):
+        return addons
     reason, message = StatusReason.NOT_DEPLOYED, "the cluster has none: `longhaul up --only objects` makes it"
-    return (*found, AddonStatus(name=COREDNS, verdict=StatusVerdict.MISSING, reason=reason, message=message))
+    return (*addons, AddonStatus(name=COREDNS, verdict=StatusVerdict.MISSING, reason=reason, message=message))
 
 
 def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:

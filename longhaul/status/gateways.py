@@ -32,8 +32,10 @@ class GatewayStatus:
 def judge_gateways(environment: Environment, observed: Observed, *, inside: bool = False) -> tuple[GatewayStatus, ...]:
     """Judge every gateway by what it answers over SSH, and by its site's tunnels; ``inside`` when it should be
     reachable from here."""
-    found = machines(environment, plan(environment))
-    return tuple(_gateway(environment, one, observed, inside=inside) for one in found if one.group == GATEWAYS)
+    listed = machines(environment, plan(environment))
+    return tuple(
+        _gateway(environment, machine, observed, inside=inside) for machine in listed if machine.group == GATEWAYS
+    )
 
 
 def _gateway(environment: Environment, machine: OnpremMachine, observed: Observed, *, inside: bool) -> GatewayStatus:

@@ -42,6 +42,6 @@ def _together(looks: Iterable[tuple[LiveGroup, GroupState]], *, nodes: set[str])
         ][:MOST]
         if unjoined:
             ages = group.made_at(unjoined)
-            made |= {one.node: ages[one.id] for one in unjoined if one.id in ages}
-            consoles |= {one.node: group.console(one) for one in unjoined}
+            made |= {machine.node: ages[machine.id] for machine in unjoined if machine.id in ages}
+            consoles |= {machine.node: group.console(machine) for machine in unjoined}
     return ReportedGroups(machines=tuple(machines), wanted=wanted, made=made, consoles=consoles)

@@ -45,10 +45,10 @@ class PoolStatus:
 def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatus, ...]:
     """Judge every pool, and all hosts as one."""
     unjoined = judge_unjoined(environment, observed)
-    found = [_pool(name, pool.min, observed, unjoined) for name, pool in environment.pools.items()]
+    statuses = [_pool(name, pool.min, observed, unjoined) for name, pool in environment.pools.items()]
     if environment.hosts:
-        found.append(_pool(HOSTS, len(environment.hosts), observed, unjoined))
-    return tuple(found)
+        statuses.append(_pool(HOSTS, len(environment.hosts), observed, unjoined))
+    return tuple(statuses)
 
 
 def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus, ...]) -> PoolStatus:
@@ -75,7 +75,7 @@ def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus,
             least=least,
         )
     machines = sum(machine.life is not Life.LEAVING for machine in group.machines)
-    verdicts = [one.verdict for one in unjoined if one.pool == name]
+    verdicts = [node.verdict for node in unjoined if node.pool == name]
     lost, joining = verdicts.count(StatusVerdict.MISSING), verdicts.count(StatusVerdict.JOINING)
     short = max(0, group.wanted - machines)
     parts = (
@@ -132,7 +132,7 @@ def _judge(machine: LiveMachine, group: ReportedGroups, observed: Observed) -> t
     console = group.consoles.get(machine.node, "")
     shows = f"; what it says itself: `{console}`" if console else ""
     word = re.compile(rf"(?<![\w.-]){re.escape(machine.node)}(?![\w-])")
-    refusal = next((said for said in observed.cluster.refusals if word.search(said)), "")
+    refusal = next((line for line in observed.cluster.refusals if word.search(line)), "")
     if refusal:
         message = f"it has not joined, and was refused: {refusal.partition(': ')[2]}{shows}"
         return StatusVerdict.MISSING, StatusReason.JOIN_REFUSED, message

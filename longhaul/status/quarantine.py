@@ -65,9 +65,9 @@ def _reached(environment: Environment) -> Mapping[str, str]:
 def _judged(
     env: str, entry: Quarantined, servers: Collection[str], observed: Observed, reached: Mapping[str, str]
 ) -> QuarantineStatus:
-    told = {name: answer.refuses for name, answer in observed.answers.items() if answer.refuses is not None}
-    open_ = sorted(name for name, names in told.items() if entry.name not in names)
-    silent = sorted({*servers} - {*told})
+    refused = {name: answer.refuses for name, answer in observed.answers.items() if answer.refuses is not None}
+    open_ = sorted(name for name, names in refused.items() if entry.name not in names)
+    silent = sorted({*servers} - {*refused})
     again = f"`longhaul machine quarantine --env {env} {entry.name}`"
     if any(node.name == entry.name for node in observed.cluster.nodes):
         verdict, reason = StatusVerdict.UNHEALTHY, StatusReason.NODE_PRESENT

@@ -54,7 +54,13 @@ def knock_all(machines: Iterable[OnpremMachine], reach: Reach) -> dict[str, Knoc
     """Ask all machines at once, and return their answers by name; those that :data:`MOST` leaves out are missing."""
     chosen = list(machines)[:MOST]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return dict(zip((one.name for one in chosen), pool.map(lambda one: knock(one, reach), chosen), strict=True))
+        return dict(
+            zip(
+                (machine.name for machine in chosen),
+                pool.map(lambda machine: knock(machine, reach), chosen),
+                strict=True,
+            )
+        )
 
 
 def knock(machine: OnpremMachine, reach: Reach) -> Knock:

@@ -42,16 +42,16 @@ def judge_rotations(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
 
 def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
     """Yield rotations with overlap, and those for which a machine uses something else than it has."""
-    found = {name: one.credentials for name, one in observed.answers.items() if one.credentials is not None}
-    told = {name: view.rotations for name, view in found.items() if view.rotations is not None}
-    names = {rotation for standings in told.values() for rotation in standings}
+    views = {name: answer.credentials for name, answer in observed.answers.items() if answer.credentials is not None}
+    rotations = {name: view.rotations for name, view in views.items() if view.rotations is not None}
+    names = {rotation for standings in rotations.values() for rotation in standings}
     late: dict[str, list[str]] = {}
-    for machine, view in sorted(found.items()):
+    for machine, view in sorted(views.items()):
         restarting = _restarting(view.role) if view.unused else ()
-        for name in [one for one in restarting if one in names] or restarting[:1]:
+        for name in [rotation for rotation in restarting if rotation in names] or restarting[:1]:
             late.setdefault(name, []).append(machine)
     for name in sorted(names | late.keys()):
-        standings = {server: known.get(name, STEADY) for server, known in told.items()}
+        standings = {server: known.get(name, STEADY) for server, known in rotations.items()}
         again = f"`longhaul rotate --env {env} {name}` goes on"
         status = _overlap(name, standings, late.get(name, ()), again=again, now=observed.now)
         yield _followed(status, observed) if name == AUTHORITY + KUBERNETES else status
@@ -72,16 +72,16 @@ def _followed(status: RotationStatus, observed: Observed) -> RotationStatus:
 def _restarting(role: str) -> tuple[str, ...]:
     """Return the rotations of which a phase has programs of a role's machines start anew."""
     clients = AUTHORITY + ETCD_CLIENT
-    members = tuple(f"{AUTHORITY}{one}" for one in Role if one.is_etcd)
-    own = (SERVICE_ACCOUNTS, AUTHORITY + KUBERNETES)
-    return (*own, *members, clients) if role == Role.API else (AUTHORITY + role, clients)
+    members = tuple(f"{AUTHORITY}{member}" for member in Role if member.is_etcd)
+    of_api = (SERVICE_ACCOUNTS, AUTHORITY + KUBERNETES)
+    return (*of_api, *members, clients) if role == Role.API else (AUTHORITY + role, clients)
 
 
 def _overlap(
     name: str, standings: Mapping[str, RotationStanding], late: Sequence[str], *, again: str, now: datetime
 ) -> RotationStatus:
     if len(set(standings.values())) > 1:
-        phases = ", ".join(f"{server}: {one.phase}" for server, one in sorted(standings.items()))
+        phases = ", ".join(f"{server}: {view.phase}" for server, view in sorted(standings.items()))
         return RotationStatus(
             name=name,
             verdict=StatusVerdict.DEGRADED,
@@ -115,11 +115,11 @@ _PHASES = {
 
 def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
     """Return the rotation of the encryption keys; nothing when all servers that answer use one and the same key."""
-    found = {name: answer.encryption for name, answer in observed.answers.items() if answer.encryption is not None}
-    lists = {view.keys for view in found.values()}
+    views = {name: answer.encryption for name, answer in observed.answers.items() if answer.encryption is not None}
+    lists = {view.keys for view in views.values()}
     again = f"`longhaul rotate --env {env} {ENCRYPTION}` goes on"
     if len(lists) > 1:
-        keys_of = "; ".join(f"{name} has {_named(view.keys)}" for name, view in sorted(found.items()))
+        keys_of = "; ".join(f"{name} has {_named(view.keys)}" for name, view in sorted(views.items()))
         status = RotationStatus(
             name=ENCRYPTION,
             verdict=StatusVerdict.DEGRADED,
@@ -128,7 +128,7 @@ def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
         )
         return (status,)
     keys = next(iter(lists), ())
-    behind = sorted(name for name, view in found.items() if _behind(view))
+    behind = sorted(name for name, view in views.items() if _behind(view))
     phase = phase_of(keys)
     if not behind and phase is RotationPhase.STEADY:
         return ()

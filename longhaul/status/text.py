@@ -52,7 +52,7 @@ def to_text(status: Status, *, colour: bool) -> str:
     parts += [(f"pool {pool.name}", _mark(pool.verdict), pool.message) for pool in status.pools]
     parts += [(f"add-on {addon.name}", _mark(addon.verdict), addon.message) for addon in status.addons]
     parts += [(f"rotation {rotation.name}", _mark(rotation.verdict), rotation.message) for rotation in status.rotations]
-    parts += [(f"quarantine {one.name}", _mark(one.verdict), one.message) for one in status.quarantine]
+    parts += [(f"quarantine {entry.name}", _mark(entry.verdict), entry.message) for entry in status.quarantine]
     blocks = [
         _table(("MACHINE", "VERDICT", "POWER", "PROVISIONING", "REASON"), machines, colour=colour),
         _table(("MEMBER", "VERDICT", "REASON"), members, colour=colour),

@@ -27,16 +27,16 @@ def ask_tunnels(environment: Environment) -> tuple[tuple[TunnelView, ...], dict[
     """Return the tunnels as every linked site sees them, and the sites that could not be asked, with the reason."""
     names = ipsec_links(environment)
     linked = {site for link in links(environment) if link.name in names for site in (link.first, link.second)}
-    found: list[TunnelView] = []
+    views: list[TunnelView] = []
     blind: dict[str, str] = {}
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         asked = {site: pool.submit(_ask, environment, site, names) for site in environment.sites if site in linked}
         for site, answer in asked.items():
             try:
-                found += answer.result()
+                views += answer.result()
             except CloudError as error:
                 blind[site] = str(error)
-    return tuple(found), blind
+    return tuple(views), blind
 
 
 def _ask(environment: Environment, site: str, names: Sequence[str]) -> list[TunnelView]:

@@ -133,12 +133,12 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
 
 
 def _machine(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
-    found = _seen(environment, machine, observed)
+    status = _seen(environment, machine, observed)
     # Nothing waits for the learner: what ails it is a warning.
     return (
-        replace(found, verdict=StatusVerdict.DEGRADED)
-        if machine.is_learner and found.verdict is not StatusVerdict.OK
-        else found
+        replace(status, verdict=StatusVerdict.DEGRADED)
+        if machine.is_learner and status.verdict is not StatusVerdict.OK
+        else status
     )
 
 
@@ -212,7 +212,7 @@ def _etcd(environment: Environment, role: Role, machines: tuple[Machine, ...], o
     else:
         verdict, reason = StatusVerdict.DOWN, StatusReason.QUORUM_LOST
         message = f"{counted}, quorum is {quorum}: {_way_back(environment, mine, observed)}"
-    message = "; ".join([message, *(f"the learner: {one.message}" for one in beside if not one.healthy)])
+    message = "; ".join([message, *(f"the learner: {learner.message}" for learner in beside if not learner.healthy)])
     backup = judge_backup(environment, [*mine, *aside], observed)
     if backup is not None:
         if verdict is StatusVerdict.OK:
@@ -224,7 +224,7 @@ def _etcd(environment: Environment, role: Role, machines: tuple[Machine, ...], o
 def _way_back(environment: Environment, mine: Sequence[str], observed: Observed) -> str:
     """Return what to do about a lost quorum. A restore is the last resort, since it loses what was written since."""
     command = f"`longhaul restore --env {environment.name} --key KEYFILE`"
-    if half := next((found.restore for name in mine if (found := observed.answers.get(name)) and found.restore), ""):
+    if half := next((answer.restore for name in mine if (answer := observed.answers.get(name)) and answer.restore), ""):
         return f"a restore of {half} is half done, and {command} goes on with it"
     still = sum(name in observed.cloud and observed.cloud[name].power in STILL for name in mine)
     if len(mine) // 2 + 1 <= still + sum(_member(name, observed).healthy for name in mine):
@@ -243,36 +243,36 @@ def _member(name: str, observed: Observed) -> MemberStatus:
     if not answer.ready:
         reason, message = StatusReason.CHECKS_FAILED, answer.reason
         return MemberStatus(name=name, verdict=StatusVerdict.UNHEALTHY, reason=reason, message=message)
-    seen = next((member for member in answer.members if member.get("name") == name), None)
-    if seen is None and answer.members:
+    entry = next((member for member in answer.members if member.get("name") == name), None)
+    if entry is None and answer.members:
         reason, message = StatusReason.NOT_A_MEMBER, "it is not in its own list of members"
         return MemberStatus(name=name, verdict=StatusVerdict.UNHEALTHY, reason=reason, message=message)
-    seen = seen or {}
+    entry = entry or {}
     return MemberStatus(
         name=name,
         verdict=StatusVerdict.OK,
         reason=StatusReason.READY,
-        message=_described(seen),
-        leader=bool(seen.get("leader")),
-        learner=bool(seen.get("learner")),
+        message=_described(entry),
+        leader=bool(entry.get("leader")),
+        learner=bool(entry.get("learner")),
     )
 
 
 def _learner(name: str, mine: Sequence[str], observed: Observed) -> MemberStatus:
     """Judge the learner: without it the etcd cluster works, and less of it outlives a disaster."""
-    found = _member(name, observed)
+    status = _member(name, observed)
     behind = _behind(name, mine, observed)
-    if not found.healthy:
-        message = "; ".join(filter(None, [found.message, behind]))
-        return replace(found, verdict=StatusVerdict.DEGRADED, message=message)
-    return replace(found, message=", ".join(filter(None, [found.message, behind or "has the newest revision"])))
+    if not status.healthy:
+        message = "; ".join(filter(None, [status.message, behind]))
+        return replace(status, verdict=StatusVerdict.DEGRADED, message=message)
+    return replace(status, message=", ".join(filter(None, [status.message, behind or "has the newest revision"])))
 
 
 def _behind(name: str, mine: Sequence[str], observed: Observed) -> str:
     """Return how far the learner is behind the voting members, as one of them sees both; empty when it is not."""
     for voter in mine:
-        seen = observed.answers[voter].members if voter in observed.answers else ()
-        newest = {str(member.get("name")): int(member.get("revision", 0)) for member in seen}
+        members = observed.answers[voter].members if voter in observed.answers else ()
+        newest = {str(member.get("name")): int(member.get("revision", 0)) for member in members}
         if newest.get(voter) and name in newest:
             lag = max(newest.values()) - newest[name]
             return f"{lag:,} revisions behind" if lag > 0 else ""

@@ -37,13 +37,13 @@ def versions(folder: Path) -> dict[str, str]:
     """Return the packages of an indexed folder with their versions. If a package has several, they are joined by
     commas."""
     text = (folder / "Packages").read_text(encoding="utf-8")
-    found: dict[str, str] = {}
+    by_package: dict[str, str] = {}
     for stanza in text.split("\n\n"):
         fields = dict(line.split(": ", 1) for line in stanza.splitlines() if re.match(r"(Package|Version): ", line))
         if fields:
             name, version = fields["Package"], fields["Version"]
-            found[name] = f"{found[name]}, {version}" if name in found else version
-    return found
+            by_package[name] = f"{by_package[name]}, {version}" if name in by_package else version
+    return by_package
 
 
 def _stanza(path: Path) -> str:

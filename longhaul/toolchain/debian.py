@@ -107,7 +107,7 @@ def libraries(root: Path, packages: Iterable[str]) -> dict[str, Path]:
     """Return the shared libraries of packages in the system at ``root``, and the loader, by their path in a system of
     their own, such as ``lib64/ld-linux-x86-64.so.2``. Plugins, which lie in deeper folders, are left out. Raise
     :class:`SetupError` when a package has none."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for package in packages:
         lists = sorted((root / "var/lib/dpkg/info").glob(f"{package}*.list"))
         lines = [line for path in lists if path.stem.split(":")[0] == package for line in path.read_text().splitlines()]
@@ -117,8 +117,8 @@ def libraries(root: Path, packages: Iterable[str]) -> dict[str, Path]:
         }
         if not of_package:
             raise SetupError(f"{root} has no libraries of the package {package}; list it in `packages.bare`")
-        found |= {name: _followed(path, root=root) for name, path in of_package.items()}
-    return found
+        paths |= {name: _followed(path, root=root) for name, path in of_package.items()}
+    return paths
 
 
 def _followed(path: Path, *, root: Path) -> Path:
@@ -171,13 +171,13 @@ def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:
     if of is None or release.get("version_codename") != suite:
         return []
     files = sorted((etc / "apt" / "sources.list.d").glob("*")) if (etc / "apt" / "sources.list.d").is_dir() else []
-    found: list[str] = []
+    sources: list[str] = []
     for file in (etc / "apt" / "sources.list", *files):
         if file.suffix == ".sources":
-            found += _deb822(file.read_text(encoding="utf-8"), suite=suite, of=of)
+            sources += _deb822(file.read_text(encoding="utf-8"), suite=suite, of=of)
         elif file.suffix == ".list" and file.is_file():
-            found += _one_line(file.read_text(encoding="utf-8"), suite=suite, of=of)
-    return list(dict.fromkeys(found))
+            sources += _one_line(file.read_text(encoding="utf-8"), suite=suite, of=of)
+    return list(dict.fromkeys(sources))
 
 
 def _wanted(suite: str, of: str, components: Iterable[str]) -> bool:

@@ -44,7 +44,7 @@ UBUNTU = Distribution(
     key=repository() / "images" / "keyrings" / "ubuntu-archive-2018.asc",
     fingerprint="F6ECB3762474EDA9D21B7022871920D1991BC93C",
 )
-KNOWN = {found.name: found for found in (DEBIAN, UBUNTU)}
+KNOWN = {distribution.name: distribution for distribution in (DEBIAN, UBUNTU)}
 
 
 def by_name(name: str) -> Distribution:

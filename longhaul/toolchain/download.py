@@ -91,11 +91,11 @@ class Downloader:
             (into / binary.name).chmod(0o755)
 
     def _receive(self, download: Download, path: Path, *, what: str) -> None:
-        found = self.receive(download.url, path)
-        if found != download.sha256:
+        actual = self.receive(download.url, path)
+        if actual != download.sha256:
             raise SetupError(
                 f"{what}: the file at {download.url} is not the pinned one.\n"
-                f"Its SHA-256 is {found}, tools.toml says {download.sha256}.\n"
+                f"Its SHA-256 is {actual}, tools.toml says {download.sha256}.\n"
                 "If a proxy here answers with a page of its own, build from source instead: set "
                 "LONGHAUL_TOOLS_FROM=module and run it again. Otherwise do not trust that file."
             )

@@ -56,12 +56,12 @@ def find_compiler(pinned: Go, *, log: Path, progress: Progress) -> Compiler:
     """Return the machine's Go if it is the pinned one, else fetch the pinned one with it. Raise :class:`NoGoError` when
     the machine has none."""
     # The second path is that of Go's own installation instructions, which sudo's PATH lacks.
-    found = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
-    if found is None:
+    program = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    if program is None:
         raise NoGoError(
             "there is no Go on this machine: install golang-go (any version will do, it fetches the pinned one)"
         )
-    root = output_of([found, "env", "GOROOT"], env={"GOTOOLCHAIN": "local"}).strip()
+    root = output_of([program, "env", "GOROOT"], env={"GOTOOLCHAIN": "local"}).strip()
     here = Path(root) / "bin" / "go"
     if _version(here) == f"go{pinned.version}":
         return Compiler(go=here)

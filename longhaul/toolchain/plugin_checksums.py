@@ -36,26 +36,26 @@ def checksums(pin: Pin, version: str, *, downloader: Downloader) -> dict[str, st
         received = Path(folder) / "received"
         try:
             downloader.receive(_RELEASE.format(repository=pin.repository, version=version), received)
-            said = _digests(received, what=f"{pin.package} {version}")
+            released = _digests(received, what=f"{pin.package} {version}")
             served = {
                 arch: downloader.receive(_MIRROR.format(archive=pin.archive(version, arch)), received)
                 for arch in ARCHES
             }
         except UnreachableError as error:
             raise SetupError(f"the plugin {pin.package} {version} gets no checksum: {error}") from error
-    for arch, found in served.items():
+    for arch, actual in served.items():
         archive = pin.archive(version, arch)
-        if said.get(archive) != found:
+        if released.get(archive) != actual:
             raise SetupError(
-                f"{archive}: GitHub says its SHA-256 is {said.get(archive, 'not known')}, the file at get.pulumi.com "
-                f"has {found}. Nothing was written: one of them is not what was released"
+                f"{archive}: GitHub says its SHA-256 is {released.get(archive, 'not known')}, the file at "
+                f"get.pulumi.com has {actual}. Nothing was written: one of them is not what was released"
             )
     return served
 
 
 def write(path: Path, package: str, version: str, sums: Mapping[str, str]) -> None:
     """Write a plugin's checksums into ``tools.toml``, in the place of those of other versions. Idempotent."""
-    lines = "".join(f'sha256."{version}".{arch} = "{found}"\n' for arch, found in sums.items())
+    lines = "".join(f'sha256."{version}".{arch} = "{digest}"\n' for arch, digest in sums.items())
     head = rf'^\[plugin\.{re.escape(package)}\]\nrepository = "[^"\n]+"\n'
     text, count = re.subn(
         rf"({head})(?:sha256\..*\n)*", lambda match: match[1] + lines, path.read_text(encoding="utf-8"), flags=re.M

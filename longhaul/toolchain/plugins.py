@@ -46,14 +46,14 @@ class Pin:
 
     def checksum(self, version: str, arch: str) -> str:
         """Return the SHA-256 of an archive. Raise :class:`SetupError` when ``tools.toml`` has none."""
-        found = self.sha256.get(version, {}).get(arch)
-        if found is None:
+        expected = self.sha256.get(version, {}).get(arch)
+        if expected is None:
             raise SetupError(
                 f"tools.toml has no checksum of the plugin {self.package} {version} for {arch}, so it is not "
                 f"installed. `{PIN}` writes checksums that two servers agree on: run it where github.com and "
                 "get.pulumi.com can be reached, look at the difference, and commit it"
             )
-        return found
+        return expected
 
 
 def load_pins(path: Path | None = None) -> dict[str, Pin]:
@@ -97,13 +97,13 @@ def install(pin: Pin, version: str, *, engine: Path, downloader: Downloader, pro
     with tempfile.TemporaryDirectory(prefix=".plugin-", dir=cache_root()) as folder:
         archive = Path(folder) / pin.archive(version, arch)
         try:
-            found = downloader.receive(url, archive)
+            actual = downloader.receive(url, archive)
         except UnreachableError as error:
             raise SetupError(f"the plugin {pin.package} {version} cannot be had: {error}") from error
-        if found != expected:
+        if actual != expected:
             raise SetupError(
                 f"the plugin {pin.package} {version}: the file at {url} is not the pinned one.\n"
-                f"Its SHA-256 is {found}, tools.toml says {expected}.\nDo not trust that file. Nothing was installed."
+                f"Its SHA-256 is {actual}, tools.toml says {expected}.\nDo not trust that file. Nothing was installed."
             )
         words = ("resource", pin.package, version, "--file", str(archive), "--exact", "--reinstall")
         output_of([str(engine), "plugin", "install", *words], env={"PULUMI_SKIP_UPDATE_CHECK": "true"})

@@ -32,13 +32,13 @@ def _as_mounted(place: Path) -> str:
 
 def _mounts() -> str:
     """Return all mounts that any process sees: a lab machine mounts its image in its own mount namespace."""
-    seen: dict[int, str] = {}
+    by_namespace: dict[int, str] = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
                 namespace = (process / "ns/mnt").stat().st_ino
-                if namespace not in seen:
-                    seen[namespace] = (process / "mountinfo").read_text(encoding="utf-8", errors="replace")
+                if namespace not in by_namespace:
+                    by_namespace[namespace] = (process / "mountinfo").read_text(encoding="utf-8", errors="replace")
             except OSError:
                 continue
-    return "".join(seen.values())
+    return "".join(by_namespace.values())

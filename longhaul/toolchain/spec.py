@@ -65,14 +65,14 @@ class Tool:
 
     def plain(self) -> dict[str, Any]:
         """Return everything it is made of as plain values, for hashing and printing."""
-        found = asdict(self)
-        del found["on_demand"], found["also"]
-        for binary in found["binaries"]:
+        document = asdict(self)
+        del document["on_demand"], document["also"]
+        for binary in document["binaries"]:
             # These keys are left out when false, so that the digests of all other tools stay the same.
             for key in ("cgo", "test"):
                 if not binary[key]:
                     del binary[key]
-        return found
+        return document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +163,9 @@ def _tool(name: str, raw: dict[str, Any], *, release: str, common: dict[str, Any
         release=release,
         version=version,
         binaries=tuple(_binary(key, value, common=common, version=version) for key, value in raw["binary"].items()),
-        downloads={arch: one for arch, one in downloads.items() if one is not None},
+        downloads={arch: download for arch, download in downloads.items() if download is not None},
         on_demand=raw.get("on_demand", common.get("on_demand", False)),
-        also=tuple(one for one in pinned if one != version),
+        also=tuple(other for other in pinned if other != version),
     )
 
 

@@ -40,13 +40,13 @@ def ensure(
     """
     spec = spec or load()
     maker = _ToolMaker(spec=spec, log_dir=log_dir, progress=progress, install_go=install_go, install_c=install_c)
-    found: dict[str, Path] = {}
+    binaries: dict[str, Path] = {}
     for tool in spec.select(names):
         place = tool_dir(tool, spec=spec)
         ensure_folder(place, partial(maker.make, tool), what=f"{tool.name} {tool.version}", progress=progress)
-        found |= {binary.name: place / binary.name for binary in tool.binaries}
-    _link(found, bin_dir(spec=spec))
-    return found
+        binaries |= {binary.name: place / binary.name for binary in tool.binaries}
+    _link(binaries, bin_dir(spec=spec))
+    return binaries
 
 
 def tool_dir(tool: Tool, *, spec: Spec) -> Path:
@@ -66,10 +66,10 @@ def bin_dir(*, spec: Spec | None = None) -> Path:
     return cache_root() / "bin" / digest([str(tool_dir(tool, spec=spec)) for tool in spec.tools])
 
 
-def _link(found: dict[str, Path], folder: Path) -> None:
+def _link(binaries: dict[str, Path], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder.parent / f".{folder.name}.lock", waiting=lambda: None):
-        for name, path in found.items():
+        for name, path in binaries.items():
             link = folder / name
             if not (link.is_symlink() and link.readlink() == path):
                 fresh = folder / f".{name}"
@@ -129,8 +129,8 @@ class _ToolMaker:
         if "module" not in _SOURCES[chosen]:
             raise SetupError(f"{tool.name} {tool.version}: {reason}, and LONGHAUL_TOOLS_FROM forbids building it")
         why = f", since {reason}" if reason else ""
-        told = f"which may take minutes ({self._log(tool)})"
-        self._progress(f"{tool.name} {tool.version}: building it from its Go module{why}, {told}")
+        warning = f"which may take minutes ({self._log(tool)})"
+        self._progress(f"{tool.name} {tool.version}: building it from its Go module{why}, {warning}")
         self._build(tool, into)
         return "built"
 
@@ -167,12 +167,12 @@ class _ToolMaker:
             if not binary.check:
                 continue
             try:
-                said = output_of([str(into / binary.name), *binary.check], env={"PULUMI_SKIP_UPDATE_CHECK": "true"})
+                output = output_of([str(into / binary.name), *binary.check], env={"PULUMI_SKIP_UPDATE_CHECK": "true"})
             except ToolCommandError as error:
                 raise SetupError(f"{tool.name} {tool.version} was {source} but does not run: {error}") from error
-            if binary.answer not in said.splitlines():
+            if binary.answer not in output.splitlines():
                 raise SetupError(
-                    f"{binary.name} was {source} but says {said.strip()!r}, not {binary.answer!r}: correct tools.toml"
+                    f"{binary.name} was {source} but says {output.strip()!r}, not {binary.answer!r}: correct tools.toml"
                 )
 
 

@@ -43,13 +43,13 @@ class Look:
         pods = (
             self._some(PODS, "pools: what is free, since pods", fieldSelector=GOING_ON) if nodes is not None else None
         )
-        found = pools(known, nodes or (), pods, memory=memory, now=self._api.now())
-        return ClusterCapacity(at=self._api.now(), teams=teams, pools=tuple(found), hidden=tuple(self._hidden))
+        capacities = pools(known, nodes or (), pods, memory=memory, now=self._api.now())
+        return ClusterCapacity(at=self._api.now(), teams=teams, pools=tuple(capacities), hidden=tuple(self._hidden))
 
     def _teams(self, queues: Iterable[Object]) -> Iterator[TeamCapacity]:
         names = [queue["metadata"]["name"] for queue in queues]
         every = self._workloads(names)
-        for queue in sorted(queues, key=lambda one: str(one["metadata"]["name"])):
+        for queue in sorted(queues, key=lambda cluster_queue: str(cluster_queue["metadata"]["name"])):
             yield team(queue, every.get(queue["metadata"]["name"]))
 
     def _workloads(self, teams: Iterable[str]) -> dict[str, list[Object]]:
@@ -60,13 +60,13 @@ class Look:
             if error.status != 403:
                 raise
             return self._own_workloads(teams)
-        found: dict[str, list[Object]] = {name: [] for name in teams}
+        by_team: dict[str, list[Object]] = {name: [] for name in teams}
         for item in filter(is_waiting, listed):
-            found.setdefault(item["metadata"]["namespace"], []).append(item)
-        return found
+            by_team.setdefault(item["metadata"]["namespace"], []).append(item)
+        return by_team
 
     def _own_workloads(self, teams: Iterable[str]) -> dict[str, list[Object]]:
-        found, others = {}, []
+        by_team, others = {}, []
         for name in teams:
             try:
                 listed = [*self._api.items(f"{KUEUE}{path_of('namespaces', name, 'workloads')}")]
@@ -75,10 +75,10 @@ class Look:
                     raise
                 others.append(name)
             else:
-                found[name] = [*filter(is_waiting, listed)]
+                by_team[name] = [*filter(is_waiting, listed)]
         if others:
             self._hidden.append(f"jobs of {', '.join(others)}: you are not of these teams")
-        return found
+        return by_team
 
     def _some(self, path: str, what: str, **query: str) -> list[Object] | None:
         """Return the objects of a kind; None when they may not be seen, or when there is no such kind."""
@@ -91,8 +91,8 @@ class Look:
     def _document(self, name: str, key: str, what: str) -> Mapping[str, Any]:
         """Return what a ConfigMap of ours holds; nothing when it may not be seen or cannot be read."""
         try:
-            found = self._api.find(f"{SYSTEM_CONFIGMAPS}/{name}")
-            return dict(json.loads(found["data"][key])) if found else {}
+            configmap = self._api.find(f"{SYSTEM_CONFIGMAPS}/{name}")
+            return dict(json.loads(configmap["data"][key])) if configmap else {}
         except ApiError as error:
             self._leave_out(error, what)
         except (KeyError, TypeError, ValueError):

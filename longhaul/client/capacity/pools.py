@@ -29,32 +29,32 @@ def pools(
         labels = node["metadata"].get("labels") or {}
         name, site = labels.get(POOL_LABEL, ""), labels.get(SITE_LABEL, "")
         there.setdefault((name, site if name not in declared else ""), []).append(node)
-    for name, one in declared.items():
-        yield _declared(name, one, there.pop((name, ""), []), taken, memory, now)
-    for (name, site), own in sorted(there.items()):
-        kinds = sorted({(node["metadata"].get("labels") or {}).get(KIND_LABEL, "") for node in own} - {""})
+    for name, pool in declared.items():
+        yield _declared(name, pool, there.pop((name, ""), []), taken, memory, now)
+    for (name, site), pool_nodes in sorted(there.items()):
+        kinds = sorted({(node["metadata"].get("labels") or {}).get(KIND_LABEL, "") for node in pool_nodes} - {""})
         shown = "hosts" if name == HOSTS_POOL_LABEL else name or "of no pool"
-        yield PoolCapacity(name=shown, site=site, kind=", ".join(kinds), most=None, **_counts(own, taken))
+        yield PoolCapacity(name=shown, site=site, kind=", ".join(kinds), most=None, **_counts(pool_nodes, taken))
 
 
 def _declared(
     name: str,
-    one: Mapping[str, Any],
+    pool: Mapping[str, Any],
     nodes: list[Object],
     taken: Mapping[str, Amount] | None,
     memory: Mapping[str, Any],
     now: datetime,
 ) -> PoolCapacity:
-    asked = [moment(str(at)) for group, at in (memory.get("asked") or {}).items() if group in one["groups"]]
+    asked = [moment(str(at)) for group, at in (memory.get("asked") or {}).items() if group in pool["groups"]]
     failed = (memory.get("backoff") or {}).get(name) or {}
     until = moment(str(failed.get("until") or ""))
     skipped = until is not None and now < until
     return PoolCapacity(
         name=name,
-        site=one["site"],
-        region=one["region"],
-        kind=one["kind"],
-        most=one["max"],
+        site=pool["site"],
+        region=pool["region"],
+        kind=pool["kind"],
+        most=pool["max"],
         asked=min(filter(None, asked), default=None),
         skipped=str(failed.get("reason") or "") if skipped else "",
         skipped_until=until if skipped else None,
@@ -85,25 +85,25 @@ def _free(nodes: Iterable[Object], taken: Mapping[str, Amount] | None) -> Amount
 
 def _taken(pods: Iterable[Object]) -> dict[str, Amount]:
     """Return what pods have requested of each node."""
-    found: dict[str, Amount] = {}
+    by_node: dict[str, Amount] = {}
     for pod in pods:
         name = pod["spec"].get("nodeName")
         if name:
-            before, own = found.get(name, Amount()), _requests(pod["spec"])
-            found[name] = Amount(gpus=before.gpus + own.gpus, cores=before.cores + own.cores)
-    return found
+            before, request = by_node.get(name, Amount()), _requests(pod["spec"])
+            by_node[name] = Amount(gpus=before.gpus + request.gpus, cores=before.cores + request.cores)
+    return by_node
 
 
 def _requests(spec: Object) -> Amount:
     """Return what a pod requests: its containers together, or the largest of those that run before them."""
-    own = [_of(container) for container in spec.get("containers") or ()]
+    running = [_of(container) for container in spec.get("containers") or ()]
     before = spec.get("initContainers") or ()
-    own += [_of(one) for one in before if one.get("restartPolicy") == "Always"]
-    first = [_of(one) for one in before]
+    running += [_of(container) for container in before if container.get("restartPolicy") == "Always"]
+    first = [_of(container) for container in before]
     over = amount(spec.get("overhead") or {})
     return Amount(
-        gpus=max([sum(one.gpus for one in own), *(one.gpus for one in first)]) + over.gpus,
-        cores=max([sum(one.cores for one in own), *(one.cores for one in first)]) + over.cores,
+        gpus=max([sum(request.gpus for request in running), *(request.gpus for request in first)]) + over.gpus,
+        cores=max([sum(request.cores for request in running), *(request.cores for request in first)]) + over.cores,
     )
 
 

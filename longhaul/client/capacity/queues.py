@@ -32,10 +32,10 @@ def _number(name: str, text: Any) -> int:
 def team(queue: Object, waiting: Iterable[Object] | None) -> TeamCapacity:
     """Return a team by its ClusterQueue and the jobs of its namespace that wait; None when these may not be seen."""
     status = queue.get("status") or {}
-    used = {one["name"]: one.get("resources") or () for one in status.get("flavorsReservation") or ()}
+    used = {usage["name"]: usage.get("resources") or () for usage in status.get("flavorsReservation") or ()}
     groups = queue["spec"].get("resourceGroups") or ()
     uses = tuple(_use(flavor, used.get(flavor["name"], ())) for group in groups for flavor in group["flavors"])
-    jobs = None if waiting is None else sorted(map(_job, waiting), key=lambda one: (str(one.since), one.name))
+    jobs = None if waiting is None else sorted(map(_job, waiting), key=lambda job: (str(job.since), job.name))
     admitted = int(status.get("admittedWorkloads") or 0)
     reserving = int(status.get("reservingWorkloads") or 0)
     return TeamCapacity(
@@ -49,17 +49,19 @@ def team(queue: Object, waiting: Iterable[Object] | None) -> TeamCapacity:
 
 def _use(flavor: Object, used: Iterable[Object]) -> Use:
     declared = {resource["name"]: resource for resource in flavor["resources"]}
-    own = amount({name: one["nominalQuota"] for name, one in declared.items()})
-    counted = {one["name"]: one for one in used}
-    limits = {name: one.get("borrowingLimit") for name, one in declared.items()}
+    guaranteed = amount({name: resource["nominalQuota"] for name, resource in declared.items()})
+    counted = {usage["name"]: usage for usage in used}
+    limits = {name: resource.get("borrowingLimit") for name, resource in declared.items()}
     # A kind without GPUs has none to borrow.
-    name = CPU if GPU_RESOURCE not in declared or (limits[GPU_RESOURCE] == "0" and not own.gpus) else GPU_RESOURCE
+    name = (
+        CPU if GPU_RESOURCE not in declared or (limits[GPU_RESOURCE] == "0" and not guaranteed.gpus) else GPU_RESOURCE
+    )
     limit = limits.get(name)
     return Use(
         kind=flavor["name"],
-        guaranteed=own,
-        used=amount({name: one.get("total", 0) for name, one in counted.items()}),
-        borrowed=amount({name: one.get("borrowed", 0) for name, one in counted.items()}),
+        guaranteed=guaranteed,
+        used=amount({name: usage.get("total", 0) for name, usage in counted.items()}),
+        borrowed=amount({name: usage.get("borrowed", 0) for name, usage in counted.items()}),
         may_borrow=None if limit is None else _number(name, limit) // (MILLI if name == CPU else 1),
     )
 
@@ -85,7 +87,7 @@ def _job(item: Object) -> PendingJob:
 def _asked(status: Object) -> dict[str, int]:
     """Return the amounts of a job: those that are set aside for it, or else that it wants."""
     assigned = (status.get("admission") or {}).get("podSetAssignments") or ()
-    parts = [one.get("resourceUsage") for one in assigned]
+    parts = [assignment.get("resourceUsage") for assignment in assigned]
     parts = parts or [resource_request.get("resources") for resource_request in status.get("resourceRequests") or ()]
     total: dict[str, int] = {}
     for part in parts:
@@ -104,10 +106,10 @@ def _waits_for(status: Object, conditions: Mapping[str, Object]) -> str:
             for admission_check in status.get("admissionChecks") or ()
             if admission_check.get("state") != "Ready"
         ]
-        said = "; ".join(str(check["message"]) for check in checks if check.get("message"))
-        return f"{after}nodes{f': {said}' if said else ''}"
-    said = str(conditions.get("QuotaReserved", {}).get("message") or "")
-    return f"{after}its turn{f': {said}' if said else ''}"
+        message = "; ".join(str(check["message"]) for check in checks if check.get("message"))
+        return f"{after}nodes{f': {message}' if message else ''}"
+    message = str(conditions.get("QuotaReserved", {}).get("message") or "")
+    return f"{after}its turn{f': {message}' if message else ''}"
 
 
 def _conditions(item: Object) -> dict[str, Object]:

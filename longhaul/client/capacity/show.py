@@ -32,17 +32,17 @@ def show(api: ApiReader, options: argparse.Namespace) -> None:
     not answer at first."""
     from contract.kubernetes.connection import ApiError
 
-    seen = False
+    shown = False
     while True:
         try:
             text = _look(api, as_json=options.json, one_line=options.watch)
         except ApiError as error:
-            if not (options.watch and seen and error.passing):
+            if not (options.watch and shown and error.passing):
                 code = Exit.UNREACHABLE if error.passing else Exit.FAILED
                 raise CommandError(str(error), code=code) from None
             say(f"{error}; looking again")
         else:
-            seen = True
+            shown = True
             clear = CLEAR if options.watch and not options.json and sys.stdout.isatty() else ""
             print(clear + text, flush=True)
         if not options.watch:
@@ -54,7 +54,7 @@ def _look(api: ApiReader, *, as_json: bool, one_line: bool) -> str:
     from longhaul.client.capacity.look import Look
     from longhaul.client.capacity.text import to_plain, to_text
 
-    found = Look(api).capacity()
+    capacity = Look(api).capacity()
     if not as_json:
-        return to_text(found)
-    return json.dumps(to_plain(found), indent=None if one_line else 2, ensure_ascii=False)
+        return to_text(capacity)
+    return json.dumps(to_plain(capacity), indent=None if one_line else 2, ensure_ascii=False)

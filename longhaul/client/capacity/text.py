@@ -15,27 +15,27 @@ MANY = 20
 """Number of waiting jobs of a team above which only the oldest are shown."""
 
 
-def to_text(found: ClusterCapacity) -> str:
+def to_text(capacity: ClusterCapacity) -> str:
     """Return tables of teams, waiting jobs and pools, and what is left out."""
     parts = [
-        _table(("TEAM", "KIND", "GUARANTEED", "IN USE", "BORROWED", "MAY BORROW", "JOBS"), _teams(found.teams)),
-        _table(("TEAM", "WAITS", "ASKS", "SINCE", "FOR"), _jobs(found)),
-        _table(("POOL", "SITE", "KIND", "NODES", "FREE", "COMING", "AT MOST", ""), _pools(found)),
-        [f"not shown: {one_line(one)}" for one in found.hidden],
+        _table(("TEAM", "KIND", "GUARANTEED", "IN USE", "BORROWED", "MAY BORROW", "JOBS"), _teams(capacity.teams)),
+        _table(("TEAM", "WAITS", "ASKS", "SINCE", "FOR"), _jobs(capacity)),
+        _table(("POOL", "SITE", "KIND", "NODES", "FREE", "COMING", "AT MOST", ""), _pools(capacity)),
+        [f"not shown: {one_line(omission)}" for omission in capacity.hidden],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def to_plain(found: ClusterCapacity) -> dict[str, Any]:
+def to_plain(capacity: ClusterCapacity) -> dict[str, Any]:
     """Return plain values, with times as text."""
-    return dict(_plain(asdict(found)))
+    return dict(_plain(asdict(capacity)))
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(inner) for inner in value]
     return value.isoformat() if isinstance(value, datetime) else value
 
 
@@ -48,36 +48,36 @@ def _teams(teams: Sequence[TeamCapacity]) -> Iterator[tuple[str, ...]]:
             yield ("" if index else team.name, use.kind, *used, "" if index else jobs)
 
 
-def _jobs(found: ClusterCapacity) -> Iterator[tuple[str, ...]]:
-    for team in found.teams:
+def _jobs(capacity: ClusterCapacity) -> Iterator[tuple[str, ...]]:
+    for team in capacity.teams:
         jobs = team.jobs or ()
         for index, job in enumerate(jobs[:MANY]):
             name = "" if index else team.name
-            yield (name, job.name, _amount(job.asks), _since(job.since, found.at), job.waits_for)
+            yield (name, job.name, _amount(job.asks), _since(job.since, capacity.at), job.waits_for)
         if len(jobs) > MANY:
             yield ("", f"and {len(jobs) - MANY:,} more", "", "", "")
 
 
-def _pools(found: ClusterCapacity) -> Iterator[tuple[str, ...]]:
-    for pool in found.pools:
+def _pools(capacity: ClusterCapacity) -> Iterator[tuple[str, ...]]:
+    for pool in capacity.pools:
         nodes = f"{pool.nodes:,}" if pool.ready == pool.nodes else f"{pool.ready:,} of {pool.nodes:,} ready"
         free = "?" if pool.free is None else _amount(pool.free)
         most = "" if pool.most is None else f"{pool.most:,}"
         coming = str(pool.coming or "-")
-        yield (pool.name, pool.site, pool.kind, nodes, free, coming, most, _asked(pool, found.at))
+        yield (pool.name, pool.site, pool.kind, nodes, free, coming, most, _asked(pool, capacity.at))
 
 
 def _asked(pool: PoolCapacity, now: datetime) -> str:
     """Return what is known of a pool's cloud."""
-    said = []
+    phrases = []
     if pool.asked is not None:
-        said.append(f"{pool.region or pool.site} was asked for more {_since(pool.asked, now)} ago")
+        phrases.append(f"{pool.region or pool.site} was asked for more {_since(pool.asked, now)} ago")
     if pool.skipped:
         again = (
             "" if pool.skipped_until is None else f", asked again in {age((pool.skipped_until - now).total_seconds())}"
         )
-        said.append(f"{pool.skipped}{again}")
-    return "; ".join(said)
+        phrases.append(f"{pool.skipped}{again}")
+    return "; ".join(phrases)
 
 
 def _amount(amount: Amount) -> str:

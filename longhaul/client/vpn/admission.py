@@ -49,27 +49,28 @@ class Admission:
     inside: Inside
 
 
-def parse(said: Mapping[str, Any], *, name: str, inside: Inside) -> Admission:
+def parse(answer: Mapping[str, Any], *, name: str, inside: Inside) -> Admission:
     """Return the admission in an endpoint's answer; ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError``
     when it is none."""
     return Admission(
         name=name,
-        certificate=_blocks(_CERTIFICATE, said["certificate"]),
-        authority=_blocks(_CERTIFICATE, said["authority"]),
-        tls_crypt=_blocks(_STATIC_KEY, said["tls_crypt"]),
-        expires=datetime.now(UTC) + timedelta(seconds=_life_s(said["lasts_s"])),
+        certificate=_blocks(_CERTIFICATE, answer["certificate"]),
+        authority=_blocks(_CERTIFICATE, answer["authority"]),
+        tls_crypt=_blocks(_STATIC_KEY, answer["tls_crypt"]),
+        expires=datetime.now(UTC) + timedelta(seconds=_life_s(answer["lasts_s"])),
         remotes=tuple(
-            VpnDoor(address=_address(one["address"]), port=_port(one["port"])) for one in _few(said["remotes"])
+            VpnDoor(address=_address(remote["address"]), port=_port(remote["port"]))
+            for remote in _few(answer["remotes"])
         ),
         inside=inside,
     )
 
 
 def _blocks(pattern: re.Pattern[str], text: str) -> str:
-    found = [block.rstrip("\n") for block in pattern.findall(text)]
-    if not found:
+    blocks = [block.rstrip("\n") for block in pattern.findall(text)]
+    if not blocks:
         raise ValueError("no block of PEM")
-    return "\n".join(found) + "\n"
+    return "\n".join(blocks) + "\n"
 
 
 def _life_s(seconds: object) -> float:

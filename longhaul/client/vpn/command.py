@@ -50,8 +50,8 @@ def connect(name: str, source: Source, options: argparse.Namespace) -> None:
             session.run(name, source)
         return
     path, admission = _write(name, source)
-    said = {"path": str(path), "expires": admission.expires.isoformat(), "zones": list(admission.inside.zones)}
-    print(json.dumps(said) if options.json else path)
+    document = {"path": str(path), "expires": admission.expires.isoformat(), "zones": list(admission.inside.zones)}
+    print(json.dumps(document) if options.json else path)
 
 
 def signed_in(profile: Profile, options: argparse.Namespace) -> Source:
@@ -78,10 +78,10 @@ def _write(name: str, source: Source) -> tuple[Path, Admission]:
     from longhaul.client.vpn import key, session, settings
     from longhaul.terminal.say import say
 
-    own = key.new_key()
-    admission = source(key.request(own), True)
+    private_key = key.new_key()
+    admission = source(key.request(private_key), True)
     path = session.folder_of(name) / f"{name}.ovpn"
-    write_private(path, settings.in_one(admission, own))
+    write_private(path, settings.in_one(admission, private_key))
     minutes = (admission.expires - datetime.now(UTC)).total_seconds() / 60
     say(f"it is good for {minutes:.0f} minutes: write another then")
     return path, admission

@@ -37,16 +37,16 @@ def admission(vpn: ProfileVpn, *, token: str, request: str) -> Admission:
     reasons = []
     for url in vpn.endpoints:
         try:
-            status, said = _post(url, vpn, token=token, request=request)
+            status, answer = _post(url, vpn, token=token, request=request)
             if status == 200:
-                return parse(said, name=vpn.name, inside=vpn.inside)
+                return parse(answer, name=vpn.name, inside=vpn.inside)
         except (OSError, HTTPException) as error:
             reasons.append(f"{url}: {str(error) or type(error).__name__}")
             continue
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             reasons.append(f"{url}: its answer is none of a VPN machine")
             continue
-        why = str(said.get("error", ""))[:300]
+        why = str(answer.get("error", ""))[:300]
         _raise_refusal(url, status, why)
         reasons.append(f"{url}: HTTP status {status}{': ' if why else ''}{why}")
     raise CommandError(
@@ -84,10 +84,10 @@ def _post(url: str, vpn: ProfileVpn, *, token: str, request: str) -> tuple[int, 
     finally:
         connection.close()
     try:
-        said = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError):
-        said = {}
-    return answer.status, said if isinstance(said, dict) else {}
+        document = {}
+    return answer.status, document if isinstance(document, dict) else {}
 
 
 class _EndpointConnection(HTTPSConnection):

@@ -31,7 +31,7 @@ def resolve(device: str, inside: Inside) -> None:
         done = subprocess.run(as_root(command, ask=False), capture_output=True, text=True, check=False)
         if done.returncode != 0:
             why = done.stderr.strip()[-200:]
-            typed = "; ".join("sudo " + " ".join(one) for one in commands)
+            typed = "; ".join("sudo " + " ".join(words) for words in commands)
             say(f"names of {zones} are not resolved here ({why}): {typed}")
             return
     say(f"names of {zones} are resolved inside the VPN")

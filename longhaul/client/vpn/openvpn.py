@@ -19,22 +19,22 @@ KEEPS_KEYS = (2, 7)
 
 def program() -> str:
     """Return the program's path; ``CommandError`` when it is missing."""
-    found = system_program("openvpn")
-    if found is None:
+    path = system_program("openvpn")
+    if path is None:
         raise CommandError(
             "the program `openvpn` is missing where the system has its own: install it (Debian: openvpn), or write a "
             "file for another program by --write-only. One in a folder of yours is not run with sudo, since any "
             "program of yours may have changed it"
         )
-    return found
+    return path
 
 
 def reading_signal(openvpn: str) -> str:
     """Return the signal at which OpenVPN reads its certificate again (openvpn(8), "SIGNALS"): ``SIGUSR1``, which leaves
     the device as it is; from 2.7 on ``SIGHUP``, which does not. ``CommandError`` for a version that is too old."""
-    said = subprocess.run([openvpn, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.match(r"OpenVPN (\d+)\.(\d+)", said)
-    version = (int(found[1]), int(found[2])) if found else (0, 0)
+    output = subprocess.run([openvpn, "--version"], capture_output=True, text=True, check=False).stdout
+    match = re.match(r"OpenVPN (\d+)\.(\d+)", output)
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
     if version < OLDEST:
         raise CommandError(f"{openvpn} is older than OpenVPN 2.5, or is another program: install OpenVPN 2.6")
     return "SIGHUP" if version >= KEEPS_KEYS else "SIGUSR1"

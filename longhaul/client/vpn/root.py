@@ -21,16 +21,16 @@ def system_program(name: str) -> str | None:
     nor any folder above it; as root any is, since root's own PATH has said so."""
     if os.geteuid() == 0:
         return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), *SYSTEM_FOLDERS)))
-    found = (shutil.which(name, path=folder) for folder in SYSTEM_FOLDERS)
-    return next((path for path in found if path is not None and not _may_change(Path(path))), None)
+    paths = (shutil.which(name, path=folder) for folder in SYSTEM_FOLDERS)
+    return next((path for path in paths if path is not None and not _may_change(Path(path))), None)
 
 
 def _may_change(path: Path) -> bool:
     """Return whether the person may change what is at a path: it, what it links to, or a folder above."""
     effective = os.access in os.supports_effective_ids
     return any(
-        one.stat().st_uid == os.geteuid() or os.access(one, os.W_OK, effective_ids=effective)
-        for one in (*_above(path), *_above(path.resolve()))
+        place.stat().st_uid == os.geteuid() or os.access(place, os.W_OK, effective_ids=effective)
+        for place in (*_above(path), *_above(path.resolve()))
     )
 
 

@@ -112,11 +112,11 @@ class VpnSession:
             self._management.close()
 
     def _hear(self, line: str) -> None:
-        kind, _, said = line.partition(":")
+        kind, _, message = line.partition(":")
         if kind == ">FATAL":
-            self.fatal = said
+            self.fatal = message
         elif kind == ">STATE":
-            _, state, *words = [*said.split(","), "", "", ""]
+            _, state, *words = [*message.split(","), "", "", ""]
             if state == "CONNECTED":
                 say(f"{self._name}: connected to {words[2]} as {words[1]}; Ctrl-C ends it")
             elif state == "RECONNECTING":
@@ -132,8 +132,8 @@ class VpnSession:
     def _come_up(self) -> None:
         """Have names resolved inside; ``CommandError`` for an address by which a VPN machine would take other traffic,
         since the system sends the whole of its range through the device (openvpn(8), "Environmental Variables")."""
-        said = self._variables.get
-        address, mask = said("ifconfig_local", ""), said("ifconfig_netmask", "")
+        variable = self._variables.get
+        address, mask = variable("ifconfig_local", ""), variable("ifconfig_netmask", "")
         try:
             fits = IPv4Interface(f"{address}/{mask}").network.subnet_of(IPv4Network(self._inside.range))
         except ValueError:
@@ -143,7 +143,7 @@ class VpnSession:
                 f"the VPN machine gave this one the address {address}/{mask}, outside {self._inside.range} of "
                 f"{self._name}, so the connection was ended: tell whoever runs the environment"
             )
-        resolve(said("dev", ""), self._inside)
+        resolve(variable("dev", ""), self._inside)
 
     def _renew_if_due(self, management: Management) -> None:
         """Have OpenVPN take a new certificate. That connects anew, which takes a second or two; connections inside
