@@ -125,9 +125,9 @@ def _run(options: argparse.Namespace) -> int:
 
 def _capture(state: LabState, record: InitRecord, *, seconds: float, as_json: bool) -> int:
     counts = capture.capture(record, seconds=seconds)
-    found = capture.summary(counts, control.request(state, "GET", "/status"), seconds=seconds)
-    sys.stdout.write(json.dumps(found, indent=1) + "\n" if as_json else capture.summary_text(found))
-    return 1 if found["in_the_clear"] else 0
+    text_ = capture.summary(counts, control.request(state, "GET", "/status"), seconds=seconds)
+    sys.stdout.write(json.dumps(text_, indent=1) + "\n" if as_json else capture.summary_text(text_))
+    return 1 if text_["in_the_clear"] else 0
 
 
 def _config(options: argparse.Namespace) -> LabConfig:
@@ -175,7 +175,7 @@ def status(state: LabState) -> dict[str, Any]:
     record = init_record(state)
     alive = record is not None and record.alive()
     host = host_of(state)
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "env": state.env,
         "lab": host.env,
         "beside": [tenant.env for tenant in tenants_of(state)],
@@ -186,50 +186,50 @@ def status(state: LabState) -> dict[str, Any]:
     if alive:
         try:
             answer = control.request(state, "GET", "/status")
-            found["daemon"] = {"running": True, "pid": answer.pop("pid")}
-            own = answer if host == state else part_of(answer, LabConfig.read(state).plan(state.env).supernet)
-            found = {**own, **found}
+            report["daemon"] = {"running": True, "pid": answer.pop("pid")}
+            part = answer if host == state else part_of(answer, LabConfig.read(state).plan(state.env).supernet)
+            report = {**part, **report}
         except (OSError, LabError) as error:
-            found["daemon"]["error"] = str(error)
-    return found
+            report["daemon"]["error"] = str(error)
+    return report
 
 
 def _status(state: LabState, *, as_json: bool) -> int:
-    found = status(state)
+    report = status(state)
     if as_json:
-        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+        sys.stdout.write(json.dumps(report, indent=1) + "\n")
     else:
-        sys.stdout.write(_told(found, make=state.make("lab")))
-    if not found["init"]["running"]:
+        sys.stdout.write(_told(report, make=state.make("lab")))
+    if not report["init"]["running"]:
         return _DOWN
-    healthy = found["daemon"]["running"] and all(machine["phase"] == "running" for machine in found["machines"])
-    return 0 if healthy and not any(gateway["trouble"] for gateway in found.get("gateways", ())) else 1
+    healthy = report["daemon"]["running"] and all(machine["phase"] == "running" for machine in report["machines"])
+    return 0 if healthy and not any(gateway["trouble"] for gateway in report.get("gateways", ())) else 1
 
 
-def _which(found: dict[str, Any]) -> str:
+def _which(report: dict[str, Any]) -> str:
     """Name what the report covers: a whole lab, or a tenant's part of one."""
-    if found["lab"] != found["env"]:
-        return f"environment {found['env']}, its part of the lab of environment {found['lab']}"
-    beside = f", with {' and '.join(found['beside'])} in it" if found["beside"] else ""
-    return f"the lab of environment {found['env']}{beside}"
+    if report["lab"] != report["env"]:
+        return f"environment {report['env']}, its part of the lab of environment {report['lab']}"
+    beside = f", with {' and '.join(report['beside'])} in it" if report["beside"] else ""
+    return f"the lab of environment {report['env']}{beside}"
 
 
-def _told(found: dict[str, Any], *, make: str) -> str:
-    if not found["init"]["running"]:
-        return f"the lab of environment {found['env']} is not running: {make}\n"
-    lines = [f"{_which(found)}: process {found['init']['pid']}, port 127.0.0.1:{found['port']}"]
-    if not found["daemon"]["running"]:
-        lines.append(f"  the daemon does not answer: {found['daemon'].get('error', '')}")
-    for machine in found.get("machines", []):
+def _told(report: dict[str, Any], *, make: str) -> str:
+    if not report["init"]["running"]:
+        return f"the lab of environment {report['env']} is not running: {make}\n"
+    lines = [f"{_which(report)}: process {report['init']['pid']}, port 127.0.0.1:{report['port']}"]
+    if not report["daemon"]["running"]:
+        lines.append(f"  the daemon does not answer: {report['daemon'].get('error', '')}")
+    for machine in report.get("machines", []):
         reason = f" ({machine['reason']})" if machine["reason"] else ""
         lines.append(f"  {machine['name']:<24} {machine['address']:<16} {machine['phase']}{reason}")
-    for balancer, verdicts in found.get("load_balancers", {}).items():
-        told = ", ".join(f"{backend} {'up' if up else 'down'}" for backend, up in verdicts.items())
-        lines.append(f"  load balancer {balancer.rpartition('/')[2]}: {told or 'no backend'}")
-    for gateway in found.get("gateways", []):
+    for balancer, verdicts in report.get("load_balancers", {}).items():
+        backends = ", ".join(f"{backend} {'up' if up else 'down'}" for backend, up in verdicts.items())
+        lines.append(f"  load balancer {balancer.rpartition('/')[2]}: {backends or 'no backend'}")
+    for gateway in report.get("gateways", []):
         lines.append(f"  gateway {gateway['name']}" + (f" ({gateway['trouble']})" if gateway["trouble"] else ""))
         lines += [f"    {_tunnel(tunnel)}" for tunnel in gateway["tunnels"]]
-    lines += [f"  cut: {name}" for name in found.get("cuts", [])]
+    lines += [f"  cut: {name}" for name in report.get("cuts", [])]
     return "\n".join(lines) + "\n"
 
 

@@ -88,7 +88,7 @@ def _encapsulated(content: bytes) -> str:
 
 def places(status: Mapping[str, Any]) -> dict[str, CapturePoint]:
     """Return the holder of each address, from the daemon's status."""
-    found = {
+    captures = {
         str(addresses.OPERATOR_PUBLIC): CapturePoint("the operator", ""),
         str(addresses.COMPANY): CapturePoint("the company", ""),
         str(addresses.SERVICES): CapturePoint("the clouds", ""),
@@ -97,14 +97,14 @@ def places(status: Mapping[str, Any]) -> dict[str, CapturePoint]:
     }
     for network in status.get("networks", ()):
         for address in network["egress"]:
-            found[address] = CapturePoint(f"NAT of {network['name']}", network["id"])
+            captures[address] = CapturePoint(f"NAT of {network['name']}", network["id"])
     for gateway in status.get("gateways", ()):
         for address in gateway["addresses"]:
-            found[address] = CapturePoint(gateway["name"], gateway["network"])
+            captures[address] = CapturePoint(gateway["name"], gateway["network"])
     for machine in status.get("machines", ()):
         if machine.get("public"):
-            found[machine["public"]] = CapturePoint(machine["name"], machine["network"])
-    return found
+            captures[machine["public"]] = CapturePoint(machine["name"], machine["network"])
+    return captures
 
 
 def in_the_clear(flow: PacketFlow, known: Mapping[str, CapturePoint]) -> bool:
@@ -162,15 +162,15 @@ def _packets(listener: socket.socket, *, until: float) -> Iterator[bytes]:
                 yield frame[14:]
 
 
-def summary_text(found: Mapping[str, Any]) -> str:
+def summary_text(summary_: Mapping[str, Any]) -> str:
     """Render a summary for people."""
     lines = [
         f"{row['kind']:<14} {row['from']:>20} -> {row['to']:<20} {row['packets']:>8} packets {row['bytes']:>12} bytes"
-        for row in found["flows"]
+        for row in summary_["flows"]
     ]
-    if found["in_the_clear"]:
+    if summary_["in_the_clear"]:
         lines.append("Between sites, in the clear:")
-        lines += [f"  {row['kind']} {row['source']} -> {row['destination']}" for row in found["in_the_clear"]]
+        lines += [f"  {row['kind']} {row['source']} -> {row['destination']}" for row in summary_["in_the_clear"]]
     else:
         lines.append("Between sites: nothing but IKE and ESP in UDP.")
     return "\n".join(lines) + "\n"

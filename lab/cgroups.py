@@ -36,23 +36,23 @@ class Hierarchy:
 
 def hierarchies() -> tuple[Hierarchy, ...]:
     """Return every cgroup hierarchy of the host; raises :class:`LabError` when there is none."""
-    found = parse(Path("/proc/self/mountinfo").read_text())
-    if not found:
+    mounted = parse(Path("/proc/self/mountinfo").read_text())
+    if not mounted:
         raise LabError("no cgroup hierarchy is mounted under /sys/fs/cgroup: the lab needs cgroup v1 or v2")
-    return found
+    return mounted
 
 
 def parse(mountinfo: str) -> tuple[Hierarchy, ...]:
     """Parse the hierarchies in a /proc/PID/mountinfo (fields: proc(5)); each is returned once, however often it is
     mounted."""
-    found: dict[str, Hierarchy] = {}
+    mounted: dict[str, Hierarchy] = {}
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
         device, mount = left.split()[2], left.split()[4]
         kind, _, options = right.split(" ", 2)
-        if kind in ("cgroup", "cgroup2") and mount.startswith("/sys/fs/cgroup") and device not in found:
-            found[device] = Hierarchy(Path(mount), kind == "cgroup2", "cpuset" in options.split(" ")[-1].split(","))
-    return tuple(found.values())
+        if kind in ("cgroup", "cgroup2") and mount.startswith("/sys/fs/cgroup") and device not in mounted:
+            mounted[device] = Hierarchy(Path(mount), kind == "cgroup2", "cpuset" in options.split(" ")[-1].split(","))
+    return tuple(mounted.values())
 
 
 @dataclass(frozen=True)

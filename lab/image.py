@@ -101,8 +101,8 @@ def load_sources(
     """Return the sources of a checkout (this one by default), with the distribution that it names or another, and with
     the default version of each release or the one in ``versions``."""
     root = root or repository()
-    found = image_contents.load(root, distribution=distribution)
-    return ImageSources(contents=found, project=root, lab_tree=root / "lab" / "rootfs", spec=load(versions=versions))
+    packages = image_contents.load(root, distribution=distribution)
+    return ImageSources(contents=packages, project=root, lab_tree=root / "lab" / "rootfs", spec=load(versions=versions))
 
 
 def bake(*, log_dir: Path, progress: Progress, sources: ImageSources | None = None) -> LabImages:
@@ -226,8 +226,8 @@ class _ImageMaker:
         return {tag: sha256_file(self._depot / indexes[tag]) for tag in tags}
 
     def _manifest(self, root: Path, files: Mapping[str, str]) -> dict[str, Any]:
-        said = json.loads((root / "usr/share/longhaul/image.json").read_text(encoding="utf-8"))
-        return {**said, "suite": self.sources.contents.suite, "files": dict(files)}
+        manifest = json.loads((root / "usr/share/longhaul/image.json").read_text(encoding="utf-8"))
+        return {**manifest, "suite": self.sources.contents.suite, "files": dict(files)}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -27,16 +27,16 @@ def at_hand(wanted: int) -> bool:
     made: list[int] = []
     try:
         while len(made) < wanted:
-            found = int(libc.inotify_init1(os.O_CLOEXEC))
-            if found < 0:
+            descriptor = int(libc.inotify_init1(os.O_CLOEXEC))
+            if descriptor < 0:
                 code = ctypes.get_errno()
                 if code == errno.EMFILE:
                     return False
                 raise OSError(code, os.strerror(code))
-            made.append(found)
+            made.append(descriptor)
     finally:
-        for one in made:
-            os.close(one)
+        for descriptor_ in made:
+            os.close(descriptor_)
     return True
 
 

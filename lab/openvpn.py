@@ -17,8 +17,8 @@ def folder() -> Path:
 def ensure(*, log_dir: Path, progress: Progress) -> Path:
     """Return the folder with the program, the system's own if it has one. ``SetupError`` without apt, or when the
     package cannot be had."""
-    found = shutil.which("openvpn", path="/usr/sbin:/usr/bin:/sbin:/usr/local/sbin")
-    if found is not None:
-        return Path(found).parent
+    program = shutil.which("openvpn", path="/usr/sbin:/usr/bin:/sbin:/usr/local/sbin")
+    if program is not None:
+        return Path(program).parent
     place = folder().parent
     return unpacked.ensure(place, ["openvpn"], program="usr/sbin/openvpn", log_dir=log_dir, progress=progress)

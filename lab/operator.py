@@ -74,9 +74,9 @@ def write_files(
         variables["LONGHAUL_SSH_KEY"] = str(state.ssh_key)
     write_atomically(state.operator_env, _assignments(variables, _path(config)))
     # What programs keep between runs is the laptop's, not that of whoever has the lab.
-    own = {"XDG_CONFIG_HOME": str(state.laptop / "config"), "XDG_STATE_HOME": str(state.laptop / "state")}
-    own["LONGHAUL_LAB_LAPTOP"] = "yes"
-    write_atomically(state.laptop_env, _assignments({**variables, **own}, [*_path(config), str(openvpn.folder())]))
+    folders = {"XDG_CONFIG_HOME": str(state.laptop / "config"), "XDG_STATE_HOME": str(state.laptop / "state")}
+    folders["LONGHAUL_LAB_LAPTOP"] = "yes"
+    write_atomically(state.laptop_env, _assignments({**variables, **folders}, [*_path(config), str(openvpn.folder())]))
     for path, where, place, environment, resolver in (
         (state.enter, "as the operator", operator_of(plan), state.operator_env, state.resolver),
         (state.enter_laptop, "on the laptop", laptop_of(plan), state.laptop_env, state.laptop_resolver),

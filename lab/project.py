@@ -150,19 +150,19 @@ def check_second(environment: Environment, chosen: LabProject) -> None:
     if not beside or running_init(chosen.state):
         return
     host = LabState(root=chosen.state.root, env=beside)
-    own = LabConfig.read(host)
+    host_config = LabConfig.read(host)
     same = RootParts(
-        node=Path(own.rootfs),
-        bare=Path(own.bare_rootfs) if own.bare_rootfs else None,
-        gateway=Path(own.gateway_rootfs) if own.gateway_rootfs else None,
-        depot=Path(own.depot) if own.depot else None,
-        tools=Path(own.tools),
+        node=Path(host_config.rootfs),
+        bare=Path(host_config.bare_rootfs) if host_config.bare_rootfs else None,
+        gateway=Path(host_config.gateway_rootfs) if host_config.gateway_rootfs else None,
+        depot=Path(host_config.depot) if host_config.depot else None,
+        tools=Path(host_config.tools),
     )
     wanted = config(environment, chosen, same)
-    check_fits(wanted, own, env=chosen.env)
-    others = tuple(one for one in tenants_of(host) if one != chosen.state)
-    check_apart(wanted, {beside: own, **configs(others)}, env=chosen.env)
-    if own.stack and has_gpus(environment) != has_gpus(load(Path(own.stack))):
+    check_fits(wanted, host_config, env=chosen.env)
+    others = tuple(tenant for tenant in tenants_of(host) if tenant != chosen.state)
+    check_apart(wanted, {beside: host_config, **configs(others)}, env=chosen.env)
+    if host_config.stack and has_gpus(environment) != has_gpus(load(Path(host_config.stack))):
         which = "has GPUs" if has_gpus(environment) else "has none"
         raise LabError(
             f"{chosen.env} cannot be beside {beside} in its lab: it {which}, unlike {beside}, and so needs another "

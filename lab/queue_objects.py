@@ -57,7 +57,7 @@ MULTIKUEUE = "multikueue"
 
 def rendered(module: str, folder: Path, *, kubectl: Path) -> list[Object]:
     """Return what the module in ``folder`` has for a cluster."""
-    found: list[Object] = []
+    objects: list[Object] = []
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copytree(folder / "config", scratch, dirs_exist_ok=True)
         for part in PARTS:
@@ -65,15 +65,17 @@ def rendered(module: str, folder: Path, *, kubectl: Path) -> list[Object]:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise SystemExit(f"{module}: kubectl kustomize {part}: {done.stderr}")
-            found += yaml.safe_load_all(done.stdout)
-    return found
+            objects += yaml.safe_load_all(done.stdout)
+    return objects
 
 
 def chosen(objects: Iterable[Object]) -> Object:
     """Return what is ours of a module's objects: definitions, rules of its manager, and webhooks."""
     listed = list(objects)
     return {
-        "definitions": [definition(one) for one in _of(listed, "CustomResourceDefinition") if not _multikueue(one)],
+        "definitions": [
+            definition(object_) for object_ in _of(listed, "CustomResourceDefinition") if not _multikueue(object_)
+        ],
         "rules": [
             rule
             for role in _of(listed, "ClusterRole")
@@ -103,16 +105,18 @@ def shallow(node: Object, left: int) -> Object:
         return node
     if left < LEAST:
         return ANYTHING
-    found = dict(node)
+    copy = dict(node)
     if "properties" in node:
-        found["properties"] = {name: shallow(one, left - 2 * OBJECT) for name, one in node["properties"].items()}
+        copy["properties"] = {
+            name: shallow(property_, left - 2 * OBJECT) for name, property_ in node["properties"].items()
+        }
     for key in ("items", "additionalProperties"):
         if isinstance(node.get(key), dict):
-            found[key] = shallow(node[key], left - OBJECT)
-    if found.get("items") == ANYTHING:
+            copy[key] = shallow(node[key], left - OBJECT)
+    if copy.get("items") == ANYTHING:
         # Without keys: a list by keys must describe them.
         return {"type": "array", "items": ANYTHING}
-    return found
+    return copy
 
 
 def _levels(value: Any) -> int:
@@ -126,18 +130,18 @@ def _levels(value: Any) -> int:
 
 def _undescribed(value: Any) -> Any:
     if isinstance(value, list):
-        return [_undescribed(one) for one in value]
+        return [_undescribed(item) for item in value]
     if isinstance(value, dict):
         return {
-            key: _undescribed(one) for key, one in value.items() if key != "description" or not isinstance(one, str)
+            key: _undescribed(item) for key, item in value.items() if key != "description" or not isinstance(item, str)
         }
     return value
 
 
 def _webhooks(objects: Iterable[Object], kind: str) -> Iterator[Object]:
     """Return the webhooks for our frameworks and the managers' own kinds, without where they are served."""
-    for one in _of(objects, kind):
-        for webhook in one["webhooks"]:
+    for configuration in _of(objects, kind):
+        for webhook in configuration["webhooks"]:
             if all(_is_ours(rule) for rule in webhook["rules"]):
                 kept = ("name", "rules", "failurePolicy", "sideEffects", "admissionReviewVersions", "objectSelector")
                 path = webhook["clientConfig"]["service"]["path"]
@@ -149,8 +153,8 @@ def _is_ours(rule: Object) -> bool:
     return all(group == OWN[0] or (group, resource) in FRAMEWORKS.values() for group, resource in kinds)
 
 
-def _multikueue(one: Object) -> bool:
-    return str(one["metadata"]["name"]).startswith(MULTIKUEUE)
+def _multikueue(object_: Object) -> bool:
+    return str(object_["metadata"]["name"]).startswith(MULTIKUEUE)
 
 
 def _of(objects: Iterable[Object], kind: str) -> Iterator[Object]:
@@ -159,7 +163,7 @@ def _of(objects: Iterable[Object], kind: str) -> Iterator[Object]:
 
 def modules() -> dict[str, tuple[str, Path]]:
     """Return version and folder of each module, by name; fetch what is not there."""
-    found = {}
+    folders = {}
     for module, tool in ((KUEUE, "kueue"), (JOBSET, "jobset"), (PROVISIONING, "kueue")):
         command = ["go", "mod", "download", "-json", module]
         environ = {**os.environ, "GOFLAGS": "-mod=readonly"}
@@ -168,19 +172,19 @@ def modules() -> dict[str, tuple[str, Path]]:
         if done.returncode:
             raise SystemExit(f"{module}: {done.stderr or done.stdout}")
         told = json.loads(done.stdout)
-        found[module] = (told["Version"], Path(told["Dir"]))
-    return found
+        folders[module] = (told["Version"], Path(told["Dir"]))
+    return folders
 
 
 def documents(*, kubectl: Path) -> dict[str, Object]:
     """Return what the files hold, by their names."""
-    found = modules()
+    folders = modules()
     made = {
         module.rpartition("/")[2]: {"version": version, **chosen(rendered(module, folder, kubectl=kubectl))}
-        for module, (version, folder) in found.items()
+        for module, (version, folder) in folders.items()
         if module != PROVISIONING
     }
-    version, folder = found[PROVISIONING]
+    version, folder = folders[PROVISIONING]
     full = yaml.safe_load((folder / DEFINITION).read_text(encoding="utf-8"))
     return {**made, "provisioning": {"version": version, "definitions": [definition(full)]}}
 

@@ -86,10 +86,10 @@ def start(
 def _join(state: LabState, config: LabConfig, say: Callable[[str], None]) -> InitRecord:
     """Make the environment a tenant in another's lab."""
     host, running = tenants.host_record(config, state)
-    own = LabConfig.read(host)
-    tenants.check_fits(config, own, env=state.env)
-    others = tuple(one for one in tenants.tenants_of(host) if one != state)
-    tenants.check_apart(config, {host.env: own, **tenants.configs(others)}, env=state.env)
+    host_config = LabConfig.read(host)
+    tenants.check_fits(config, host_config, env=state.env)
+    others = tuple(tenant for tenant in tenants.tenants_of(host) if tenant != state)
+    tenants.check_apart(config, {host.env: host_config, **tenants.configs(others)}, env=state.env)
     # Not under the other's lock, which is held until its whole environment is up: its clouds are up long before.
     record = tenants.take_in(state, config, running)
     _await_ready(host, running)
@@ -142,15 +142,15 @@ def _check_network_features() -> None:
     rules += "tcp dport 1 dnat ip addr . port to jhash ip saddr mod 1 map { 0 : 192.0.2.1 . 1 }; }; }"
     script = 'ip link add v0 type veth peer name v1 || exit 3; printf "%s" "$1" | nft -f - || exit 4'
     result = subprocess.run(["unshare", "--net", "sh", "-c", script, "check", rules], capture_output=True, check=False)
-    said = result.stderr.decode(errors="replace").strip()
+    complaint = result.stderr.decode(errors="replace").strip()
     if result.returncode == 3:
-        raise LabError(f"the kernel makes no veth interfaces ({said}): load the module 'veth'")
+        raise LabError(f"the kernel makes no veth interfaces ({complaint}): load the module 'veth'")
     if result.returncode == 4:
         raise LabError(
-            f"nftables with address translation does not work ({said}): load nf_tables, nft_chain_nat, nft_hash"
+            f"nftables with address translation does not work ({complaint}): load nf_tables, nft_chain_nat, nft_hash"
         )
     if result.returncode != 0:
-        raise LabError(f"no network namespace can be made ({said}): the lab does not run inside this container")
+        raise LabError(f"no network namespace can be made ({complaint}): the lab does not run inside this container")
 
 
 def give(state: LabState, config: LabConfig) -> bool:
@@ -220,9 +220,9 @@ def _await_ready(state: LabState, record: InitRecord, *, after: int = 0) -> int:
     deadline = time.monotonic() + _READY_S
     while True:
         with contextlib.suppress(OSError, LabError):
-            found = control.request(state, "GET", "/status")
-            if found.get("ready") and found.get("pid") != after:
-                return int(found["pid"])
+            answer = control.request(state, "GET", "/status")
+            if answer.get("ready") and answer.get("pid") != after:
+                return int(answer["pid"])
         if not record.alive():
             raise LabError(f"process 1 of the lab of environment {state.env} has ended; see {state.daemon_log}")
         if time.monotonic() > deadline:

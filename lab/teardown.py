@@ -40,8 +40,8 @@ def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = pr
     Raises :class:`LabError` when something cannot be removed, saying what to do; a second run continues from there.
     """
     beside = tenants_of(state)
-    for one in (state, *beside):
-        _end_operators(one)
+    for state_ in (state, *beside):
+        _end_operators(state_)
     leave(state)
     record = init_record(state)
     if record is not None and record.alive():
@@ -210,13 +210,13 @@ def leftovers(state: LabState, *, logs: bool = True) -> list[str]:
     """Return what is left of a lab, one line each: processes, mounts in any namespace, cgroups, files; empty for
     nothing."""
     group = ControlGroup.of(state)
-    found = [f"process {pid} ({_words(pid)}) in a cgroup of the lab" for pid in sorted(group.members())]
-    found += _processes_below(state, group.members())
-    found += _mounts_anywhere(state)
-    found += [f"cgroup {path}" for path in group.existing()]
-    found += [f"folder {state.directory}"] if state.directory.exists() else []
-    found += [f"log {path}" for path in _log_files(state)] if logs else []
-    return found
+    remains = [f"process {pid} ({_words(pid)}) in a cgroup of the lab" for pid in sorted(group.members())]
+    remains += _processes_below(state, group.members())
+    remains += _mounts_anywhere(state)
+    remains += [f"cgroup {path}" for path in group.existing()]
+    remains += [f"folder {state.directory}"] if state.directory.exists() else []
+    remains += [f"log {path}" for path in _log_files(state)] if logs else []
+    return remains
 
 
 def _processes_below(state: LabState, known: set[int]) -> Iterator[str]:
@@ -238,14 +238,14 @@ def _words(pid: int) -> str:
 
 def _mounts_anywhere(state: LabState) -> Iterator[str]:
     """Yield the mounts that mention the state folder, in every mount namespace in which a process lives."""
-    seen: set[str] = set()
+    mounts: set[str] = set()
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             namespace = os.readlink(entry / "ns" / "mnt")
-            if namespace in seen:
+            if namespace in mounts:
                 continue
             text = (entry / "mountinfo").read_text()
-            seen.add(namespace)
+            mounts.add(namespace)
             for line in text.splitlines():
                 if f"{state.directory}/" in line:
                     yield f"mount {line.split()[4]} in the namespace of process {entry.name}"

@@ -40,12 +40,12 @@ class TenantPorts:
 
     async def follow(self) -> None:
         """Admit tenants that have come, and dismiss those that have gone. Raises OSError for a port that is taken."""
-        found = {state.env: state for state in tenants_of(self.state)}
-        for env in self._ports.keys() - found.keys():
+        tenants = {state.env: state for state in tenants_of(self.state)}
+        for env in self._ports.keys() - tenants.keys():
             self._ports.pop(env).close()
             await self.hypervisor.dismiss(env)
             _LOG.info("%s is no longer beside %s", env, self.state.env)
-        for env, state in found.items():
+        for env, state in tenants.items():
             if env not in self._ports:
                 await self._admit(state)
                 _LOG.info("%s is beside %s", env, self.state.env)

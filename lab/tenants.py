@@ -24,8 +24,8 @@ def host_of(state: LabState) -> LabState:
 
 def tenants_of(state: LabState) -> tuple[LabState, ...]:
     """Return the tenants of the lab ``state``, sorted by name."""
-    found = (LabState(root=state.root, env=path.parent.name) for path in sorted(state.root.glob("*/config.json")))
-    return tuple(one for one in found if one != state and host_of(one) == state)
+    states = (LabState(root=state.root, env=path.parent.name) for path in sorted(state.root.glob("*/config.json")))
+    return tuple(tenant for tenant in states if tenant != state and host_of(tenant) == state)
 
 
 def lab_to_join(state: LabState) -> str:
@@ -74,11 +74,11 @@ PLACES = "198.51.100.2 to 198.51.100.9"
 def configs(states: tuple[LabState, ...]) -> dict[str, LabConfig]:
     """Return the configurations of environments, by name; an environment whose folder is just being removed is left
     out."""
-    found = {}
+    configs_ = {}
     for state in states:
         if Path(state.config_file).exists():
-            found[state.env] = LabConfig.read(state)
-    return found
+            configs_[state.env] = LabConfig.read(state)
+    return configs_
 
 
 def take_in(state: LabState, config: LabConfig, host: InitRecord) -> InitRecord:

@@ -104,24 +104,24 @@ def _pin_plugins(packages: list[str]) -> None:
 def _plugins(packages: list[str]) -> list[tuple[plugins.Pin, str]]:
     """Return the pins of packages, each with the version of the SDK that is installed here."""
     pins = plugins.load_pins()
-    found: list[tuple[plugins.Pin, str]] = []
+    chosen: list[tuple[plugins.Pin, str]] = []
     for package in packages or pins:
         pin = plugins.pinned(package, pins=pins)
         try:
-            found.append((pin, metadata.version(f"pulumi-{package}")))
+            chosen.append((pin, metadata.version(f"pulumi-{package}")))
         except metadata.PackageNotFoundError as error:
             raise SetupError(
                 f"this Python has no pulumi-{package}: run `lab/bootstrap.sh`, then .venv/bin/python -m lab.tools"
             ) from error
-    return found
+    return chosen
 
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _print_paths(found: dict[str, Path]) -> None:
-    for name, path in found.items():
+def _print_paths(paths: dict[str, Path]) -> None:
+    for name, path in paths.items():
         print(f"{name} {path}")
 
 

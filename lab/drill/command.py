@@ -58,17 +58,17 @@ def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Pa
 def chosen(names: Sequence[str], *, long: bool) -> list[str]:
     """Return the drills that ``names`` mean, each once; ``all`` means long ones only with ``long``."""
     every = [name for name, drill in DRILLS.items() if long or not drill.long]
-    return list(dict.fromkeys(one for name in names for one in (every if name == "all" else [name])))
+    return list(dict.fromkeys(drill for name in names for drill in (every if name == "all" else [name])))
 
 
 def _told(result: DrillResult) -> str:
     verdict, times = "safe" if result.passed else "FAILED", result.timing
     goals = (Figure(what="longest gap", seconds=result.longest_gap_s, goal_s=result.goal_s), *result.figures)
-    told = [f"{result.drill}: {verdict}", *map(_measured, goals), f"healthy again after {result.recovery_s:.0f} s"]
-    told += [f"write p99 {times.quiet_p99_ms:.0f} ms before, {times.fault_p99_ms:.0f} ms during"]
-    told += [f"{result.terms} elections"]
-    moved = [f"{one}, as it tolerates" for one in result.moved]
-    return "\n  ".join(["; ".join(told), *result.notes, *moved, *result.failures])
+    parts = [f"{result.drill}: {verdict}", *map(_measured, goals), f"healthy again after {result.recovery_s:.0f} s"]
+    parts += [f"write p99 {times.quiet_p99_ms:.0f} ms before, {times.fault_p99_ms:.0f} ms during"]
+    parts += [f"{result.terms} elections"]
+    moved = [f"{move}, as it tolerates" for move in result.moved]
+    return "\n  ".join(["; ".join(parts), *result.notes, *moved, *result.failures])
 
 
 def _measured(time: Figure) -> str:

@@ -35,7 +35,7 @@ class DrillEnvironment:
     @cached_property
     def _addresses(self) -> dict[str, str]:
         found = control_machines(self.environment, plan(self.environment))
-        return {one.name: str(one.address) for one in found}
+        return {machine.name: str(machine.address) for machine in found}
 
     def machines(self, part: str) -> tuple[str, ...]:
         """Return the machines of a part of the control plane: ``etcd``, ``events`` or ``api``."""
@@ -53,8 +53,8 @@ class DrillEnvironment:
             words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=COMMAND_S, check=False
         )
         if done.returncode != 0:
-            told = (done.stderr or done.stdout).strip().rpartition("\n")[2]
-            raise LabError(f"{machine}: {' '.join(command)} ended with {done.returncode}: {told}")
+            complaint = (done.stderr or done.stdout).strip().rpartition("\n")[2]
+            raise LabError(f"{machine}: {' '.join(command)} ended with {done.returncode}: {complaint}")
         return done.stdout
 
     def power(self, machine: str, action: str) -> None:
@@ -63,7 +63,7 @@ class DrillEnvironment:
 
     def phase(self, machine: str) -> str:
         """Return a machine's phase as the lab has it: ``running``, ``stopped``, …"""
-        return str(next(one["phase"] for one in self.lab_status()["machines"] if one["name"] == machine))
+        return str(next(machine_["phase"] for machine_ in self.lab_status()["machines"] if machine_["name"] == machine))
 
     def lab_status(self) -> dict[str, Any]:
         """Return what the lab has: machines, networks, load balancers."""
@@ -79,8 +79,8 @@ class DrillEnvironment:
             self._longhaul(command, *arguments), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
-            told = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
-            raise LabError(f"longhaul {command} {' '.join(arguments)} ended with {done.returncode}:\n{told}")
+            tail = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
+            raise LabError(f"longhaul {command} {' '.join(arguments)} ended with {done.returncode}:\n{tail}")
 
     def replace(self, machine: str) -> None:
         """Have a machine of the control plane made anew, as an operator does."""

@@ -91,5 +91,5 @@ def _record(raw: dict[str, Any]) -> JournalRecord:
 
 def of_kind(records: Iterable[JournalRecord], *kinds: RecordKind) -> list[JournalRecord]:
     """Return the acknowledged records of these kinds, in the order in which they ended."""
-    found = [record for record in records if record.kind in kinds and record.outcome is RequestOutcome.ACKNOWLEDGED]
-    return sorted(found, key=lambda one: one.ended)
+    matches = [record for record in records if record.kind in kinds and record.outcome is RequestOutcome.ACKNOWLEDGED]
+    return sorted(matches, key=lambda record: record.ended)

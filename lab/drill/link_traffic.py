@@ -78,13 +78,13 @@ def figures(moments: Sequence[float], *, ended: float, lasts_s: float, within_s:
 
 def tolerated_s(pod: Mapping[str, Any]) -> float:
     """Return the seconds for which a pod tolerates that its node is unreachable; infinity for one without limit."""
-    found = [
+    tolerations = [
         toleration
         for toleration in pod["spec"].get("tolerations") or ()
         if toleration.get("key") in CUT or not toleration.get("key")
     ]
-    limits = [one.get("tolerationSeconds") for one in found]
-    return min((float(limit) for limit in limits if limit is not None), default=float("inf") if found else 0.0)
+    limits = [toleration.get("tolerationSeconds") for toleration in tolerations]
+    return min((float(limit) for limit in limits if limit is not None), default=float("inf") if tolerations else 0.0)
 
 
 def link_traffic(*, lasts_s: float, within_s: float = BACK_S) -> Observing:

@@ -47,10 +47,10 @@ class DrillMember:
 def member(machines: MemberMachines, machine: str) -> DrillMember:
     """Return the member on ``machine``; ``LabError`` when it does not answer."""
     status = ask(machines, machine, "endpoint", "status")[0]["Status"]
-    own = status["header"]["member_id"]
+    member_id = status["header"]["member_id"]
     return DrillMember(
         machine=machine,
-        leads=status.get("leader") == own,
+        leads=status.get("leader") == member_id,
         learner=bool(status.get("isLearner")),
         revision=int(status["header"]["revision"]),
         term=int(status["raftTerm"]),
@@ -77,13 +77,13 @@ def follower(machines: MemberMachines, names: Sequence[str]) -> str:
 
 def term(machines: MemberMachines, names: Sequence[str]) -> int:
     """Return the newest term that a member knows; ``LabError`` when none answers."""
-    found = []
+    terms = []
     for name in names:
         with suppress(LabError):
-            found.append(member(machines, name).term)
-    if not found:
+            terms.append(member(machines, name).term)
+    if not terms:
         raise LabError(f"none of {', '.join(names)} answers")
-    return max(found)
+    return max(terms)
 
 
 def await_successor(machines: MemberMachines, names: Sequence[str], *, of: str) -> None:
@@ -116,7 +116,7 @@ def answers(machines: MemberMachines, machine: str) -> bool:
 def hashes(machines: MemberMachines, names: Sequence[str]) -> dict[str, int]:
     """Return the hash of all keys and their history at each voter, at one revision that all have; ``LabError`` when a
     member does not answer."""
-    voters = [one for one in (member(machines, name) for name in names) if not one.learner]
+    voters = [voter for voter in (member(machines, name) for name in names) if not voter.learner]
     revision = min(voter.revision for voter in voters)
     return {voter.machine: _hash(machines, voter.machine, revision) for voter in voters}
 

@@ -25,15 +25,15 @@ def earlier(folder: Path) -> list[DrillResult]:
     path = folder / DATA
     if not path.exists():
         return []
-    told = json.loads(path.read_text(encoding="utf-8"))
-    if told["machine"] != machine():
-        raise LabError(f"{path} was measured on {told['machine']}, and this is {machine()}: name another folder")
-    return [_result(drill) for drill in told["drills"]]
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if document["machine"] != machine():
+        raise LabError(f"{path} was measured on {document['machine']}, and this is {machine()}: name another folder")
+    return [_result(drill) for drill in document["drills"]]
 
 
 def joined(known: Sequence[DrillResult], new: Sequence[DrillResult]) -> list[DrillResult]:
     """Return the results in the catalogue's order; a drill that ran again has its new one."""
-    by_name = {one.drill: one for one in (*known, *new)}
+    by_name = {result.drill: result for result in (*known, *new)}
     return [by_name[name] for name in DRILLS if name in by_name]
 
 
@@ -45,8 +45,8 @@ def write(folder: Path, results: Sequence[DrillResult]) -> None:
 
 def to_json(results: Sequence[DrillResult]) -> str:
     """Return the results as JSON."""
-    told = [{**asdict(result), "passed": result.passed, "slow": result.slow} for result in results]
-    return json.dumps({"machine": machine(), "drills": told}, indent=1) + "\n"
+    entries = [{**asdict(result), "passed": result.passed, "slow": result.slow} for result in results]
+    return json.dumps({"machine": machine(), "drills": entries}, indent=1) + "\n"
 
 
 def to_markdown(results: Sequence[DrillResult]) -> str:
@@ -60,22 +60,22 @@ def to_markdown(results: Sequence[DrillResult]) -> str:
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     )
     failures = [f"- {result.drill}: {failure}" for result in results for failure in result.failures]
-    told = "\n".join(["", "What must hold and did not:", "", *failures, ""]) if failures else ""
+    broken_section = "\n".join(["", "What must hold and did not:", "", *failures, ""]) if failures else ""
     further = [f"- {result.drill}: {line}" for result in results for line in _further(result)]
     also = "\n".join(["", "Measured besides:", "", *further, ""]) if further else ""
-    return head + "".join(_row(result) for result in results) + also + told
+    return head + "".join(_row(result) for result in results) + also + broken_section
 
 
-def _result(told: Mapping[str, Any]) -> DrillResult:
-    fields = {name: value for name, value in told.items() if name not in {"passed", "slow"}}
+def _result(entry: Mapping[str, Any]) -> DrillResult:
+    fields = {name: value for name, value in entry.items() if name not in {"passed", "slow"}}
     return DrillResult(
         **fields
         | {
-            "timing": Timing(**told["timing"]),
-            "figures": tuple(Figure(**figure) for figure in told["figures"]),
-            "notes": tuple(told.get("notes", ())),
-            "moved": tuple(told["moved"]),
-            "failures": tuple(told["failures"]),
+            "timing": Timing(**entry["timing"]),
+            "figures": tuple(Figure(**figure) for figure in entry["figures"]),
+            "notes": tuple(entry.get("notes", ())),
+            "moved": tuple(entry["moved"]),
+            "failures": tuple(entry["failures"]),
         }
     )
 

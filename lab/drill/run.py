@@ -92,9 +92,9 @@ class VerifierProcess:
 
     def verdict(self) -> dict[str, Any]:
         """End the load and return the verdict; ``LabError`` when there is none."""
-        told, _ = self._process.communicate()
+        printed, _ = self._process.communicate()
         try:
-            return dict(json.loads(told))
+            return dict(json.loads(printed))
         except ValueError:
             raise LabError(f"the verifier ended with {self._process.returncode}, as it says above") from None
 
@@ -121,7 +121,7 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
         began = time.monotonic()
         with drill.fault(environment) as where:
             say(f"{drill.summary}: {where}")
-            said = _await_said(environment, drill.says)
+            was_said = _await_said(environment, drill.says)
             time.sleep(drill.lasts_s)
             ended = time.monotonic()
         healthy = _await_healthy(environment)
@@ -148,7 +148,7 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
         notes=tuple(environment.notes),
         moved=disturbed(moved, after),
         failures=(
-            *broken(drill, verdict, said=said, terms=terms),
+            *broken(drill, verdict, was_said=was_said, terms=terms),
             *_failures(environment, verdict, healthy=healthy),
             *disturbed(stay, after),
         ),
@@ -174,9 +174,9 @@ def _await_said(environment: DrillEnvironment, words: str) -> bool:
     return True
 
 
-def broken(drill: Drill, verdict: dict[str, Any], *, said: bool, terms: int) -> Iterator[str]:
+def broken(drill: Drill, verdict: dict[str, Any], *, was_said: bool, terms: int) -> Iterator[str]:
     """Yield what this drill promises besides, and does not hold."""
-    if not said:
+    if not was_said:
         yield f"`longhaul status` did not say {drill.says!r} within {SAID_S:.0f} s"
     if drill.reads_go_on and verdict["longest_read_gap_s"] > READ_GAP_S:
         yield f"no read was answered for {verdict['longest_read_gap_s']:.1f} s"
@@ -220,6 +220,6 @@ def _failures(environment: DrillEnvironment, verdict: dict[str, Any], *, healthy
     }
     yield from (f"{verdict[kind]} {what}" for kind, what in counts.items() if verdict[kind])
     for part in ("etcd", "events"):
-        found = hashes(environment, environment.machines(part))
-        if len(set(found.values())) > 1:
-            yield f"members of {part} hold different data: {found}"
+        by_member = hashes(environment, environment.machines(part))
+        if len(set(by_member.values())) > 1:
+            yield f"members of {part} hold different data: {by_member}"

@@ -79,8 +79,8 @@ class Storm:
         """Delete the namespaces, and leave it to the cluster to empty them."""
         for name in self.namespaces:
             path = path_of("api", "v1", "namespaces", name)
-            if (found := self.api.find(path)) is not None:
-                self.api.delete(path, uid=found["metadata"]["uid"])
+            if (live := self.api.find(path)) is not None:
+                self.api.delete(path, uid=live["metadata"]["uid"])
 
     async def blow(self, until: Callable[[], object]) -> float:
         """Create Events until ``until``, which runs in a thread, returns; return for how many seconds."""
@@ -180,8 +180,8 @@ def main(argv: list[str] | None = None) -> int:
     finally:
         storm.remove()
     made = storm.answers[201]
-    told = {"made": made, "rate": made / lasted, "answers": {str(key): n for key, n in storm.answers.items()}}
-    sys.stdout.write(json.dumps(told) + "\n")
+    report = {"made": made, "rate": made / lasted, "answers": {str(key): n for key, n in storm.answers.items()}}
+    sys.stdout.write(json.dumps(report) + "\n")
     return 0
 
 

@@ -51,18 +51,18 @@ def judge(records: Sequence[JournalRecord], there: Mapping[str, str], *, interva
     between two probes."""
     writes = [record for record in records if record.kind is RecordKind.WRITE]
     done = of_kind(writes, RecordKind.WRITE)
-    told = {one.key for one in of_kind(records, RecordKind.EVENT, RecordKind.RELIST)}
+    delivered = {record.key for record in of_kind(records, RecordKind.EVENT, RecordKind.RELIST)}
     gap, began = _longest_gap(of_kind(records, RecordKind.PROBE))
     refused = [write for write in writes if write.outcome is RequestOutcome.REFUSED]
     return DrillVerdict(
         acknowledged=len(done),
         refused=len(refused),
         unknown=sum(write.outcome is RequestOutcome.UNKNOWN for write in writes),
-        lost=tuple(sorted(one.key for one in done if there.get(one.key) != one.value)),
-        ghosts=tuple(sorted(one.key for one in refused if one.key in there)),
+        lost=tuple(sorted(record.key for record in done if there.get(record.key) != record.value)),
+        ghosts=tuple(sorted(record.key for record in refused if record.key in there)),
         stale=_behind(records, RecordKind.READ, strictly=False),
         fallen=_behind(records, RecordKind.WRITE, RecordKind.PROBE, strictly=True),
-        unseen=tuple(sorted(one.key for one in done if one.key not in told)),
+        unseen=tuple(sorted(record.key for record in done if record.key not in delivered)),
         disordered=_disordered(of_kind(records, RecordKind.EVENT)),
         relists=len({record.revision for record in records if record.kind is RecordKind.RELIST}) - 1,
         longest_gap_s=max(0.0, gap - interval_s),
@@ -79,14 +79,14 @@ def _longest_gap(answered: Sequence[JournalRecord]) -> tuple[float, float]:
 def _behind(records: Iterable[JournalRecord], *kinds: RecordKind, strictly: bool) -> int:
     """Count the records of ``kinds`` with a lower revision than a write that was acknowledged before they began, or,
     with ``strictly``, one that is not higher. Reads are held against probes, the object that they read."""
-    held = (RecordKind.WRITE, RecordKind.PROBE) if strictly else (RecordKind.PROBE,)
-    acknowledged = iter([*of_kind(records, *held), None])
-    upcoming, highest, found = next(acknowledged), 0, 0
-    for one in sorted(of_kind(records, *kinds), key=lambda one: one.began):
-        while upcoming is not None and upcoming.ended < one.began:
+    kinds_ = (RecordKind.WRITE, RecordKind.PROBE) if strictly else (RecordKind.PROBE,)
+    acknowledged = iter([*of_kind(records, *kinds_), None])
+    upcoming, highest, behind = next(acknowledged), 0, 0
+    for record in sorted(of_kind(records, *kinds), key=lambda record: record.began):
+        while upcoming is not None and upcoming.ended < record.began:
             highest, upcoming = max(highest, upcoming.revision), next(acknowledged)
-        found += one.revision < highest or (strictly and one.revision == highest)
-    return found
+        behind += record.revision < highest or (strictly and record.revision == highest)
+    return behind
 
 
 def _disordered(events: Sequence[JournalRecord]) -> int:

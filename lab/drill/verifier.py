@@ -95,7 +95,10 @@ class LoadVerifier:
         deadline = time.monotonic() + RECOVERY_S
         while True:
             try:
-                return {one["metadata"]["name"]: one["data"]["value"] for one in self._maps_of(self._connect())}
+                return {
+                    config_map["metadata"]["name"]: config_map["data"]["value"]
+                    for config_map in self._maps_of(self._connect())
+                }
             except ApiError as error:
                 if not error.passing or time.monotonic() > deadline:
                     raise
@@ -104,12 +107,12 @@ class LoadVerifier:
     def remove(self) -> None:
         """Delete the namespace, and leave it to the cluster to empty it."""
         api, path = self._connect(), path_of("api", "v1", "namespaces", self._name)
-        found = api.find(path)
-        if found is not None:
-            api.delete(path, uid=found["metadata"]["uid"])
+        live = api.find(path)
+        if live is not None:
+            api.delete(path, uid=live["metadata"]["uid"])
 
     def _maps_of(self, api: Api) -> Iterator[dict[str, Any]]:
-        return (one for one in api.items(self._maps) if "value" in (one.get("data") or {}))
+        return (config_map for config_map in api.items(self._maps) if "value" in (config_map.get("data") or {}))
 
     def _write(self, writer: int) -> None:
         api, number = self._connect(), 0
@@ -181,13 +184,13 @@ class LoadVerifier:
         with suppress(OSError, http.client.HTTPException):
             for line in self._watching.lines(self._maps, wanted, silence_s=2 * ANSWER_S):
                 event = json.loads(line)
-                found = event["object"]
+                object_ = event["object"]
                 if event["type"] == "ERROR":
-                    return "" if found.get("code") == 410 else version
-                version = str(found["metadata"]["resourceVersion"])
+                    return "" if object_.get("code") == 410 else version
+                version = str(object_["metadata"]["resourceVersion"])
                 self._told = int(version)
                 if event["type"] == "ADDED":
-                    now, key = time.monotonic(), found["metadata"]["name"]
+                    now, key = time.monotonic(), object_["metadata"]["name"]
                     self._journal.write(
                         JournalRecord(kind=RecordKind.EVENT, began=now, ended=now, key=key, revision=int(version))
                     )

@@ -150,12 +150,12 @@ class CharonParts:
         for folder in ("work", "upper/etc/strongswan.d"):
             (self.directory / folder).mkdir(parents=True, exist_ok=True)
         (self.directory / "upper/etc/strongswan.d/lab.conf").write_text(_STRONGSWAN)
-        own = self._container
-        await own.mount(rootfs, disk=self.directory)
+        container = self._container
+        await container.mount(rootfs, disk=self.directory)
         argv = nspawn.container_argv(
-            name=own.name, root=own.root, netns=self.namespace.path, command=["/usr/sbin/charon-systemd"]
+            name=container.name, root=container.root, netns=self.namespace.path, command=["/usr/sbin/charon-systemd"]
         )
-        return await own.launch(
+        return await container.launch(
             argv, log=self.settings.state.console_log("gateway-" + re.sub(r"[^A-Za-z0-9-]", "-", name))
         )
 

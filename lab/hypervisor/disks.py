@@ -70,9 +70,9 @@ class LocalDisk:
     async def _detached(self) -> None:
         """Wait until no device has the file: with two, each would overwrite what the other wrote."""
         deadline = asyncio.get_running_loop().time() + _DETACH_S
-        while found := list(_devices(self.image)):
+        while devices := list(_devices(self.image)):
             if asyncio.get_running_loop().time() > deadline:
-                raise RuntimeError(f"{self.image} is still attached as {', '.join(found)}")
+                raise RuntimeError(f"{self.image} is still attached as {', '.join(devices)}")
             await asyncio.sleep(0.05)
 
     def cut_power(self) -> None:
@@ -92,7 +92,7 @@ class LocalDisk:
 
 def _devices(image: Path) -> Iterator[str]:
     """Return the loop devices that have a file."""
-    for found in Path("/sys/block").glob("loop*/loop/backing_file"):
+    for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
         with contextlib.suppress(OSError):  # it was detached meanwhile
-            if found.read_text().strip() == str(image):
-                yield f"/dev/{found.parts[3]}"
+            if backing.read_text().strip() == str(image):
+                yield f"/dev/{backing.parts[3]}"

@@ -126,8 +126,8 @@ class GatewayKeeper:
         wanted = {tunnel.name: tunnel for tunnel in spec.tunnels}
         if wanted == self._loaded:
             return
-        held = (await session.command("get-conns")).get("conns", [])
-        for name in held if isinstance(held, list) else []:
+        loaded = (await session.command("get-conns")).get("conns", [])
+        for name in loaded if isinstance(loaded, list) else []:
             if name not in wanted or self._loaded.get(name, wanted[name]) != wanted[name]:
                 await session.command("unload-conn", {"name": name})
                 await self._cut(session, name)
@@ -254,9 +254,9 @@ class CloudGateways:
     def _present(self) -> set[str]:
         folder = RUN / "gateways"
         named = {path.name.removeprefix(NAMESPACE) for path in (RUN / "netns").glob(f"{NAMESPACE}*")}
-        held = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+        entries = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
         alive = {name.removeprefix(PROCESS) for name in nspawn.running() if name.startswith(PROCESS)}
-        return named | held | alive | set(self._keepers)
+        return named | entries | alive | set(self._keepers)
 
     def _later(self, keeper: GatewayKeeper) -> None:
         async def forget() -> None:

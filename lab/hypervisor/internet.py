@@ -106,5 +106,5 @@ def _addresses(name: str, world: World) -> tuple[str, ...]:
     raise LookupError(f"{name!r} is no gateway, nor a tunnel of one; there are {', '.join(names) or 'none'}")
 
 
-def _texts(found: Sequence[IPv4Address]) -> tuple[str, ...]:
-    return tuple(str(address) for address in sorted(found))
+def _texts(addresses: Sequence[IPv4Address]) -> tuple[str, ...]:
+    return tuple(str(address) for address in sorted(addresses))

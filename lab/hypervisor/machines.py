@@ -142,8 +142,8 @@ class MachineParts:
 
     async def start(self, machine: DesiredMachine, network: Network) -> nspawn.ContainerProcess:
         """Boot the machine; return its process once it runs."""
-        own = self._container
-        await own.mount(self.settings.image(machine.image), disk=self.directory)
+        container = self._container
+        await container.mount(self.settings.image(machine.image), disk=self.directory)
         await self.networks.attach(machine, network)
         self._delivered = machine.routed
         self._write_record(machine)
@@ -153,8 +153,8 @@ class MachineParts:
         elif machine.local_ssd_gib > 0:
             binds.append((await self._ssd.attach(machine.local_ssd_gib), SSD))
         netns = machine_namespace(self.name).path
-        argv = nspawn.launch_argv(name=self.name, root=own.root, netns=netns, binds=binds)
-        return await own.launch(argv, log=self.console_log())
+        argv = nspawn.launch_argv(name=self.name, root=container.root, netns=netns, binds=binds)
+        return await container.launch(argv, log=self.console_log())
 
     async def deliver(self, machine: DesiredMachine) -> None:
         """Make the network deliver to a running machine what it should."""

@@ -263,8 +263,8 @@ class Networks:
     async def own(self, namespace: Namespace, interface: str, wanted: Sequence[IPv4Address]) -> None:
         """Give ``interface`` exactly the ``wanted`` addresses, each as a /32."""
         shown = json.loads(await namespace.query("-4", "addr", "show", "dev", interface))
-        held = {item["local"] for link in shown for item in link.get("addr_info", ()) if item["prefixlen"] == 32}
-        extra = held - {str(address) for address in wanted}
+        present = {item["local"] for link in shown for item in link.get("addr_info", ()) if item["prefixlen"] == 32}
+        extra = present - {str(address) for address in wanted}
         await namespace.ip(
             [f"addr replace {address}/32 dev {interface}" for address in wanted]
             + [f"addr del {address}/32 dev {interface}" for address in sorted(extra)]

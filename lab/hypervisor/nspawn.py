@@ -137,21 +137,21 @@ def _exit_code(file: Path) -> str | None:
 
 def running() -> dict[str, ContainerProcess]:
     """Return all running machines by name."""
-    own = os.readlink("/proc/self/ns/pid")
+    namespace = os.readlink("/proc/self/ns/pid")
     names: dict[int, str] = {}
     for pid in _numbers():
         with contextlib.suppress(OSError, StopIteration):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if words[0].endswith(b"systemd-nspawn") and os.readlink(f"/proc/{pid}/ns/pid") == own:
+            if words[0].endswith(b"systemd-nspawn") and os.readlink(f"/proc/{pid}/ns/pid") == namespace:
                 names[pid] = next(word for word in words if word.startswith(b"--machine="))[10:].decode()
     # While a machine is set up, a second process has the same command line: a child of the wanted one.
     parents = {pid: _status(pid).get("PPid", "") for pid in names}
-    found = {}
+    leaders = {}
     for pid, name in names.items():
         started = start_time(pid)
         if started is not None and not (parents[pid].isdigit() and int(parents[pid]) in names):
-            found[name] = ContainerProcess(name, pid, started)
-    return found
+            leaders[name] = ContainerProcess(name, pid, started)
+    return leaders
 
 
 def _numbers() -> Iterator[int]:

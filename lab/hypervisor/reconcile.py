@@ -200,11 +200,11 @@ class LabHypervisor:
         self._made[network.id] = network
 
     async def _ensure_ways(self, network: Network) -> None:
-        found = router_links.router_links(network, self._world)
-        if found != self._ways.get(network.id, ()):
+        links = router_links.router_links(network, self._world)
+        if links != self._ways.get(network.id, ()):
             self._ways.pop(network.id, None)
-            await self._networks.ensure_ways(network, found, router_links.routes(found))
-            self._ways[network.id] = found
+            await self._networks.ensure_ways(network, links, router_links.routes(links))
+            self._ways[network.id] = links
 
     async def _ensure_peerings(self, peerings: tuple[Peering, ...]) -> None:
         wanted = (peerings, frozenset(self._made))

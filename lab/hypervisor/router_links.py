@@ -101,11 +101,11 @@ def _permits(network: Network, via: str, here: Sequence[DesiredMachine]) -> tupl
     )
 
 
-def routes(found: Sequence[RouterLink]) -> dict[IPv4Network, RouterLink]:
+def routes(links: Sequence[RouterLink]) -> dict[IPv4Network, RouterLink]:
     """Return the link for each destination. A router has one routing table: of two links to one destination the first
     is taken, and the rules drop the packets that another subnet would send over the second."""
     chosen: dict[IPv4Network, RouterLink] = {}
-    for router_link in found:
+    for router_link in links:
         for permit in router_link.permits:
             other = chosen.setdefault(permit.destination, router_link)
             if other is not router_link:

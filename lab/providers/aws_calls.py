@@ -70,9 +70,9 @@ class Call:
         """
         deadline = time.monotonic() + self.patience_s
         while True:
-            found = condition()
-            if found:
-                return found
+            answer = condition()
+            if answer:
+                return answer
             if self.cancelled.wait(POLL_S):
                 raise AwsRefusedError(f"the engine asked to stop while waiting for {what}")
             if time.monotonic() > deadline:
@@ -128,15 +128,15 @@ class AwsResourceType:
 
     def read(self, call: Call) -> dict[str, Any] | None:
         """Return the outputs of the resource with :attr:`Call.id`; None when it does not exist."""
-        found = self.look(call)
-        if found is None:
+        described = self.look(call)
+        if described is None:
             return None
-        return self.outputs(call, found) | (tag_outputs(found) if self.tagged else {})
+        return self.outputs(call, described) | (tag_outputs(described) if self.tagged else {})
 
     @property
     def known(self) -> frozenset[str]:
-        own = {"region"} if not self.global_ else set()
-        return frozenset({*self.inputs.split(), *own, *({"tags"} if self.tagged else set())})
+        extra = {"region"} if not self.global_ else set()
+        return frozenset({*self.inputs.split(), *extra, *({"tags"} if self.tagged else set())})
 
     @property
     def forcing(self) -> frozenset[str]:
@@ -207,17 +207,17 @@ def mapped(tags: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in tags or [] if not tag["Key"].startswith("aws:")}
 
 
-def tag_outputs(found: Mapping[str, Any]) -> dict[str, Any]:
+def tag_outputs(described: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outputs that every tagged resource has."""
-    tags = mapped(found.get("Tags") or found.get("TagSet"))
+    tags = mapped(described.get("Tags") or described.get("TagSet"))
     return {"tags": tags, "tagsAll": tags}
 
 
-def same_tags(call: Call, found: Iterable[Mapping[str, Any]], key: str) -> list[str]:
+def same_tags(call: Call, described: Iterable[Mapping[str, Any]], key: str) -> list[str]:
     """Return the ids of the resources that have exactly the requested tags. Tags always hold a unique ``Name``."""
     if not call.tags.get("Name"):
         return []
-    return [str(item[key]) for item in found if mapped(item.get("Tags")) == call.tags]
+    return [str(item[key]) for item in described if mapped(item.get("Tags")) == call.tags]
 
 
 def by_name(call: Call) -> list[dict[str, Any]]:
@@ -247,8 +247,8 @@ class Described:
 
     def left(self, call: Call) -> list[str]:
         """Return the ids of resources that a killed creation left."""
-        found = getattr(call.ec2, self.operation)(**self.narrow(call))[self.answer]
-        return same_tags(call, filter(self.alive, found), self.key)
+        items = getattr(call.ec2, self.operation)(**self.narrow(call))[self.answer]
+        return same_tags(call, filter(self.alive, items), self.key)
 
 
 def arn(call: Call, kind: str, owner: str, id: str) -> str:

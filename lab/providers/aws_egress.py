@@ -22,14 +22,14 @@ ADDRESSES = Described(operation="describe_addresses", answer="Addresses", key="A
 NATS = Described(operation="describe_nat_gateways", answer="NatGateways", key="NatGatewayId")
 LIVE_NATS = replace(
     NATS,
-    alive=lambda found: found["State"] not in ENDED,
+    alive=lambda described: described["State"] not in ENDED,
     narrow=lambda call: {"Filter": [{"Name": "subnet-id", "Values": [call.inputs["subnetId"]]}]},
 )
 ENDPOINTS = Described(
     operation="describe_vpc_endpoints",
     answer="VpcEndpoints",
     key="VpcEndpointId",
-    alive=lambda found: found["State"].lower() not in ENDED,
+    alive=lambda described: described["State"].lower() not in ENDED,
     narrow=lambda call: {"Filters": [{"Name": "vpc-id", "Values": [call.inputs["vpcId"]]}]},
 )
 
@@ -78,13 +78,13 @@ def egress_kinds() -> tuple[AwsResourceType, ...]:
     )
 
 
-def _address_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _address_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
         "allocationId": call.id,
         "arn": f"arn:aws:ec2:{call.region}::elastic-ip/{call.id}",
-        "associationId": found.get("AssociationId", ""),
-        "domain": found["Domain"],
-        "publicIp": found["PublicIp"],
+        "associationId": described.get("AssociationId", ""),
+        "domain": described["Domain"],
+        "publicIp": described["PublicIp"],
     }
 
 
@@ -101,16 +101,16 @@ def _create_nat(call: Call) -> str:
     return call.id
 
 
-def _nat_outputs(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
-    address = (found.get("NatGatewayAddresses") or [{}])[0]
+def _nat_outputs(_call: Call, described: dict[str, Any]) -> dict[str, Any]:
+    address = (described.get("NatGatewayAddresses") or [{}])[0]
     return {
         "allocationId": address.get("AllocationId", ""),
         "associationId": address.get("AssociationId", ""),
         "networkInterfaceId": address.get("NetworkInterfaceId", ""),
         "privateIp": address.get("PrivateIp", ""),
         "publicIp": address.get("PublicIp", ""),
-        "connectivityType": found.get("ConnectivityType", "public"),
-        "subnetId": found["SubnetId"],
+        "connectivityType": described.get("ConnectivityType", "public"),
+        "subnetId": described["SubnetId"],
     }
 
 
@@ -135,17 +135,17 @@ def _create_endpoint(call: Call) -> str:
     return str(made["VpcEndpoint"]["VpcEndpointId"])
 
 
-def _endpoint_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
-    tables = found.get("RouteTableIds", [])
+def _endpoint_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
+    tables = described.get("RouteTableIds", [])
     asked = call.old.get("routeTableIds") or call.inputs.get("routeTableIds") or []
     return {
-        "arn": arn(call, "vpc-endpoint", found.get("OwnerId", ""), call.id),
-        "vpcId": found["VpcId"],
-        "serviceName": found["ServiceName"],
-        "vpcEndpointType": found.get("VpcEndpointType", "Gateway"),
+        "arn": arn(call, "vpc-endpoint", described.get("OwnerId", ""), call.id),
+        "vpcId": described["VpcId"],
+        "serviceName": described["ServiceName"],
+        "vpcEndpointType": described.get("VpcEndpointType", "Gateway"),
         # The API has a set; the order is the program's.
         "routeTableIds": asked if sorted(asked) == sorted(tables) else sorted(tables),
-        "state": found["State"],
+        "state": described["State"],
     }
 
 

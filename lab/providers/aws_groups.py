@@ -122,40 +122,40 @@ def _group(call: Call, name: str) -> dict[str, Any] | None:
     return next(iter(answer["AutoScalingGroups"]), None)
 
 
-def _group_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
-    template = found.get("LaunchTemplate") or {}
+def _group_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
+    template = described.get("LaunchTemplate") or {}
     tags = [
         {"key": item["Key"], "value": item["Value"], "propagateAtLaunch": item["PropagateAtLaunch"]}
-        for item in found.get("Tags", [])
+        for item in described.get("Tags", [])
     ]
     known = call.old or call.inputs
     return {
-        "arn": found["AutoScalingGroupARN"],
-        "name": found["AutoScalingGroupName"],
-        "minSize": found["MinSize"],
-        "maxSize": found["MaxSize"],
-        "desiredCapacity": found["DesiredCapacity"],
-        "availabilityZones": sorted(set(found["AvailabilityZones"])),
-        "capacityRebalance": bool(found.get("CapacityRebalance", False)),
-        "healthCheckType": found["HealthCheckType"],
-        "protectFromScaleIn": bool(found.get("NewInstancesProtectedFromScaleIn", False)),
+        "arn": described["AutoScalingGroupARN"],
+        "name": described["AutoScalingGroupName"],
+        "minSize": described["MinSize"],
+        "maxSize": described["MaxSize"],
+        "desiredCapacity": described["DesiredCapacity"],
+        "availabilityZones": sorted(set(described["AvailabilityZones"])),
+        "capacityRebalance": bool(described.get("CapacityRebalance", False)),
+        "healthCheckType": described["HealthCheckType"],
+        "protectFromScaleIn": bool(described.get("NewInstancesProtectedFromScaleIn", False)),
         "launchTemplate": {
             "id": template.get("LaunchTemplateId", ""),
             "name": template.get("LaunchTemplateName", ""),
             "version": template.get("Version", ""),
         },
         # The API has sets; the order is the program's.
-        "vpcZoneIdentifiers": _ordered(found["VPCZoneIdentifier"].split(","), known.get("vpcZoneIdentifiers")),
+        "vpcZoneIdentifiers": _ordered(described["VPCZoneIdentifier"].split(","), known.get("vpcZoneIdentifiers")),
         "suspendedProcesses": _ordered(
-            [item["ProcessName"] for item in found.get("SuspendedProcesses", [])], known.get("suspendedProcesses")
+            [item["ProcessName"] for item in described.get("SuspendedProcesses", [])], known.get("suspendedProcesses")
         ),
         "tags": _ordered(tags, known.get("tags")),
     }
 
 
-def _ordered(found: list[Any], known: Any) -> list[Any]:
-    same = isinstance(known, list) and sorted(found, key=_text) == sorted(known, key=_text)
-    return list(known) if same else sorted(found, key=_text)
+def _ordered(described: list[Any], known: Any) -> list[Any]:
+    same = isinstance(known, list) and sorted(described, key=_text) == sorted(known, key=_text)
+    return list(known) if same else sorted(described, key=_text)
 
 
 def _text(value: Any) -> str:

@@ -115,18 +115,18 @@ def _role(call: Call, name: str) -> dict[str, Any] | None:
     return absent_is_none(lambda: dict(call.iam.get_role(RoleName=name)["Role"]))
 
 
-def _role_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _role_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     known = call.old or call.inputs
     outputs = {
-        "arn": found["Arn"],
-        "name": found["RoleName"],
-        "path": found["Path"],
-        "uniqueId": found["RoleId"],
-        "description": found.get("Description", ""),
-        "maxSessionDuration": found.get("MaxSessionDuration", 3600),
-        "assumeRolePolicy": _document(found["AssumeRolePolicyDocument"], known.get("assumeRolePolicy")),
-        "createDate": found["CreateDate"].isoformat(),
-        **tag_outputs(found),
+        "arn": described["Arn"],
+        "name": described["RoleName"],
+        "path": described["Path"],
+        "uniqueId": described["RoleId"],
+        "description": described.get("Description", ""),
+        "maxSessionDuration": described.get("MaxSessionDuration", 3600),
+        "assumeRolePolicy": _document(described["AssumeRolePolicyDocument"], known.get("assumeRolePolicy")),
+        "createDate": described["CreateDate"].isoformat(),
+        **tag_outputs(described),
     }
     if known.get("inlinePolicies"):
         wanted = _policies(known)
@@ -137,9 +137,9 @@ def _role_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     return outputs
 
 
-def _document(found: Any, known: Any) -> str:
+def _document(described: Any, known: Any) -> str:
     """Return a policy as text; the program's own text if both have the same content."""
-    parsed = json.loads(found) if isinstance(found, str) else found
+    parsed = json.loads(described) if isinstance(described, str) else described
     if isinstance(known, str) and json.loads(known) == parsed:
         return known
     return json.dumps(parsed)
@@ -171,8 +171,8 @@ def _policy(call: Call) -> dict[str, Any] | None:
     return absent_is_none(lambda: {"role": role, "name": name, "policy": _inline(call, role, name)})
 
 
-def _policy_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
-    return {**found, "policy": _document(found["policy"], (call.old or call.inputs).get("policy"))}
+def _policy_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
+    return {**described, "policy": _document(described["policy"], (call.old or call.inputs).get("policy"))}
 
 
 def _delete_policy(call: Call) -> None:
@@ -191,11 +191,11 @@ def _create_profile(call: Call) -> str:
 
 def _set_role(call: Call) -> None:
     wanted = call.inputs.get("role")
-    held = [item["RoleName"] for item in (_profile(call, call.id) or {}).get("Roles", [])]
-    for role in held:
+    role_names = [item["RoleName"] for item in (_profile(call, call.id) or {}).get("Roles", [])]
+    for role in role_names:
         if role != wanted:
             call.iam.remove_role_from_instance_profile(InstanceProfileName=call.id, RoleName=role)
-    if wanted and wanted not in held:
+    if wanted and wanted not in role_names:
         call.iam.add_role_to_instance_profile(InstanceProfileName=call.id, RoleName=wanted)
 
 
@@ -208,21 +208,21 @@ def _profile(call: Call, name: str) -> dict[str, Any] | None:
     return absent_is_none(lambda: dict(call.iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]))
 
 
-def _profile_outputs(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
-    roles = [item["RoleName"] for item in found.get("Roles", [])]
+def _profile_outputs(_call: Call, described: dict[str, Any]) -> dict[str, Any]:
+    roles = [item["RoleName"] for item in described.get("Roles", [])]
     return {
-        "arn": found["Arn"],
-        "name": found["InstanceProfileName"],
-        "path": found["Path"],
-        "uniqueId": found["InstanceProfileId"],
+        "arn": described["Arn"],
+        "name": described["InstanceProfileName"],
+        "path": described["Path"],
+        "uniqueId": described["InstanceProfileId"],
         "role": roles[0] if roles else "",
-        **tag_outputs(found),
+        **tag_outputs(described),
     }
 
 
 def _delete_profile(call: Call) -> None:
-    found = _profile(call, call.id)
-    for item in (found or {}).get("Roles", []):
+    described = _profile(call, call.id)
+    for item in (described or {}).get("Roles", []):
         remove = partial(call.iam.remove_role_from_instance_profile, InstanceProfileName=call.id)
         gone_is_fine(partial(remove, RoleName=item["RoleName"]))
     gone_is_fine(lambda: call.iam.delete_instance_profile(InstanceProfileName=call.id))
@@ -242,16 +242,16 @@ def _provider(call: Call) -> dict[str, Any] | None:
     return absent_is_none(lambda: dict(call.iam.get_open_id_connect_provider(OpenIDConnectProviderArn=call.id)))
 
 
-def _provider_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _provider_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     known = call.old or call.inputs
-    clients, prints = found.get("ClientIDList", []), found.get("ThumbprintList", [])
+    clients, prints = described.get("ClientIDList", []), described.get("ThumbprintList", [])
     asked = known.get("clientIdLists") or []
     return {
         "arn": call.id,
-        "url": known.get("url") or f"https://{found['Url']}",
+        "url": known.get("url") or f"https://{described['Url']}",
         "clientIdLists": asked if sorted(asked) == sorted(clients) else sorted(clients),
         "thumbprintLists": prints,
-        **tag_outputs(found),
+        **tag_outputs(described),
     }
 
 
@@ -270,5 +270,5 @@ def _update_provider(call: Call) -> None:
 
 def _find_provider(call: Call) -> list[str]:
     tail = f":oidc-provider/{call.inputs['url'].removeprefix('https://')}"
-    found = call.iam.list_open_id_connect_providers()["OpenIDConnectProviderList"]
-    return [item["Arn"] for item in found if item["Arn"].endswith(tail)]
+    providers = call.iam.list_open_id_connect_providers()["OpenIDConnectProviderList"]
+    return [item["Arn"] for item in providers if item["Arn"].endswith(tail)]

@@ -49,40 +49,40 @@ def look_up(lookup: Lookup, call: Call, *, preview: bool) -> dict[str, Any]:
     if preview and not os.environ.get(KEY):
         return {}
     call.id = str(call.inputs[lookup.by])
-    found = lookup.described.one(call)
-    if found is None:
+    described = lookup.described.one(call)
+    if described is None:
         raise AwsRefusedError(f"no matching resource found: {call.id} in {call.region}")
-    tags = tag_outputs(found)["tags"]
-    return {"id": call.id, "region": call.region, **lookup.outputs(call, found), "tags": tags}
+    tags = tag_outputs(described)["tags"]
+    return {"id": call.id, "region": call.region, **lookup.outputs(call, described), "tags": tags}
 
 
-def _vpc(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _vpc(_call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
-        "cidrBlock": found["CidrBlock"],
+        "cidrBlock": described["CidrBlock"],
         "cidrBlockAssociations": [
             {
                 "associationId": item["AssociationId"],
                 "cidrBlock": item["CidrBlock"],
                 "state": item["CidrBlockState"]["State"],
             }
-            for item in found["CidrBlockAssociationSet"]
+            for item in described["CidrBlockAssociationSet"]
         ],
-        "ownerId": found["OwnerId"],
+        "ownerId": described["OwnerId"],
     }
 
 
-def _subnet(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _subnet(_call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
-        "vpcId": found["VpcId"],
-        "cidrBlock": found["CidrBlock"],
-        "availabilityZone": found["AvailabilityZone"],
-        "ownerId": found["OwnerId"],
+        "vpcId": described["VpcId"],
+        "cidrBlock": described["CidrBlock"],
+        "availabilityZone": described["AvailabilityZone"],
+        "ownerId": described["OwnerId"],
     }
 
 
-def _route_table(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _route_table(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
-        "vpcId": found["VpcId"],
+        "vpcId": described["VpcId"],
         "routeTableId": call.id,
         "associations": [
             {
@@ -92,14 +92,14 @@ def _route_table(call: Call, found: dict[str, Any]) -> dict[str, Any]:
                 "subnetId": item.get("SubnetId", ""),
                 "gatewayId": item.get("GatewayId", ""),
             }
-            for item in found.get("Associations", [])
+            for item in described.get("Associations", [])
         ],
     }
 
 
-def _vpn_gateway(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
-    attached = [item["VpcId"] for item in found.get("VpcAttachments", []) if item.get("State") == "attached"]
+def _vpn_gateway(_call: Call, described: dict[str, Any]) -> dict[str, Any]:
+    attached = [item["VpcId"] for item in described.get("VpcAttachments", []) if item.get("State") == "attached"]
     return {
         "attachedVpcId": attached[0] if attached else "",
-        "state": found.get("State", ""),
+        "state": described.get("State", ""),
     }

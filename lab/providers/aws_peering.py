@@ -21,7 +21,7 @@ PEERINGS = Described(
     operation="describe_vpc_peering_connections",
     answer="VpcPeeringConnections",
     key="VpcPeeringConnectionId",
-    alive=lambda found: found["Status"]["Code"] in OPEN,
+    alive=lambda described: described["Status"]["Code"] in OPEN,
     narrow=lambda _call: {},
 )
 
@@ -65,13 +65,13 @@ def _create_peering(call: Call) -> str:
     return str(made["VpcPeeringConnection"]["VpcPeeringConnectionId"])
 
 
-def _peering_outputs(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _peering_outputs(_call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
-        "acceptStatus": found["Status"]["Code"],
-        "vpcId": found["RequesterVpcInfo"]["VpcId"],
-        "peerVpcId": found["AccepterVpcInfo"]["VpcId"],
-        "peerOwnerId": found["AccepterVpcInfo"]["OwnerId"],
-        "peerRegion": found["AccepterVpcInfo"]["Region"],
+        "acceptStatus": described["Status"]["Code"],
+        "vpcId": described["RequesterVpcInfo"]["VpcId"],
+        "peerVpcId": described["AccepterVpcInfo"]["VpcId"],
+        "peerOwnerId": described["AccepterVpcInfo"]["OwnerId"],
+        "peerRegion": described["AccepterVpcInfo"]["Region"],
     }
 
 
@@ -86,8 +86,8 @@ def _delete_peering(call: Call) -> None:
 
 def _accept_peering(call: Call) -> str:
     call.id = call.inputs["vpcPeeringConnectionId"]
-    found = call.until(lambda: PEERINGS.one(call), f"{call.id} to be seen in {call.region}")
-    if call.inputs.get("autoAccept") and found["Status"]["Code"] != "active":
+    peering = call.until(lambda: PEERINGS.one(call), f"{call.id} to be seen in {call.region}")
+    if call.inputs.get("autoAccept") and peering["Status"]["Code"] != "active":
         call.ec2.accept_vpc_peering_connection(VpcPeeringConnectionId=call.id)
         call.until(lambda: (PEERINGS.one(call) or {}).get("Status", {}).get("Code") == "active" or None, f"{call.id}")
     if call.tags:
@@ -95,11 +95,11 @@ def _accept_peering(call: Call) -> str:
     return call.id
 
 
-def _accepter_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _accepter_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
         "vpcPeeringConnectionId": call.id,
-        "acceptStatus": found["Status"]["Code"],
-        "vpcId": found["AccepterVpcInfo"]["VpcId"],
-        "peerVpcId": found["RequesterVpcInfo"]["VpcId"],
-        "peerRegion": found["RequesterVpcInfo"]["Region"],
+        "acceptStatus": described["Status"]["Code"],
+        "vpcId": described["AccepterVpcInfo"]["VpcId"],
+        "peerVpcId": described["RequesterVpcInfo"]["VpcId"],
+        "peerRegion": described["RequesterVpcInfo"]["Region"],
     }

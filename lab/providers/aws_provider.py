@@ -151,12 +151,12 @@ class AwsProvider(BaseProvider):
             )
         call = self._call(kind, plain(inputs), old=before, id=request.id)
         try:
-            found = kind.read(call)
+            described = kind.read(call)
         except Exception as problem:  # noqa: BLE001 - as above
             context.abort(grpc.StatusCode.UNKNOWN, f"cannot read {request.id}: {problem}")
-        if found is None:
+        if described is None:
             return provider_pb2.ReadResponse(id="")
-        now = {**{key: value for key, value in before.items() if key not in found}, **found}
+        now = {**{key: value for key, value in before.items() if key not in described}, **described}
         inputs = changed_inputs(inputs, before, now)
         properties = to_struct(self._marked(kind, now, inputs))
         return provider_pb2.ReadResponse(id=request.id, properties=properties, inputs=to_struct(inputs))
@@ -228,13 +228,13 @@ class AwsProvider(BaseProvider):
         return its id, or an empty text."""
         if kind.find is None or os.environ.get(CREATE_VARIABLE) == "refuse":
             return ""
-        found = [one for one in kind.find(call) if f"{kind.type}::{one}" not in self._owned]
+        matches = [id_ for id_ in kind.find(call) if f"{kind.type}::{id_}" not in self._owned]
         call.id = ""
-        if not found:
+        if not matches:
             return ""
-        message = f"{found[0]} exists already and is adopted. The real plugin would make another, or refuse."
+        message = f"{matches[0]} exists already and is adopted. The real plugin would make another, or refuse."
         log_to_engine(self.engine, urn=urn, message=message)
-        call.id = found[0]
+        call.id = matches[0]
         self._change(kind, call)
         return call.id
 
@@ -255,12 +255,12 @@ class AwsProvider(BaseProvider):
 
     def _outputs(self, kind: AwsResourceType, call: Call, inputs: dict[str, Any]) -> dict[str, Any]:
         call.old = {**call.inputs}
-        found = kind.read(call)
-        if found is None:
+        described = kind.read(call)
+        if described is None:
             raise AwsRefusedError(f"{call.id} was made and is gone again: something deletes it")
-        own = {key: value for key, value in call.inputs.items() if not key.startswith("__")}
+        plain_inputs = {key: value for key, value in call.inputs.items() if not key.startswith("__")}
         region = {} if kind.global_ else {"region": call.region}
-        return self._marked(kind, {**own, **region, **found}, inputs)
+        return self._marked(kind, {**plain_inputs, **region, **described}, inputs)
 
     def _marked(self, kind: AwsResourceType, outputs: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:
         """Return outputs with secrets marked: those whose inputs were secret, and those that always are."""

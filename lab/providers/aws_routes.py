@@ -67,9 +67,9 @@ def route_kinds() -> tuple[AwsResourceType, ...]:
                 )["AssociationId"]
             ),
             look=_association,
-            outputs=lambda _call, found: {
-                "subnetId": found.get("SubnetId", ""),
-                "routeTableId": found["RouteTableId"],
+            outputs=lambda _call, described: {
+                "subnetId": described.get("SubnetId", ""),
+                "routeTableId": described["RouteTableId"],
             },
             delete=deletes("disassociate_route_table", "AssociationId"),
             find=lambda call: [
@@ -81,11 +81,11 @@ def route_kinds() -> tuple[AwsResourceType, ...]:
     )
 
 
-def _table_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _table_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
-        "arn": arn(call, "route-table", found["OwnerId"], call.id),
-        "vpcId": found["VpcId"],
-        "ownerId": found["OwnerId"],
+        "arn": arn(call, "route-table", described["OwnerId"], call.id),
+        "vpcId": described["VpcId"],
+        "ownerId": described["OwnerId"],
     }
 
 
@@ -109,8 +109,8 @@ def _create_route(call: Call) -> str:
 def _same_target(call: Call, table: str, destination: str) -> bool:
     """Return whether an existing route is the wanted one, which a killed creation left."""
     call.old = {"routeTableId": table, "destinationCidrBlock": destination}
-    found = _route(call) or {}
-    return all(found.get(key, "") == call.inputs.get(name, "") for name, key in TARGETS.items())
+    route = _route(call) or {}
+    return all(route.get(key, "") == call.inputs.get(name, "") for name, key in TARGETS.items())
 
 
 def _replace_route(call: Call) -> None:
@@ -126,22 +126,22 @@ def _route(call: Call) -> dict[str, Any] | None:
     return next((item for item in routes if item.get("DestinationCidrBlock") == destination), None)
 
 
-def _route_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _route_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
         "routeTableId": call.old["routeTableId"],
-        "destinationCidrBlock": found["DestinationCidrBlock"],
-        "origin": found.get("Origin", "CreateRoute"),
-        "state": found.get("State", "active"),
-        **{name: found.get(key, "") for name, key in TARGETS.items()},
+        "destinationCidrBlock": described["DestinationCidrBlock"],
+        "origin": described.get("Origin", "CreateRoute"),
+        "state": described.get("State", "active"),
+        **{name: described.get(key, "") for name, key in TARGETS.items()},
     }
 
 
 def _associations(call: Call, table_id: str) -> list[dict[str, Any]]:
     table = TABLES.one(call, table_id)
-    found: list[dict[str, Any]] = table["Associations"] if table else []
-    return found
+    associations: list[dict[str, Any]] = table["Associations"] if table else []
+    return associations
 
 
 def _association(call: Call) -> dict[str, Any] | None:
-    found = _associations(call, call.old.get("routeTableId") or call.inputs["routeTableId"])
-    return next((item for item in found if item["RouteTableAssociationId"] == call.id), None)
+    associations = _associations(call, call.old.get("routeTableId") or call.inputs["routeTableId"])
+    return next((item for item in associations if item["RouteTableAssociationId"] == call.id), None)

@@ -92,27 +92,27 @@ def _close(call: Call) -> None:
 
 
 def _find_group(call: Call) -> list[str]:
-    found = GROUPS.left(call)
-    for group in found:
+    groups = GROUPS.left(call)
+    for group in groups:
         call.id = group
         _close(call)
-    return found
+    return groups
 
 
-def _group_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _group_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
-        "arn": arn(call, "security-group", found["OwnerId"], call.id),
-        "name": found["GroupName"],
-        "description": found["Description"],
-        "vpcId": found["VpcId"],
-        "ownerId": found["OwnerId"],
+        "arn": arn(call, "security-group", described["OwnerId"], call.id),
+        "name": described["GroupName"],
+        "description": described["Description"],
+        "vpcId": described["VpcId"],
+        "ownerId": described["OwnerId"],
     }
 
 
 def _rules(call: Call, group: str, direction: Direction) -> list[dict[str, Any]]:
     where = [{"Name": "group-id", "Values": [group]}]
-    found = absent_is_none(lambda: call.ec2.describe_security_group_rules(Filters=where)["SecurityGroupRules"])
-    return [item for item in found or [] if bool(item.get("IsEgress")) is (direction == "egress")]
+    rules = absent_is_none(lambda: call.ec2.describe_security_group_rules(Filters=where)["SecurityGroupRules"])
+    return [item for item in rules or [] if bool(item.get("IsEgress")) is (direction == "egress")]
 
 
 def _create_rule(call: Call, direction: Direction) -> str:
@@ -143,21 +143,21 @@ def _find_rule(call: Call, direction: Direction) -> list[str]:
     ]
 
 
-def _rule_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _rule_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     outputs = {
-        "arn": arn(call, "security-group-rule", found.get("GroupOwnerId", ""), found["SecurityGroupRuleId"]),
-        "securityGroupRuleId": found["SecurityGroupRuleId"],
-        "securityGroupId": found["GroupId"],
-        "ipProtocol": found["IpProtocol"],
+        "arn": arn(call, "security-group-rule", described.get("GroupOwnerId", ""), described["SecurityGroupRuleId"]),
+        "securityGroupRuleId": described["SecurityGroupRuleId"],
+        "securityGroupId": described["GroupId"],
+        "ipProtocol": described["IpProtocol"],
     }
     optional = {
-        "cidrIpv4": found.get("CidrIpv4"),
-        "referencedSecurityGroupId": (found.get("ReferencedGroupInfo") or {}).get("GroupId"),
-        "description": found.get("Description"),
+        "cidrIpv4": described.get("CidrIpv4"),
+        "referencedSecurityGroupId": (described.get("ReferencedGroupInfo") or {}).get("GroupId"),
+        "description": described.get("Description"),
     }
     for name, key in (("fromPort", "FromPort"), ("toPort", "ToPort")):
-        if found["IpProtocol"] != "-1":
-            optional[name] = found.get(key)
+        if described["IpProtocol"] != "-1":
+            optional[name] = described.get(key)
     return outputs | {name: value for name, value in optional.items() if value not in (None, "")}
 
 

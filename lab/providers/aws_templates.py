@@ -81,8 +81,8 @@ def _interface(given: dict[str, Any]) -> dict[str, Any]:
     unknown = given.keys() - names.keys() - flags.keys()
     if unknown:
         raise AwsRefusedError(f"the lab's AWS does not know {', '.join(sorted(unknown))} of a network interface")
-    found = {key: given[name] for name, key in names.items() if given.get(name) is not None}
-    return found | {key: flag(given[name]) for name, key in flags.items() if given.get(name) is not None}
+    interface = {key: given[name] for name, key in names.items() if given.get(name) is not None}
+    return interface | {key: flag(given[name]) for name, key in flags.items() if given.get(name) is not None}
 
 
 def _disk(given: dict[str, Any]) -> dict[str, Any]:
@@ -128,16 +128,16 @@ def _update_template(call: Call) -> None:
         call.ec2.modify_launch_template(LaunchTemplateId=call.id, DefaultVersion=str(number))
 
 
-def _template_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
-    latest = str(found["LatestVersionNumber"])
+def _template_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
+    latest = str(described["LatestVersionNumber"])
     version = call.ec2.describe_launch_template_versions(LaunchTemplateId=call.id, Versions=[latest])
     data = version["LaunchTemplateVersions"][0]["LaunchTemplateData"]
     names = {"imageId": "ImageId", "instanceType": "InstanceType", "userData": "UserData"}
     return {
         "arn": arn(call, "launch-template", "", call.id),
-        "name": found["LaunchTemplateName"],
-        "latestVersion": found["LatestVersionNumber"],
-        "defaultVersion": found["DefaultVersionNumber"],
+        "name": described["LaunchTemplateName"],
+        "latestVersion": described["LatestVersionNumber"],
+        "defaultVersion": described["DefaultVersionNumber"],
         **{name: data[key] for name, key in names.items() if data.get(key)},
     }
 

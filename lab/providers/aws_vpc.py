@@ -51,7 +51,7 @@ def network_kinds() -> tuple[AwsResourceType, ...]:
                 ]["AssociationId"]
             ),
             look=_range,
-            outputs=lambda call, found: {"vpcId": call.old["vpcId"], "cidrBlock": found["CidrBlock"]},
+            outputs=lambda call, described: {"vpcId": call.old["vpcId"], "cidrBlock": described["CidrBlock"]},
             delete=deletes("disassociate_vpc_cidr_block", "AssociationId"),
             find=_find_range,
         ),
@@ -112,24 +112,24 @@ def _set_dns(call: Call) -> None:
             call.ec2.modify_vpc_attribute(VpcId=call.id, **{key: {"Value": bool(call.inputs[name])}})
 
 
-def _vpc_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _vpc_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     attributes = {
         name: call.ec2.describe_vpc_attribute(VpcId=call.id, Attribute=name)[key]["Value"]
         for name, key in (("enableDnsSupport", "EnableDnsSupport"), ("enableDnsHostnames", "EnableDnsHostnames"))
     }
     return {
-        "arn": arn(call, "vpc", found["OwnerId"], call.id),
-        "cidrBlock": found["CidrBlock"],
-        "instanceTenancy": found.get("InstanceTenancy", "default"),
-        "ownerId": found["OwnerId"],
-        "dhcpOptionsId": found.get("DhcpOptionsId", ""),
+        "arn": arn(call, "vpc", described["OwnerId"], call.id),
+        "cidrBlock": described["CidrBlock"],
+        "instanceTenancy": described.get("InstanceTenancy", "default"),
+        "ownerId": described["OwnerId"],
+        "dhcpOptionsId": described.get("DhcpOptionsId", ""),
         **attributes,
     }
 
 
 def _ranges(call: Call, vpc_id: str) -> list[dict[str, Any]]:
-    found = VPCS.one(call, vpc_id)
-    associations: list[dict[str, Any]] = found["CidrBlockAssociationSet"] if found else []
+    described = VPCS.one(call, vpc_id)
+    associations: list[dict[str, Any]] = described["CidrBlockAssociationSet"] if described else []
     return [item for item in associations if item.get("CidrBlockState", {}).get("State") == "associated"]
 
 
@@ -151,17 +151,17 @@ def _create_internet_gateway(call: Call) -> str:
 
 def _move_internet_gateway(call: Call) -> None:
     wanted = call.inputs.get("vpcId")
-    held = [item["VpcId"] for item in (INTERNET_GATEWAYS.one(call) or {}).get("Attachments", [])]
-    for vpc_id in held:
+    attached = [item["VpcId"] for item in (INTERNET_GATEWAYS.one(call) or {}).get("Attachments", [])]
+    for vpc_id in attached:
         if vpc_id != wanted:
             call.ec2.detach_internet_gateway(InternetGatewayId=call.id, VpcId=vpc_id)
-    if wanted and wanted not in held:
+    if wanted and wanted not in attached:
         call.ec2.attach_internet_gateway(InternetGatewayId=call.id, VpcId=wanted)
 
 
-def _internet_gateway_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
-    owner = found.get("OwnerId", "")
-    attached = [item["VpcId"] for item in found.get("Attachments", [])]
+def _internet_gateway_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
+    owner = described.get("OwnerId", "")
+    attached = [item["VpcId"] for item in described.get("Attachments", [])]
     return {
         "arn": arn(call, "internet-gateway", owner, call.id),
         "ownerId": owner,
@@ -195,15 +195,15 @@ def _set_public(call: Call) -> None:
         call.ec2.modify_subnet_attribute(SubnetId=call.id, MapPublicIpOnLaunch={"Value": bool(wanted)})
 
 
-def _subnet_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _subnet_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
-        "arn": arn(call, "subnet", found["OwnerId"], call.id),
-        "vpcId": found["VpcId"],
-        "cidrBlock": found["CidrBlock"],
-        "availabilityZone": found["AvailabilityZone"],
-        "availabilityZoneId": found.get("AvailabilityZoneId", ""),
-        "mapPublicIpOnLaunch": bool(found.get("MapPublicIpOnLaunch", False)),
-        "ownerId": found["OwnerId"],
+        "arn": arn(call, "subnet", described["OwnerId"], call.id),
+        "vpcId": described["VpcId"],
+        "cidrBlock": described["CidrBlock"],
+        "availabilityZone": described["AvailabilityZone"],
+        "availabilityZoneId": described.get("AvailabilityZoneId", ""),
+        "mapPublicIpOnLaunch": bool(described.get("MapPublicIpOnLaunch", False)),
+        "ownerId": described["OwnerId"],
     }
 
 
@@ -221,18 +221,18 @@ def _create_reservation(call: Call) -> str:
 def _reservations(call: Call) -> list[dict[str, Any]]:
     subnet = call.inputs.get("subnetId") or call.old["subnetId"]
     answer = absent_is_none(lambda: call.ec2.get_subnet_cidr_reservations(SubnetId=subnet))
-    found: list[dict[str, Any]] = answer["SubnetIpv4CidrReservations"] if answer else []
-    return found
+    reservations: list[dict[str, Any]] = answer["SubnetIpv4CidrReservations"] if answer else []
+    return reservations
 
 
 def _reservation(call: Call) -> dict[str, Any] | None:
     return next((item for item in _reservations(call) if item["SubnetCidrReservationId"] == call.id), None)
 
 
-def _reservation_outputs(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _reservation_outputs(_call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
-        "subnetId": found["SubnetId"],
-        "cidrBlock": found["Cidr"],
-        "reservationType": found["ReservationType"],
-        "ownerId": found.get("OwnerId", ""),
+        "subnetId": described["SubnetId"],
+        "cidrBlock": described["Cidr"],
+        "reservationType": described["ReservationType"],
+        "ownerId": described.get("OwnerId", ""),
     }

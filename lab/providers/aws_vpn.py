@@ -44,8 +44,8 @@ _FIXED = "type customerGatewayId vpnGatewayId staticRoutesOnly localIpv4NetworkC
 _OPTIONS = " ".join(f"tunnel{number}{name[0].upper()}{name[1:]}" for number in (1, 2) for name in TUNNEL_OPTIONS)
 
 
-def _alive(found: Mapping[str, Any]) -> bool:
-    return found.get("State") not in ("deleting", "deleted")
+def _alive(described: Mapping[str, Any]) -> bool:
+    return described.get("State") not in ("deleting", "deleted")
 
 
 GATEWAYS = Described(operation="describe_vpn_gateways", answer="VpnGateways", key="VpnGatewayId", alive=_alive)
@@ -110,8 +110,8 @@ def vpn_kinds() -> tuple[AwsResourceType, ...]:
             forced="vpnConnectionId destinationCidrBlock",
             create=_create_route,
             look=_route,
-            outputs=lambda call, found: {
-                "destinationCidrBlock": found["DestinationCidrBlock"],
+            outputs=lambda call, described: {
+                "destinationCidrBlock": described["DestinationCidrBlock"],
                 "vpnConnectionId": call.id.partition(":")[2],
             },
             delete=lambda call: gone_is_fine(
@@ -134,33 +134,33 @@ def _create_gateway(call: Call) -> str:
 
 
 def _find_gateway(call: Call) -> list[str]:
-    found = GATEWAYS.left(call)
-    if found:
-        call.id = found[0]
+    gateways = GATEWAYS.left(call)
+    if gateways:
+        call.id = gateways[0]
         _move_gateway(call)
-    return found
+    return gateways
 
 
 def _attached(call: Call) -> list[str]:
-    found = (GATEWAYS.one(call) or {}).get("VpcAttachments", [])
-    return [item["VpcId"] for item in found if item["State"] in ("attaching", "attached")]
+    attachments = (GATEWAYS.one(call) or {}).get("VpcAttachments", [])
+    return [item["VpcId"] for item in attachments if item["State"] in ("attaching", "attached")]
 
 
 def _move_gateway(call: Call) -> None:
-    wanted, held = call.inputs.get("vpcId"), _attached(call)
-    for vpc_id in held:
+    wanted, attached = call.inputs.get("vpcId"), _attached(call)
+    for vpc_id in attached:
         if vpc_id != wanted:
             call.ec2.detach_vpn_gateway(VpcId=vpc_id, VpnGatewayId=call.id)
-    if wanted and wanted not in held:
+    if wanted and wanted not in attached:
         call.ec2.attach_vpn_gateway(VpcId=wanted, VpnGatewayId=call.id)
         call.until(lambda: wanted in _attached(call) or None, f"{call.id} to be attached")
 
 
-def _gateway_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _gateway_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     attached = _attached(call)
     return {
         "arn": arn(call, "vpn-gateway", "", call.id),
-        "amazonSideAsn": str(found.get("AmazonSideAsn") or "64512"),
+        "amazonSideAsn": str(described.get("AmazonSideAsn") or "64512"),
         "vpcId": attached[0] if attached else "",
     }
 
@@ -184,13 +184,13 @@ def _create_remote(call: Call) -> str:
     return str(made["CustomerGateway"]["CustomerGatewayId"])
 
 
-def _remote_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _remote_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
     return {
         "arn": arn(call, "customer-gateway", "", call.id),
-        "type": found["Type"],
-        "bgpAsn": str(found["BgpAsn"]),
-        "ipAddress": found["IpAddress"],
-        **({"deviceName": found["DeviceName"]} if found.get("DeviceName") else {}),
+        "type": described["Type"],
+        "bgpAsn": str(described["BgpAsn"]),
+        "ipAddress": described["IpAddress"],
+        **({"deviceName": described["DeviceName"]} if described.get("DeviceName") else {}),
     }
 
 
@@ -212,26 +212,26 @@ def _create_connection(call: Call) -> str:
 
 
 def _tunnel(inputs: dict[str, Any], number: int) -> dict[str, Any]:
-    found = {}
+    tunnel = {}
     for name, key in TUNNEL_OPTIONS.items():
         value = inputs.get(f"tunnel{number}{name}")
         if isinstance(value, list):
-            found[key] = [{"Value": item} for item in value]
+            tunnel[key] = [{"Value": item} for item in value]
         elif value is not None:
-            found[key] = value
-    return found
+            tunnel[key] = value
+    return tunnel
 
 
-def _connection_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
-    configuration = found["CustomerGatewayConfiguration"]
+def _connection_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
+    configuration = described["CustomerGatewayConfiguration"]
     outputs = {
         "arn": arn(call, "vpn-connection", "", call.id),
-        "type": found["Type"],
-        "customerGatewayId": found["CustomerGatewayId"],
-        "vpnGatewayId": found["VpnGatewayId"],
-        "staticRoutesOnly": found["Options"]["StaticRoutesOnly"],
-        "localIpv4NetworkCidr": found["Options"]["LocalIpv4NetworkCidr"],
-        "remoteIpv4NetworkCidr": found["Options"]["RemoteIpv4NetworkCidr"],
+        "type": described["Type"],
+        "customerGatewayId": described["CustomerGatewayId"],
+        "vpnGatewayId": described["VpnGatewayId"],
+        "staticRoutesOnly": described["Options"]["StaticRoutesOnly"],
+        "localIpv4NetworkCidr": described["Options"]["LocalIpv4NetworkCidr"],
+        "remoteIpv4NetworkCidr": described["Options"]["RemoteIpv4NetworkCidr"],
         "customerGatewayConfiguration": configuration,
     }
     for number, (address, key) in enumerate(tunnels_of(configuration), start=1):
@@ -243,11 +243,11 @@ def tunnels_of(configuration: str) -> list[tuple[str, str]]:
     """Return the outside address and key of each tunnel, from the document for the other side, sorted by address as in
     the real plugin."""
     tree = ElementTree.fromstring(configuration)  # noqa: S314 - the lab's own API wrote it
-    found = []
+    tunnels = []
     for tunnel in tree.iter("ipsec_tunnel"):
         address = tunnel.findtext("vpn_gateway/tunnel_outside_address/ip_address", "")
-        found.append((address, tunnel.findtext("ike/pre_shared_key", "")))
-    return sorted(found)
+        tunnels.append((address, tunnel.findtext("ike/pre_shared_key", "")))
+    return sorted(tunnels)
 
 
 def _change_keys(call: Call) -> None:

@@ -36,7 +36,7 @@ def look_up(token: Token, arguments: dict[str, Any], client: ResourceManagerClie
     if preview and not any(os.environ.get(name) for name in SUBSCRIPTION):
         return {}
     resource_id = token.id(given, subscription=client.subscription)
-    found = client.get(resource_id, api_version=token.api_version)
-    if found is None:
+    document = client.get(resource_id, api_version=token.api_version)
+    if document is None:
         raise ResourceManagerError(404, "ResourceNotFound", f"{resource_id} was not found")
-    return to_outputs(token, found)
+    return to_outputs(token, document)

@@ -55,7 +55,7 @@ class AzureProvider(BaseProvider):
             for fixed_property in fixed_properties()
             if fixed_property.answer == "replaced" and fixed_property.type in ("*", token.type)
         )
-        paths = {one.path.removeprefix("properties.") if token.flat else one.path for one in table}
+        paths = {property_.path.removeprefix("properties.") if token.flat else property_.path for property_ in table}
         return frozenset({*token.parameters, *paths})
 
     def Configure(self, request: Any, context: Any) -> Any:
@@ -120,19 +120,19 @@ class AzureProvider(BaseProvider):
         """GET, for refresh and import; an empty id means that the resource is gone."""
         token = self._token(request.urn, context)
         try:
-            found = self._client.get(request.id, api_version=token.api_version)
+            document = self._client.get(request.id, api_version=token.api_version)
         except (ResourceManagerError, OperationCancelledError) as problem:
             context.abort(grpc.StatusCode.UNKNOWN, f"cannot read {request.id}: {problem}")
-        if found is None:
+        if document is None:
             return provider_pb2.ReadResponse(id="")
-        outputs = to_outputs(token, found)
+        outputs = to_outputs(token, document)
         inputs, before = from_struct(request.inputs), from_struct(request.properties)
         if inputs:
             inputs = refreshed_inputs(inputs, plain(before), outputs)
         else:
-            inputs = imported_inputs(token, found["id"], outputs)
+            inputs = imported_inputs(token, document["id"], outputs)
         properties = to_struct(keep_secrets(outputs, inputs))
-        return provider_pb2.ReadResponse(id=found["id"], properties=properties, inputs=to_struct(inputs))
+        return provider_pb2.ReadResponse(id=document["id"], properties=properties, inputs=to_struct(inputs))
 
     def Delete(self, request: Any, context: Any) -> Any:
         """DELETE, and wait until the resource is gone."""
@@ -185,25 +185,25 @@ class AzureProvider(BaseProvider):
             response = self._client.put(resource_id, body, api_version=token.api_version)
             started = True
             self._client.finish(response, timeout_s=request.timeout or TIMEOUT_S)
-            found = self._client.get(resource_id, api_version=token.api_version)
+            document = self._client.get(resource_id, api_version=token.api_version)
         except (ResourceManagerError, OperationCancelledError) as problem:
             if started:
                 self._half_made(token, resource_id, inputs, problem, context)
             context.abort(grpc.StatusCode.UNKNOWN, f"{resource_id}: {problem}{_advice(problem)}")
-        if found is None:
+        if document is None:
             context.abort(grpc.StatusCode.UNKNOWN, f"{resource_id} was made and is gone again: something deletes it")
             raise AssertionError("abort raises")
-        return found["id"], keep_secrets(to_outputs(token, found), inputs)
+        return document["id"], keep_secrets(to_outputs(token, document), inputs)
 
     def _half_made(
         self, token: Token, resource_id: str, inputs: dict[str, Any], problem: Exception, context: Any
     ) -> None:
         """Tell the engine that the resource exists although it is not healthy, so that the next run updates it."""
         try:
-            found = self._client.get(resource_id, api_version=token.api_version)
+            document = self._client.get(resource_id, api_version=token.api_version)
         except (ResourceManagerError, OperationCancelledError):
-            found = None
-        outputs = keep_secrets(to_outputs(token, found), inputs) if found else {}
+            document = None
+        outputs = keep_secrets(to_outputs(token, document), inputs) if document else {}
         detail = provider_pb2.ErrorResourceInitFailed(
             id=resource_id, properties=to_struct(outputs), inputs=to_struct(inputs), reasons=[str(problem)]
         )
@@ -266,5 +266,5 @@ def _advice(problem: Exception) -> str:
 
 def _claims(token: str) -> dict[str, Any]:
     payload = token.split(".")[1]
-    found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-    return found
+    decoded: dict[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    return decoded

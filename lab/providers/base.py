@@ -66,14 +66,14 @@ class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Diff(self, request: Any, context: Any) -> Any:
         old = from_struct(request.old_inputs if request.HasField("old_inputs") else request.olds)
-        found = differences(old, from_struct(request.news))
+        changes = differences(old, from_struct(request.news))
         response = provider_pb2.DiffResponse(
-            changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
+            changes=provider_pb2.DiffResponse.DIFF_SOME if changes else provider_pb2.DiffResponse.DIFF_NONE,
             hasDetailedDiff=True,
         )
         forced = self.forced(type_of(request.urn))
         tops: dict[str, None] = {}
-        for path, kind in found.items():
+        for path, kind in changes.items():
             top = path.partition(".")[0].partition("[")[0]
             tops[top] = None
             forces = replaces(path, forced)

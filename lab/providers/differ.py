@@ -14,51 +14,51 @@ Kind = Literal["add", "delete", "update"]
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Kind]:
     """Return the changes by property path (``tags["a.b"]``, ``rules[0].port``). An unknown counts as changed."""
-    found: dict[str, Kind] = {}
-    _compare_maps(_public(plain(old)), _public(plain(new)), "", found)
-    return found
+    differences_: dict[str, Kind] = {}
+    _compare_maps(_public(plain(old)), _public(plain(new)), "", differences_)
+    return differences_
 
 
 def replaces(path: str, forced: frozenset[str]) -> bool:
     """Return whether a change at ``path`` forces a replacement: the path, or one above it, is in ``forced`` (paths
     without indexes)."""
     bare = re.sub(r"\[\d+\]", "", path)
-    return any(bare == one or bare.startswith((f"{one}.", f"{one}[")) for one in forced)
+    return any(bare == path_ or bare.startswith((f"{path_}.", f"{path_}[")) for path_ in forced)
 
 
 def _public(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if not key.startswith("__")}
 
 
-def _compare_maps(old: dict[str, Any], new: dict[str, Any], base: str, found: dict[str, Kind]) -> None:
+def _compare_maps(old: dict[str, Any], new: dict[str, Any], base: str, differences_: dict[str, Kind]) -> None:
     for key in sorted(old.keys() | new.keys()):
         path = _join(base, key)
         if key not in old:
-            found[path] = "add"
+            differences_[path] = "add"
         elif key not in new:
-            found[path] = "delete"
+            differences_[path] = "delete"
         else:
-            _compare(old[key], new[key], path, found)
+            _compare(old[key], new[key], path, differences_)
 
 
-def _compare(old: Any, new: Any, path: str, found: dict[str, Kind]) -> None:
+def _compare(old: Any, new: Any, path: str, differences_: dict[str, Kind]) -> None:
     if isinstance(old, dict) and isinstance(new, dict):
-        _compare_maps(old, new, path, found)
+        _compare_maps(old, new, path, differences_)
     elif isinstance(old, list) and isinstance(new, list):
-        _compare_lists(old, new, path, found)
+        _compare_lists(old, new, path, differences_)
     elif new == UNKNOWN or not _equal(path, old, new):
-        found[path] = "update"
+        differences_[path] = "update"
 
 
-def _compare_lists(old: list[Any], new: list[Any], path: str, found: dict[str, Kind]) -> None:
+def _compare_lists(old: list[Any], new: list[Any], path: str, differences_: dict[str, Kind]) -> None:
     for index in range(max(len(old), len(new))):
         item = f"{path}[{index}]"
         if index >= len(old):
-            found[item] = "add"
+            differences_[item] = "add"
         elif index >= len(new):
-            found[item] = "delete"
+            differences_[item] = "delete"
         else:
-            _compare(old[index], new[index], item, found)
+            _compare(old[index], new[index], item, differences_)
 
 
 def _equal(path: str, old: Any, new: Any) -> bool:

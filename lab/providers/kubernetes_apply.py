@@ -123,12 +123,12 @@ def _hand_over(client: ObjectClient, path: str, current: Object, *, manager: str
     former = [field for field in fields if _is_former(field)]
     if not former:
         return
-    own = [field for field in fields if field.get("manager") == manager and field.get("operation") == "Apply"]
+    applied = [field for field in fields if field.get("manager") == manager and field.get("operation") == "Apply"]
     merged: Object = {}
-    for one in (*own, *former):
-        merged = _united(merged, one.get("fieldsV1") or {})
-    entry = {**(own or former)[0], "manager": manager, "operation": "Apply", "fieldsV1": merged}
-    kept = [field for field in fields if field not in former and field not in own]
+    for field_ in (*applied, *former):
+        merged = _united(merged, field_.get("fieldsV1") or {})
+    entry = {**(applied or former)[0], "manager": manager, "operation": "Apply", "fieldsV1": merged}
+    kept = [field for field in fields if field not in former and field not in applied]
     version = metadata(current).get("resourceVersion")
     patch = {"metadata": {"resourceVersion": version, "managedFields": [*kept, entry]}}
     client.send("PATCH", path, body=patch, content_type="application/merge-patch+json")
@@ -140,9 +140,9 @@ def _is_former(entry: Object) -> bool:
     return known and not entry.get("subresource")
 
 
-def _united(one: Object, other: Object) -> Object:
+def _united(first: Object, other: Object) -> Object:
     """Return the union of two sets of fields, which are trees."""
-    return {**one, **{key: _united(one.get(key) or {}, value) for key, value in other.items()}}
+    return {**first, **{key: _united(first.get(key) or {}, value) for key, value in other.items()}}
 
 
 def _dry(preview: bool) -> dict[str, str]:

@@ -74,9 +74,9 @@ class ObjectClient(connection.ApiClient):
                 return {}
             raise
         return {
-            one["kind"]: ApiResource(base=base, plural=one["name"], namespaced=one["namespaced"])
-            for one in tag_list
-            if "/" not in one["name"]
+            resource_["kind"]: ApiResource(base=base, plural=resource_["name"], namespaced=resource_["namespaced"])
+            for resource_ in tag_list
+            if "/" not in resource_["name"]
         }
 
     def get(self, api_version: str, kind: str, *, namespace: str | None, name: str) -> Object | None:

@@ -66,12 +66,12 @@ def load_access(given: str, *, context: str = "", cluster: str = "", namespace: 
 def _ambient() -> dict[str, Any]:
     """Merge the files of ``KUBECONFIG``, or read ``~/.kube/config``; of several equal entries the first one counts."""
     tag_list = os.environ.get("KUBECONFIG", "")
-    paths = [Path(one) for one in tag_list.split(os.pathsep) if one] or [Path.home() / ".kube" / "config"]
-    found = [_parsed(path.read_text(encoding="utf-8"), path=path) for path in paths if path.is_file()]
-    if not found:
+    paths = [Path(path) for path in tag_list.split(os.pathsep) if path] or [Path.home() / ".kube" / "config"]
+    configs = [_parsed(path.read_text(encoding="utf-8"), path=path) for path in paths if path.is_file()]
+    if not configs:
         raise ConfigError(f"there is no kubeconfig: KUBECONFIG is {tag_list!r} and leads to no file")
     merged: dict[str, Any] = {}
-    for config in found:
+    for config in configs:
         merged["current-context"] = merged.get("current-context") or config.get("current-context", "")
         for kind in ("clusters", "contexts", "users"):
             merged.setdefault(kind, []).extend(config.get(kind) or [])
@@ -98,8 +98,8 @@ def _parsed(text: str, *, path: Path | None) -> dict[str, Any]:
         raise ConfigError(f"{named} is neither a kubeconfig nor the path of one")
     folder = path.parent if path else Path()
     for kind, key in (("clusters", "cluster"), ("users", "user")):
-        for one in config.get(kind) or []:
-            inner = one.get(key) or {}
+        for entry in config.get(kind) or []:
+            inner = entry.get(key) or {}
             for name in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
                 if inner.get(name):
                     inner[name] = str(folder / inner[name])
@@ -107,9 +107,9 @@ def _parsed(text: str, *, path: Path | None) -> dict[str, Any]:
 
 
 def _entry(config: Entry, kind: str, name: str, key: str) -> Entry:
-    for one in config.get(kind) or []:
-        if one.get("name") == name:
-            return one.get(key) or {}
+    for entry in config.get(kind) or []:
+        if entry.get("name") == name:
+            return entry.get(key) or {}
     raise ConfigError(f"the kubeconfig has no entry {name!r} among its {kind}")
 
 

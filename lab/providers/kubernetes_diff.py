@@ -118,8 +118,8 @@ class _Missing:
 def _forces(path: Path, value: Any, forced: tuple[str, ...]) -> bool:
     """Return whether the change is at or below a path that needs a replacement, or its value holds such a path."""
     bare = [str(part) for part in path if isinstance(part, str)]
-    for one in forced:
-        parts = one.split(".")
+    for pattern in forced:
+        parts = pattern.split(".")
         if parts == bare[: len(parts)]:
             return True
         if bare == parts[: len(bare)] and _has(value, parts[len(bare) :]):

@@ -41,8 +41,8 @@ DASHED = (
 
 def from_properties(properties: Object) -> Object:
     """Return the object for the API server: without secret markers and nulls, and with the API's own keys."""
-    found = _renamed(plain(properties), {key.replace("-", "_"): key for key in DASHED})
-    return dict(found)
+    named = _renamed(plain(properties), {key.replace("-", "_"): key for key in DASHED})
+    return dict(named)
 
 
 def normalized(obj: Object) -> Object:
@@ -67,18 +67,18 @@ def pruned(live: Any, shape: Any) -> Any:
     return live
 
 
-def with_unshown(seen: Any, inputs: Any, before: Any) -> Any:
+def with_unshown(observed: Any, inputs: Any, before: Any) -> Any:
     """Return ``seen`` with those ``inputs`` that ``before``, the object as it was shown last, did not show either. The
     API server leaves out what is empty, and that is no difference. (The real plugin knows every kind's fields.)"""
-    if isinstance(seen, dict) and isinstance(inputs, dict) and isinstance(before, dict):
-        hidden = {key: value for key, value in inputs.items() if key not in seen and key not in before}
-        shown = {key: with_unshown(value, inputs.get(key), before.get(key)) for key, value in seen.items()}
+    if isinstance(observed, dict) and isinstance(inputs, dict) and isinstance(before, dict):
+        hidden = {key: value for key, value in inputs.items() if key not in observed and key not in before}
+        shown = {key: with_unshown(value, inputs.get(key), before.get(key)) for key, value in observed.items()}
         return {**shown, **hidden}
-    if isinstance(seen, list) and isinstance(inputs, list) and isinstance(before, list):
+    if isinstance(observed, list) and isinstance(inputs, list) and isinstance(before, list):
         longest = max(len(inputs), len(before))
-        padded = [[*one, *[None] * (longest - len(one))] for one in (inputs, before)]
-        return [with_unshown(value, *rest) for value, *rest in zip(seen, *padded, strict=False)]
-    return seen
+        padded = [[*items, *[None] * (longest - len(items))] for items in (inputs, before)]
+        return [with_unshown(value, *rest) for value, *rest in zip(observed, *padded, strict=False)]
+    return observed
 
 
 def checkpoint(inputs: Object, live: Object, given: Object, *, field_manager: str) -> Object:
@@ -123,8 +123,8 @@ def with_secrets(values: Object, given: Object) -> Object:
 
 def metadata(obj: Object) -> Object:
     """Return an object's metadata, empty when it has none."""
-    found = obj.get("metadata")
-    return found if isinstance(found, dict) else {}
+    meta = obj.get("metadata")
+    return meta if isinstance(meta, dict) else {}
 
 
 def annotation(obj: Object, key: str) -> str:

@@ -117,7 +117,7 @@ class KubernetesProvider(BaseProvider):
         ]
         response = provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
-            replaces=[one.path for one in found if one.replaces],
+            replaces=[change.path for change in found if change.replaces],
             hasDetailedDiff=True,
         )
         for one in found:
@@ -181,8 +181,8 @@ class KubernetesProvider(BaseProvider):
                 return GONE
             imported = {key: value for key, value in live.items() if key != "status"}
             _, before = checkpointed(state)
-            seen = with_unshown(pruned(live, inputs), inputs, before) if inputs else normalized(imported)
-            outputs, known = checkpoint(seen, live, given, field_manager=manager), with_secrets(seen, given)
+            observed = with_unshown(pruned(live, inputs), inputs, before) if inputs else normalized(imported)
+            outputs, known = checkpoint(observed, live, given, field_manager=manager), with_secrets(observed, given)
             try:
                 if inputs:
                     require_ready(client, inputs, live)

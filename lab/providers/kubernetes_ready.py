@@ -43,8 +43,8 @@ class ObservedObject:
 
     def condition(self, kind: str) -> dict[str, str]:
         """Return one of its conditions; empty when it does not have it."""
-        found = [one for one in self.status.get("conditions") or [] if one.get("type") == kind]
-        return found[0] if found else {}
+        matches = [item for item in self.status.get("conditions") or [] if item.get("type") == kind]
+        return matches[0] if matches else {}
 
     def is_true(self, kind: str) -> bool:
         """Return whether a condition is true."""
@@ -66,100 +66,102 @@ def written_condition(written: str) -> Check:
     if form != "condition" or not kind:
         raise ValueError(f"{WAIT_FOR}: {written}: the lab's kubernetes plugin knows condition=<type>[=<status>] alone")
 
-    def check(seen: ObservedObject) -> ReadyVerdict:
-        ready = seen.condition(kind).get("status", "").lower() == (wanted or "true").lower()
+    def check(observed: ObservedObject) -> ReadyVerdict:
+        ready = observed.condition(kind).get("status", "").lower() == (wanted or "true").lower()
         return ReadyVerdict(ready=ready, reasons=[f"its condition {kind} is not {wanted or 'True'}"])
 
     return check
 
 
-def _deployment(seen: ObservedObject) -> ReadyVerdict:
-    if not seen.current:
+def _deployment(observed: ObservedObject) -> ReadyVerdict:
+    if not observed.current:
         return ReadyVerdict(ready=False, reasons=["no controller has looked at it: does kube-controller-manager run?"])
-    revision = annotation(seen.live, "deployment.kubernetes.io/revision")
-    progressing = seen.condition("Progressing")
-    rolled = revision == "1" or (seen.is_true("Progressing") and progressing.get("reason") == "NewReplicaSetAvailable")
-    owned = _replica_set(seen, revision)
+    revision = annotation(observed.live, "deployment.kubernetes.io/revision")
+    progressing = observed.condition("Progressing")
+    rolled = revision == "1" or (
+        observed.is_true("Progressing") and progressing.get("reason") == "NewReplicaSetAvailable"
+    )
+    owned = _replica_set(observed, revision)
     wanted = (owned.get("spec") or {}).get("replicas", 1)
     ready = (owned.get("status") or {}).get("readyReplicas", 0)
     reasons = [
-        f"[{one.get('reason', '')}] {one.get('message', '')}"
-        for one in (progressing, seen.condition("Available"))
-        if one and one.get("status") != "True"
+        f"[{condition.get('reason', '')}] {condition.get('message', '')}"
+        for condition in (progressing, observed.condition("Available"))
+        if condition and condition.get("status") != "True"
     ]
-    if not seen.is_true("Available"):
+    if not observed.is_true("Available"):
         reasons.append("Minimum number of live Pods was not attained")
     elif not rolled or not owned or ready < wanted:
         reasons.append(f"{ready} of {wanted} Pods of revision {revision or 'none'} are ready")
     else:
         return ReadyVerdict(ready=True)
-    return ReadyVerdict(ready=False, reasons=reasons + seen.pods(owned))
+    return ReadyVerdict(ready=False, reasons=reasons + observed.pods(owned))
 
 
-def _replica_set(seen: ObservedObject, revision: str) -> Object:
-    meta = metadata(seen.live)
-    for one in seen.client.items("apps/v1", "ReplicaSet", namespace=meta.get("namespace")):
-        owners = [owner.get("uid") for owner in metadata(one).get("ownerReferences") or []]
-        if meta.get("uid") in owners and annotation(one, "deployment.kubernetes.io/revision") == revision:
-            return one
+def _replica_set(observed: ObservedObject, revision: str) -> Object:
+    meta = metadata(observed.live)
+    for replica_set in observed.client.items("apps/v1", "ReplicaSet", namespace=meta.get("namespace")):
+        owners = [owner.get("uid") for owner in metadata(replica_set).get("ownerReferences") or []]
+        if meta.get("uid") in owners and annotation(replica_set, "deployment.kubernetes.io/revision") == revision:
+            return replica_set
     return {}
 
 
-def _stateful_set(seen: ObservedObject) -> ReadyVerdict:
-    wanted, ready = seen.spec.get("replicas", 1), seen.status.get("readyReplicas", 0)
-    rolled = seen.status.get("currentRevision") == seen.status.get("updateRevision")
-    if seen.current and rolled and ready >= wanted:
+def _stateful_set(observed: ObservedObject) -> ReadyVerdict:
+    wanted, ready = observed.spec.get("replicas", 1), observed.status.get("readyReplicas", 0)
+    rolled = observed.status.get("currentRevision") == observed.status.get("updateRevision")
+    if observed.current and rolled and ready >= wanted:
         return ReadyVerdict(ready=True)
     reasons = [f"{ready} of {wanted} Pods are ready"] + ([] if rolled else ["the roll-out is under way"])
-    return ReadyVerdict(ready=False, reasons=reasons + seen.pods())
+    return ReadyVerdict(ready=False, reasons=reasons + observed.pods())
 
 
-def _daemon_set(seen: ObservedObject) -> ReadyVerdict:
-    wanted = seen.status.get("desiredNumberScheduled", -1)
-    counts = [seen.status.get(key, 0) for key in ("updatedNumberScheduled", "numberAvailable", "numberReady")]
-    if seen.current and wanted >= 0 and min(counts) >= wanted:
+def _daemon_set(observed: ObservedObject) -> ReadyVerdict:
+    wanted = observed.status.get("desiredNumberScheduled", -1)
+    counts = [observed.status.get(key, 0) for key in ("updatedNumberScheduled", "numberAvailable", "numberReady")]
+    if observed.current and wanted >= 0 and min(counts) >= wanted:
         return ReadyVerdict(ready=True)
-    return ReadyVerdict(ready=False, reasons=[f"{counts[2]} of {max(wanted, 0)} Pods are ready", *seen.pods()])
+    return ReadyVerdict(ready=False, reasons=[f"{counts[2]} of {max(wanted, 0)} Pods are ready", *observed.pods()])
 
 
-def _job(seen: ObservedObject) -> ReadyVerdict:
-    if seen.is_true("Complete"):
+def _job(observed: ObservedObject) -> ReadyVerdict:
+    if observed.is_true("Complete"):
         return ReadyVerdict(ready=True)
-    failed = seen.condition("Failed")
-    counts = ", ".join(f"{seen.status.get(key, 0)} {key}" for key in ("active", "succeeded", "failed"))
-    reason = f"[{failed.get('reason', '')}] {failed.get('message', '')}" if seen.is_true("Failed") else counts
-    return ReadyVerdict(ready=False, reasons=[reason, *seen.pods()])
+    failed = observed.condition("Failed")
+    counts = ", ".join(f"{observed.status.get(key, 0)} {key}" for key in ("active", "succeeded", "failed"))
+    reason = f"[{failed.get('reason', '')}] {failed.get('message', '')}" if observed.is_true("Failed") else counts
+    return ReadyVerdict(ready=False, reasons=[reason, *observed.pods()])
 
 
-def _pod(seen: ObservedObject) -> ReadyVerdict:
-    if seen.status.get("phase") == "Succeeded" or seen.is_true("Ready"):
+def _pod(observed: ObservedObject) -> ReadyVerdict:
+    if observed.status.get("phase") == "Succeeded" or observed.is_true("Ready"):
         return ReadyVerdict(ready=True)
-    return ReadyVerdict(ready=False, reasons=pod_problems(seen.client, seen.live, owner=None))
+    return ReadyVerdict(ready=False, reasons=pod_problems(observed.client, observed.live, owner=None))
 
 
 def _phase(*wanted: str) -> Check:
-    def check(seen: ObservedObject) -> ReadyVerdict:
-        phase = seen.status.get("phase")
+    def check(observed: ObservedObject) -> ReadyVerdict:
+        phase = observed.status.get("phase")
         return ReadyVerdict(ready=phase in wanted, reasons=[f"its phase is {phase}, not {' or '.join(wanted)}"])
 
     return check
 
 
-def _quota(seen: ObservedObject) -> ReadyVerdict:
-    ready = seen.spec.get("hard") == seen.status.get("hard")
+def _quota(observed: ObservedObject) -> ReadyVerdict:
+    ready = observed.spec.get("hard") == observed.status.get("hard")
     return ReadyVerdict(ready=ready, reasons=["no controller has counted it yet"])
 
 
-def has_address(seen: ObservedObject) -> ReadyVerdict:
+def has_address(observed: ObservedObject) -> ReadyVerdict:
     """Check whether an object that is reached from outside has an address."""
-    given = (seen.status.get("loadBalancer") or {}).get("ingress")
+    given = (observed.status.get("loadBalancer") or {}).get("ingress")
     return ReadyVerdict(
         ready=bool(given), reasons=["nobody has given it an address: does the cloud have such a thing?"]
     )
 
 
-def _token_secret(seen: ObservedObject) -> ReadyVerdict:
-    waits = seen.live.get("type") == "kubernetes.io/service-account-token" and not seen.live.get("data")
+def _token_secret(observed: ObservedObject) -> ReadyVerdict:
+    waits = observed.live.get("type") == "kubernetes.io/service-account-token" and not observed.live.get("data")
     return ReadyVerdict(ready=not waits, reasons=["no controller has filled in the token"])
 
 
@@ -193,8 +195,8 @@ def pod_problems(client: ObjectClient, live: Object, *, owner: Object | None) ->
         if meta.get("uid")
         in [owner_reference.get("uid") for owner_reference in metadata(pod).get("ownerReferences") or []]
     ]
-    told = [problem for pod in pods for problem in _problems(pod)]
-    return told[:MOST] + ([f"and {len(told) - MOST} more"] if len(told) > MOST else [])
+    problems = [problem for pod in pods for problem in _problems(pod)]
+    return problems[:MOST] + ([f"and {len(problems) - MOST} more"] if len(problems) > MOST else [])
 
 
 def _problems(pod: Object) -> list[str]:
@@ -202,24 +204,24 @@ def _problems(pod: Object) -> list[str]:
     conditions = {condition.get("type"): condition for condition in status.get("conditions") or []}
     if status.get("phase") == "Succeeded" or conditions.get("Ready", {}).get("status") == "True":
         return []
-    said = [
+    problems = [
         conditions[kind]["message"]
         for kind in ("PodScheduled", "Initialized", "Ready")
         if conditions.get(kind, {}).get("status") == "False" and conditions[kind].get("message")
     ][:1]
-    said += [one for container in status.get("containerStatuses") or [] for one in _container(container)]
-    return [f"[Pod {meta.get('namespace')}/{meta.get('name')}]: {'; '.join(said)}"] if said else []
+    problems += [problem for container in status.get("containerStatuses") or [] for problem in _container(container)]
+    return [f"[Pod {meta.get('namespace')}/{meta.get('name')}]: {'; '.join(problems)}"] if problems else []
 
 
 def _container(status: dict[str, Any]) -> list[str]:
     if status.get("ready"):
         return []
-    said = []
+    problems = []
     waiting = (status.get("state") or {}).get("waiting") or {}
     if waiting and waiting.get("reason") != "ContainerCreating":
-        said.append(f"[{waiting.get('reason', '')}] {waiting.get('message', '')}")
+        problems.append(f"[{waiting.get('reason', '')}] {waiting.get('message', '')}")
     ended = (status.get("state") or {}).get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
     if ended:
         words = ended.get("message") or ended.get("reason") or ""
-        said.append(f"container {status.get('name')!r} ended with {ended.get('exitCode')}: {words}")
-    return said
+        problems.append(f"container {status.get('name')!r} ended with {ended.get('exitCode')}: {words}")
+    return problems

@@ -55,8 +55,8 @@ def read_settings(variables: Mapping[str, str]) -> KubernetesSettings:
         raise ValueError(f"the lab's kubernetes plugin does not know the provider's {', '.join(unknown)}")
 
     def on(name: str, variable: str, *, default: bool = False) -> bool:
-        said = given.get(name, os.environ.get(f"PULUMI_K8S_{variable}", "true" if default else "false"))
-        return said.strip('"') == "true"
+        setting = given.get(name, os.environ.get(f"PULUMI_K8S_{variable}", "true" if default else "false"))
+        return setting.strip('"') == "true"
 
     return KubernetesSettings(
         kubeconfig=given.get("kubeconfig", ""),

@@ -80,15 +80,17 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, Mapping):
         return {names.get(key, key): _renamed(inner, names) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_renamed(one, names) for one in value]
+        return [_renamed(item, names) for item in value]
     return value
 
 
 def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> dict[str, Any]:
     """Return inputs for a resource that is imported: those of its answer, without what only the cloud writes."""
     readonly = READ_ONLY | ({"name", "type", "id"} if not token.type.endswith("/subnets") else {"type", "id"})
-    own = {"principalId"} if token.guid else {"ipConfigurations"} if token.type.endswith(WITH_CONFIGURATIONS) else set()
-    kept = {key: _bare(value) for key, value in outputs.items() if key not in readonly - own}
+    assigned = (
+        {"principalId"} if token.guid else {"ipConfigurations"} if token.type.endswith(WITH_CONFIGURATIONS) else set()
+    )
+    kept = {key: _bare(value) for key, value in outputs.items() if key not in readonly - assigned}
     if token.type.endswith("/subnets"):
         kept["natGateway"] = outputs.get("natGateway")
     if "identity" in kept:
@@ -103,8 +105,8 @@ def refreshed_inputs(inputs: dict[str, Any], before: dict[str, Any], now: dict[s
     have appeared in the cloud become inputs, as with the real plugin (pulumi-azure-native provider/pkg/provider/
     diff.go, ``applyDiff``), which does so with every property that can be an input."""
     changed = changed_inputs(inputs, before, now)
-    held = before.get("tags") or {}
-    appeared = {key: value for key, value in (now.get("tags") or {}).items() if key not in held}
+    tags = before.get("tags") or {}
+    appeared = {key: value for key, value in (now.get("tags") or {}).items() if key not in tags}
     if appeared:
         changed["tags"] = {**(changed.get("tags") or {}), **appeared}
     if "identity" in now and "identity" not in before:

@@ -56,9 +56,9 @@ class Token:
             inner = r"(?P<scope>.+)" if name == "scope" else rf"(?P<{name}>[^/]+)"
             pattern = pattern.replace(re.escape("{" + name + "}"), inner)
         match = re.fullmatch(pattern, resource_id, re.IGNORECASE)
-        found = match.groupdict() if match else {}
-        found.pop("subscriptionId", None)
-        return found
+        groups = match.groupdict() if match else {}
+        groups.pop("subscriptionId", None)
+        return groups
 
 
 def _network(token: str, type: str, name: str, parameter: str, *, inner: frozenset[str] = frozenset()) -> Token:

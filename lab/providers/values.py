@@ -14,8 +14,8 @@ from clouds.base.inputs import SECRET, SIGNATURE, UNKNOWN
 
 def from_struct(struct: struct_pb2.Struct) -> dict[str, Any]:
     """Return a message's properties as plain values; whole numbers become ``int`` again."""
-    found = _whole(json_format.MessageToDict(struct))
-    return found if isinstance(found, dict) else {}
+    converted = _whole(json_format.MessageToDict(struct))
+    return converted if isinstance(converted, dict) else {}
 
 
 def to_struct(values: dict[str, Any]) -> struct_pb2.Struct:
@@ -40,7 +40,7 @@ def plain(value: Any) -> Any:
     if is_secret(value):
         return plain(value.get("value"))
     if isinstance(value, dict):
-        return {key: found for key, inner in value.items() if (found := plain(inner)) is not None}
+        return {key: converted for key, inner in value.items() if (converted := plain(inner)) is not None}
     if isinstance(value, list):
         return [plain(item) for item in value]
     return value

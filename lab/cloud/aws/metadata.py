@@ -56,10 +56,10 @@ class AwsMetadata:
     def _answer(self, account: AwsAccount, request: web.Request, network: str) -> web.Response:
         if "X-Forwarded-For" in request.headers:
             return _error(403, "Forbidden")
-        found = _instance_at(account, network, request.remote or "")
-        if found is None:
+        match = _instance_at(account, network, request.remote or "")
+        if match is None:
             return _error(404, "Not Found")
-        ec2, instance = found
+        ec2, instance = match
         if request.path == "/latest/api/token":
             return self._token(request, instance)
         if request.method != "GET":

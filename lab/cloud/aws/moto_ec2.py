@@ -46,7 +46,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         return super().allocate_address(domain, address=chosen, tags=tags)
 
     def release_address(self, address: str | None = None, allocation_id: str | None = None) -> None:
-        matches = [one for one in self.addresses if allocation_id in (one.allocation_id,)]
+        matches = [allocated for allocated in self.addresses if allocation_id in (allocated.allocation_id,)]
         if matches and matches[0].association_id:
             raise EC2ClientError("InvalidIPAddress.InUse", f"Address {matches[0].public_ip} is in use.")
         super().release_address(address, allocation_id)

@@ -112,8 +112,8 @@ class Ec2Responder(EC2Response):
         self._check_template()
         result = super().create_launch_template_version()
         backend, name = self.ec2_backend, self._get_param("LaunchTemplateName")
-        found = backend.get_launch_template_by_name(name) if name else None
-        template = found or backend.get_launch_template(self._get_param("LaunchTemplateId"))
+        known = backend.get_launch_template_by_name(name) if name else None
+        template = known or backend.get_launch_template(self._get_param("LaunchTemplateId"))
         data = template.latest_version().data
         data["UserData"] = _encoded(data.get("UserData"))
         return result

@@ -358,10 +358,10 @@ class LabScaling(AutoScalingBackend):
         Raises:
             ValidationError: there is no such group.
         """
-        found = self.autoscaling_groups.get(name)
-        if not isinstance(found, LabGroup):
+        live = self.autoscaling_groups.get(name)
+        if not isinstance(live, LabGroup):
             raise ValidationError(f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
-        return found
+        return live
 
     def _kept(self, name: str) -> LabGroup:
         """Return a group that is to be changed.

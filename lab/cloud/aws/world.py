@@ -63,7 +63,7 @@ def _subnet(ec2: LabEc2, vpc: Any, subnet: Any) -> DesiredSubnet:
         name=name_of(ec2, subnet),
         range=IPv4Network(subnet.cidr_block),
         egress=egress,
-        routes=tuple(sorted(routes, key=lambda one: one.destination)),
+        routes=tuple(sorted(routes, key=lambda router_route: router_route.destination)),
     )
 
 

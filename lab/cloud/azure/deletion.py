@@ -16,7 +16,7 @@ def remove(types: dict[str, TypeSpec], store: DocumentStore, document: ResourceD
     """Delete a document with its parts and the role assignments on it; a vault is recorded as a deleted vault."""
     with store.transaction():
         kin = {document.type.lower()}
-        for child in sorted(store.below(document.id), key=lambda one: len(one.id)):
+        for child in sorted(store.below(document.id), key=lambda below: len(below.id)):
             spec = types[child.type.lower()]
             if spec.parent and spec.parent.lower() in kin:
                 kin.add(child.type.lower())

@@ -25,12 +25,12 @@ IN_A_NETWORK = frozenset(
 def held_by(resource_id: str, type: str, body: Mapping[str, Any]) -> frozenset[str]:
     """Return the keys of what a change of a resource holds: itself, the network that it is a part of, and the gateway
     of a connection."""
-    held = {resource_id.lower()}
+    locked = {resource_id.lower()}
     if type in IN_A_NETWORK:
-        held.add(resource_id.lower().rsplit("/", 2)[0])
+        locked.add(resource_id.lower().rsplit("/", 2)[0])
     if type == CONNECTION_TYPE:
-        held.add(str(body["properties"]["virtualNetworkGateway1"]["id"]).lower())
-    return frozenset(held)
+        locked.add(str(body["properties"]["virtualNetworkGateway1"]["id"]).lower())
+    return frozenset(locked)
 
 
 def free(store: DocumentStore, resource_id: str, type: str, body: Mapping[str, Any]) -> None:

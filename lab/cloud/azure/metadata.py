@@ -141,7 +141,8 @@ class AzureMetadata:
         tags = machine.body.get("tags", {})
         image = properties["storageProfile"]["imageReference"]["id"]
         addresses = [
-            {"privateIpAddress": one["properties"]["privateIPAddress"], "publicIpAddress": ""} for one in configurations
+            {"privateIpAddress": ip_configuration["properties"]["privateIPAddress"], "publicIpAddress": ""}
+            for ip_configuration in configurations
         ]
         group = parsed.names[0] if machine.type == scale_set_instance.INSTANCE else ""
         profile = self._profile(machine)

@@ -41,8 +41,8 @@ def _identity(store: DocumentStore, document: ResourceDocument) -> dict[str, Any
     if identity["type"] == "SystemAssigned":
         return {**identity, **{name: document.hidden[name] for name in ("principalId", "tenantId")}}
     for key in identity.get("userAssignedIdentities", {}):
-        found = store.get(key)
-        hidden = found.hidden if found else {}
+        identity_document = store.get(key)
+        hidden = identity_document.hidden if identity_document else {}
         shown[key] = {name: hidden[name] for name in ("principalId", "clientId") if name in hidden}
     return {**identity, "userAssignedIdentities": shown}
 

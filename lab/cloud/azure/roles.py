@@ -69,9 +69,9 @@ def built_in() -> dict[str, RoleDefinition]:
         ),
         BLOB_CONTRIBUTOR: RoleDefinition(
             name="Storage Blob Data Contributor",
-            actions=tuple(f"{TYPE}/{one}" for one in ("delete", "read", "write")),
+            actions=tuple(f"{TYPE}/{verb}" for verb in ("delete", "read", "write")),
             data_actions=tuple(
-                f"{TYPE}/blobs/{one}" for one in ("delete", "read", "write", "move/action", "add/action")
+                f"{TYPE}/blobs/{verb}" for verb in ("delete", "read", "write", "move/action", "add/action")
             ),
         ),
         BLOB_READER: RoleDefinition(

@@ -232,7 +232,11 @@ class ScaleSets:
         ]
         problems = [problem for problem in await asyncio.gather(*map(self._settle, mine)) if problem]
         group = self._store.get(group_id)
-        others = [one for one, begun in self._operations.pending().items() if begun["resource"] == document.id]
+        others = [
+            operation_id
+            for operation_id, begun in self._operations.pending().items()
+            if begun["resource"] == document.id
+        ]
         if group and document.type == TYPE and group.hidden.get("state") != "Deleting" and others == [operation]:
             self._set(group_id, state="Failed" if problems else "Succeeded")
         if problems:

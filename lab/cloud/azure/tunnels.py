@@ -73,8 +73,8 @@ def tunnel_names(store: DocumentStore, connection: ResourceDocument) -> tuple[st
 
 
 def _gateway(store: DocumentStore, document: ResourceDocument) -> DesiredGateway:
-    found = public_ip_address.addresses_of(store, document)
-    addresses = tuple(IPv4Address(address.hidden["address"]) for address in found)
+    public_addresses = public_ip_address.addresses_of(store, document)
+    addresses = tuple(IPv4Address(address.hidden["address"]) for address in public_addresses)
     connections = _with_key(store, document)
     carrying = _carrying(store, connections)
     return DesiredGateway(

@@ -126,11 +126,11 @@ def interface_of(store: DocumentStore, machine: ResourceDocument) -> tuple[Resou
 def _machine(
     store: DocumentStore, document: ResourceDocument, networks: dict[str, Network], images: Mapping[str, str]
 ) -> DesiredMachine | None:
-    found = interface_of(store, document)
+    nic = interface_of(store, document)
     leaves = document.hidden.get("deleting") and not document.hidden.get("awaits")
-    if found is None or leaves or document.hidden.get("unallocated"):
+    if nic is None or leaves or document.hidden.get("unallocated"):
         return None
-    interface, configuration = found
+    interface, configuration = nic
     properties = document.body["properties"]
     network = networks[network_of(configuration["subnet"]["id"]).lower()]
     subnet = store.get(configuration["subnet"]["id"])

@@ -33,9 +33,9 @@ def balancer_killed(environment: DrillEnvironment) -> Iterator[str]:
 
 def _in_router(environment: DrillEnvironment, rules: str) -> None:
     state = host_of(environment.project.state)
-    seen = environment.lab_status()["machines"]
+    machines = environment.lab_status()["machines"]
     server = environment.machines("api")[0]
-    network = next(machine["network"] for machine in seen if machine["name"] == server)
+    network = next(machine["network"] for machine in machines if machine["name"] == server)
     init = running_init(state)
     if init is None:
         raise LabError(f"the lab of {state.env} does not run")

@@ -30,36 +30,36 @@ EXPIRED = "certificate has expired"
 @contextmanager
 def near_end(environment: DrillEnvironment) -> Iterator[str]:
     """Age certificates of a follower and of an API server, so that they end soon."""
-    held = {_follower(environment): ("member", "client"), environment.machines("api")[0]: ("apiserver", "etcd-client")}
-    with _renewed_by_up(environment, held):
-        _age(environment, held, ends_in_s=NEAR_S)
-        _await_told(environment, held, verdict="degraded", word="end")
-        yield _named(held)
+    near = {_follower(environment): ("member", "client"), environment.machines("api")[0]: ("apiserver", "etcd-client")}
+    with _renewed_by_up(environment, near):
+        _age(environment, near, ends_in_s=NEAR_S)
+        _await_told(environment, near, verdict="degraded", word="end")
+        yield _named(near)
 
 
 @contextmanager
 def member_ended(environment: DrillEnvironment) -> Iterator[str]:
     """Let a follower's certificates end, and kill it, so that it has to show them to everybody again."""
     machine = _follower(environment)
-    held = {machine: ("member", "client")}
-    with _renewed_by_up(environment, held):
-        _age(environment, held, ends_in_s=END_S)
+    ended = {machine: ("member", "client")}
+    with _renewed_by_up(environment, ended):
+        _age(environment, ended, ends_in_s=END_S)
         await_effect(lambda: not answers(environment, machine), what=f"{machine} is refused", within_s=TOLD_S)
         kill(environment, machine, ETCD)
-        _await_told(environment, held, verdict="unhealthy", word="ended")
-        yield _named(held)
+        _await_told(environment, ended, verdict="unhealthy", word="ended")
+        yield _named(ended)
 
 
 @contextmanager
 def server_ended(environment: DrillEnvironment) -> Iterator[str]:
     """Let the serving certificate of the first API server end: the load balancer goes on to give it to clients."""
     machine = environment.machines("api")[0]
-    held = {machine: ("apiserver",)}
-    with _renewed_by_up(environment, held):
-        _age(environment, held, ends_in_s=END_S)
+    ended = {machine: ("apiserver",)}
+    with _renewed_by_up(environment, ended):
+        _age(environment, ended, ends_in_s=END_S)
         await_effect(lambda: _is_refused(environment, machine), what=f"{machine} is refused", within_s=TOLD_S)
-        _await_told(environment, held, verdict="unhealthy", word="ended")
-        yield _named(held)
+        _await_told(environment, ended, verdict="unhealthy", word="ended")
+        yield _named(ended)
 
 
 @contextmanager
@@ -67,46 +67,46 @@ def server_client_ended(environment: DrillEnvironment) -> Iterator[str]:
     """Let the certificate end by which the first API server is known to etcd, and kill the server, so that it has to
     show it again."""
     machine = environment.machines("api")[0]
-    held = {machine: ("etcd-client",)}
-    with _renewed_by_up(environment, held):
-        _age(environment, held, ends_in_s=END_S)
-        _await_told(environment, held, verdict="unhealthy", word="ended")
+    ended = {machine: ("etcd-client",)}
+    with _renewed_by_up(environment, ended):
+        _age(environment, ended, ends_in_s=END_S)
+        _await_told(environment, ended, verdict="unhealthy", word="ended")
         kill(environment, machine, KUBE_APISERVER)
-        yield _named(held)
+        yield _named(ended)
 
 
 @contextmanager
-def _renewed_by_up(environment: DrillEnvironment, held: Held) -> Iterator[None]:
+def _renewed_by_up(environment: DrillEnvironment, certificates: Held) -> Iterator[None]:
     try:
         yield
     finally:
         environment.up()
-    told = _messages(environment)
-    if left := [machine for machine in held if "certificate" in told[machine][1]]:
-        raise LabError(f"after `longhaul up`, status still says {told[left[0]][1]!r} of {left[0]}")
+    messages = _messages(environment)
+    if left := [machine for machine in certificates if "certificate" in messages[machine][1]]:
+        raise LabError(f"after `longhaul up`, status still says {messages[left[0]][1]!r} of {left[0]}")
 
 
-def _age(environment: DrillEnvironment, held: Held, *, ends_in_s: float) -> None:
-    names = [f"{machine}-{part}" for machine, parts in held.items() for part in parts]
+def _age(environment: DrillEnvironment, certificates: Held, *, ends_in_s: float) -> None:
+    names = [f"{machine}-{part}" for machine, parts in certificates.items() for part in parts]
     environment.age(*names, ends_in_s=ends_in_s)
-    for machine in held:
+    for machine in certificates:
         environment.output(machine, *FETCH)
 
 
-def _await_told(environment: DrillEnvironment, held: Held, *, verdict: str, word: str) -> None:
+def _await_told(environment: DrillEnvironment, certificates: Held, *, verdict: str, word: str) -> None:
     """Wait until ``longhaul status`` tells of each machine's certificates, and what to do."""
 
     def told() -> bool:
-        found = _messages(environment)
+        messages = _messages(environment)
         return all(
-            found[machine][0] == verdict
-            and f" {word}" in found[machine][1]
-            and "`longhaul up" in found[machine][1]
-            and all(part in found[machine][1] for part in parts)
-            for machine, parts in held.items()
+            messages[machine][0] == verdict
+            and f" {word}" in messages[machine][1]
+            and "`longhaul up" in messages[machine][1]
+            and all(part in messages[machine][1] for part in parts)
+            for machine, parts in certificates.items()
         )
 
-    await_effect(told, what=f"`longhaul status` tells of the certificates of {_named(held)}", within_s=TOLD_S)
+    await_effect(told, what=f"`longhaul status` tells of the certificates of {_named(certificates)}", within_s=TOLD_S)
 
 
 def _messages(environment: DrillEnvironment) -> dict[str, tuple[str, str]]:
@@ -124,8 +124,8 @@ def _follower(environment: DrillEnvironment) -> str:
     return next(name for name in members if name != leader(environment, members))
 
 
-def _named(held: Held) -> str:
-    return ", ".join(f"{machine}: {' and '.join(parts)}" for machine, parts in held.items())
+def _named(certificates: Held) -> str:
+    return ", ".join(f"{machine}: {' and '.join(parts)}" for machine, parts in certificates.items())
 
 
 DRILLS: tuple[Drill, ...] = (

@@ -39,10 +39,10 @@ def gateway_killed(environment: DrillEnvironment) -> Iterator[str]:
 def keys_renewed(environment: DrillEnvironment) -> Iterator[str]:
     """Renew the keys of all tunnels of the gateway, those of their data first."""
     gateway = _gateway(environment)
-    told = environment.output(gateway, "swanctl", "--list-conns", "--raw")
-    tunnels = sorted(_tunnels(told))
+    connections = environment.output(gateway, "swanctl", "--list-conns", "--raw")
+    tunnels = sorted(_tunnels(connections))
     if not tunnels:
-        raise LabError(f"{gateway} has no tunnel whose keys could be renewed: {told}")
+        raise LabError(f"{gateway} has no tunnel whose keys could be renewed: {connections}")
     for kind in ("--child", "--ike"):
         for tunnel in tunnels:
             environment.output(gateway, "swanctl", "--rekey", kind, tunnel)
@@ -56,10 +56,10 @@ def _tunnels(raw: str) -> set[str]:
 
 def _gateway(environment: DrillEnvironment) -> str:
     declared = environment.environment
-    found = next(iter(gateway_places(declared, plan(declared))), None)
-    if found is None:
+    gateway = next(iter(gateway_places(declared, plan(declared))), None)
+    if gateway is None:
         raise LabError(f"{declared.name} has no gateway of its own: this drill needs a site with one")
-    return f"{declared.name}-{found.name}"
+    return f"{declared.name}-{gateway.name}"
 
 
 def _cut(name: str, summary: str, *, lasts_s: float, long: bool = False) -> Drill:

@@ -82,18 +82,18 @@ def events_storm(environment: DrillEnvironment) -> Iterator[str]:
             if next(iter(storm.stdout or ()), "").strip() != "ready":
                 raise LabError(f"the storm ended with {storm.wait()}, as it says above")
             yield f"{RATE} Events a second are asked for"
-            told, _ = storm.communicate()
-            found = json.loads(told)
-            environment.notes.append(_storm(found))
+            printed, _ = storm.communicate()
+            report = json.loads(printed)
+            environment.notes.append(_storm(report))
         finally:
             if storm.poll() is None:
                 storm.kill()
                 storm.wait()
 
 
-def _storm(told: dict[str, Any]) -> str:
-    answers = ", ".join(f"{count:,} of status {status}" for status, count in sorted(told["answers"].items()))
-    return f"{told['made']:,} Events were made, {told['rate']:.0f} a second; answers: {answers}"
+def _storm(report: dict[str, Any]) -> str:
+    answers = ", ".join(f"{count:,} of status {status}" for status, count in sorted(report["answers"].items()))
+    return f"{report['made']:,} Events were made, {report['rate']:.0f} a second; answers: {answers}"
 
 
 DRILLS: tuple[Drill, ...] = (

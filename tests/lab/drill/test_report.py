@@ -93,8 +93,8 @@ def test_programs_get_the_machine_and_all_figures() -> None:
 
 def test_what_a_drill_promises_besides() -> None:
     drill = Drill(name="one", summary="", goal_s=1.0, fault=_never, says="words", reads_go_on=True, elections=2)
-    assert list(broken(drill, _verdict(), said=True, terms=2)) == []
-    assert list(broken(drill, _verdict(longest_read_gap_s=11.0), said=False, terms=3)) == [
+    assert list(broken(drill, _verdict(), was_said=True, terms=2)) == []
+    assert list(broken(drill, _verdict(longest_read_gap_s=11.0), was_said=False, terms=3)) == [
         "`longhaul status` did not say 'words' within 90 s",
         "no read was answered for 11.0 s",
         "the term of the main etcd cluster rose by 3, more than 2",

@@ -88,21 +88,21 @@ class NetworkSecurityGroup(Located):
 def check(put: Put) -> None:
     """Refuse duplicate names and priorities, unknown prefixes, and rules that do not give each side and the ports
     exactly once."""
-    seen: dict[tuple[str, int], str] = {}
+    rule_names: dict[tuple[str, int], str] = {}
     names: set[str] = set()
     for rule in put.body["properties"]["securityRules"]:
         properties, name = rule["properties"], rule["name"]
         key = (properties["direction"], properties["priority"])
-        if key in seen:
+        if key in rule_names:
             raise ArmError(
                 400,
                 "SecurityRuleConflict",
-                f"Security rule {name} conflicts with rule {seen[key]}. Rules cannot have the same Priority and "
+                f"Security rule {name} conflicts with rule {rule_names[key]}. Rules cannot have the same Priority and "
                 "Direction.",
             )
         if name.lower() in names:
             raise ArmError(400, "DuplicateResourceName", f"{put.id.name} has two security rules named {name}.")
-        seen[key] = name
+        rule_names[key] = name
         names.add(name.lower())
         _check_prefixes(put, rule)
         for singular, many, code in (

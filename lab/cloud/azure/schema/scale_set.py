@@ -167,7 +167,7 @@ def _check_addresses(put: Put, subnet: ResourceDocument, more: int) -> None:
     """Refuse more private addresses than a virtual network may have."""
     network = subnet.id.rsplit("/", 2)[0]
     subnets = [document for document in put.store.below(network) if document.type == SUBNET_TYPE]
-    used = sum(len(configurations(put.store, one.id)) for one in subnets)
+    used = sum(len(configurations(put.store, used_subnet.id)) for used_subnet in subnets)
     if used + more > MOST_ADDRESSES:
         raise ArmError(
             400,

@@ -88,10 +88,10 @@ def check(put: Put) -> None:
     if other is not None and other.key != put.id.text.lower():
         raise ArmError(409, "StorageAccountAlreadyTaken", f"The storage account named {name} is already taken.")
     for rule in put.body["properties"]["networkAcls"]["virtualNetworkRules"]:
-        found = put.find(rule["id"], type=subnet.TYPE)
-        if STORAGE not in {endpoint["service"] for endpoint in found.body["properties"]["serviceEndpoints"]}:
+        document = put.find(rule["id"], type=subnet.TYPE)
+        if STORAGE not in {endpoint["service"] for endpoint in document.body["properties"]["serviceEndpoints"]}:
             message = (
-                f"Subnet {found.id} of account {name} has no service endpoint {STORAGE}: add it to the subnet first."
+                f"Subnet {document.id} of account {name} has no service endpoint {STORAGE}: add it to the subnet first."
             )
             raise ArmError(400, "NetworkAclsValidationFailure", message)
 

@@ -159,8 +159,8 @@ def check_address(put: Put, *, subnet_id: str, address: IPv4Address, configurati
 
 def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
     """Return the IP configurations in the subnet."""
-    found = [{"id": user} for user in users(store, document.id)]
-    return {"ipConfigurations": found} if found else {}
+    used_by = [{"id": user} for user in users(store, document.id)]
+    return {"ipConfigurations": used_by} if used_by else {}
 
 
 def in_use(store: DocumentStore, document: ResourceDocument) -> None:

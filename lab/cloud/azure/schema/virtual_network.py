@@ -60,11 +60,11 @@ def subnets_of(store: DocumentStore, network_id: str) -> list[ResourceDocument]:
 def check(put: Put) -> None:
     """Refuse ranges that overlap each other, or that no longer hold every subnet."""
     ranges = [IPv4Network(prefix) for prefix in put.body["properties"]["addressSpace"]["addressPrefixes"]]
-    for index, one in enumerate(ranges):
+    for index, block in enumerate(ranges):
         for other in ranges[index + 1 :]:
-            if one.overlaps(other):
+            if block.overlaps(other):
                 raise ArmError(
-                    400, "AddressPrefixesOverlap", f"Address prefixes {one} and {other} of {put.id.name} overlap."
+                    400, "AddressPrefixesOverlap", f"Address prefixes {block} and {other} of {put.id.name} overlap."
                 )
     for subnet in subnets_of(put.store, put.id.text) if put.body["properties"].get("subnets") is None else ():
         prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
