@@ -57,7 +57,7 @@ class Lists:
     def followed(self) -> Iterator[None]:
         """Follow everything during the block."""
         stop = threading.Event()
-        threads = [threading.Thread(target=one.run, args=(stop,), daemon=True) for one in self._watches.values()]
+        threads = [threading.Thread(target=watch.run, args=(stop,), daemon=True) for watch in self._watches.values()]
         for thread in threads:
             thread.start()
         try:
@@ -72,14 +72,14 @@ class Lists:
 
     def synced(self) -> bool:
         """Return whether everything has been listed once."""
-        return all(one.synced.is_set() for one in self._watches.values())
+        return all(watch.synced.is_set() for watch in self._watches.values())
 
     def listed(self, memory: DecisionMemory, now: datetime) -> ListedObjects:
         """Return what is known. Raise ``ApiError`` while something is not followed: a decision on what is old could be
         a wrong one."""
-        for path, one in self._watches.items():
-            if one.trouble:
-                raise ApiError(f"{path} is not followed: {one.trouble}")
+        for path, watch in self._watches.items():
+            if watch.trouble:
+                raise ApiError(f"{path} is not followed: {watch.trouble}")
         return gathered(lambda path: self._watches[path].held(), memory=memory, now=now)
 
     def _pod(self, before: Object | None, after: Object | None) -> None:
@@ -111,18 +111,18 @@ def slim_pod(item: Object) -> Object | None:
     kept = {key: spec[key] for key in POD if key in spec}
     for key in ("containers", "initContainers"):
         if key in spec:
-            kept[key] = [{name: one[name] for name in CONTAINER if name in one} for one in spec[key]]
+            kept[key] = [{name: container[name] for name in CONTAINER if name in container} for container in spec[key]]
     if "volumes" in spec:
-        kept["volumes"] = [one for one in spec["volumes"] if "projected" not in one]
-    told = {key: status[key] for key in ("phase", "nominatedNodeName") if key in status}
-    return {"metadata": slim(item)["metadata"], "spec": kept, "status": told}
+        kept["volumes"] = [volume for volume in spec["volumes"] if "projected" not in volume]
+    shown = {key: status[key] for key in ("phase", "nominatedNodeName") if key in status}
+    return {"metadata": slim(item)["metadata"], "spec": kept, "status": shown}
 
 
 def slim_node(item: Object) -> Object:
     """Return what matters of a node."""
     status = item.get("status") or {}
-    told = {key: status[key] for key in NODE_STATUS if key in status}
-    return {"metadata": slim(item)["metadata"], "spec": item["spec"], "status": told}
+    shown = {key: status[key] for key in NODE_STATUS if key in status}
+    return {"metadata": slim(item)["metadata"], "spec": item["spec"], "status": shown}
 
 
 def is_news(before: Object, after: Object) -> bool:
@@ -134,5 +134,5 @@ def is_news(before: Object, after: Object) -> bool:
 def _telling(node: Object) -> tuple[object, ...]:
     annotations = node["metadata"].get("annotations") or {}
     ours = [annotations.get(name) for name in (KEEP, SCALE_IN, ROLL)]
-    conditions = [(one["type"], one["status"]) for one in node["status"].get("conditions") or ()]
+    conditions = [(condition["type"], condition["status"]) for condition in node["status"].get("conditions") or ()]
     return node["spec"], ours, node["status"].get("allocatable"), conditions

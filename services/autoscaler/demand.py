@@ -49,7 +49,7 @@ class GangDemand:
     @property
     def count(self) -> int:
         """Number of members."""
-        return sum(len(one.pods) for one in self.members)
+        return sum(len(member.pods) for member in self.members)
 
     @property
     def order(self) -> tuple[int, str, str]:
@@ -65,7 +65,7 @@ def several(names: tuple[str, ...]) -> str:
 
 def grouped(pods: Iterable[PendingPod], ledger: Ledger) -> list[Demand]:
     """Return pods by what they need and their priority, in the order in which they get room."""
-    found: dict[tuple[int, int], list[str]] = {}
+    by_need: dict[tuple[int, int], list[str]] = {}
     needs: dict[int, PodNeed] = {}
     # Pods share their shapes' objects, so these are compared by identity, and by value once for each object.
     same: dict[int, PodNeed] = {}
@@ -79,18 +79,18 @@ def grouped(pods: Iterable[PendingPod], ledger: Ledger) -> list[Demand]:
                 known = same[id(pod.shape)] = ledger.need(pod.shape)
             need = known
         needs[id(need)] = need
-        found.setdefault((id(need), pod.priority), []).append(pod.id)
+        by_need.setdefault((id(need), pod.priority), []).append(pod.id)
     demands = [
         Demand(need=needs[id_], priority=priority, pods=tuple(sorted(names)))
-        for (id_, priority), names in found.items()
+        for (id_, priority), names in by_need.items()
     ]
-    return sorted(demands, key=lambda one: one.order)
+    return sorted(demands, key=lambda demand: demand.order)
 
 
 def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[PendingPod]], ledger: Ledger) -> list[GangDemand]:
     """Return every gang of which members have no node. ``pods`` are those that wait, by the name of their gang."""
     known = {gang.name: gang for gang in gangs}
-    found = []
+    demands = []
     for name in known.keys() | pods.keys():
         gang, waiting = known.get(name, Gang(name=name)), pods.get(name, [])
         there = len(waiting) + len(gang.on)
@@ -100,27 +100,29 @@ def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[PendingPod]], le
         members = [*grouped(waiting, ledger), *_absent(gang, waiting, ledger)]
         if members:
             priority = max([gang.priority, *(pod.priority for pod in waiting)])
-            found.append(
-                GangDemand(gang=gang, priority=priority, members=tuple(sorted(members, key=lambda one: one.order)))
+            demands.append(
+                GangDemand(
+                    gang=gang, priority=priority, members=tuple(sorted(members, key=lambda member: member.order))
+                )
             )
-    return sorted(found, key=lambda one: one.order)
+    return sorted(demands, key=lambda demand: demand.order)
 
 
 def _absent(gang: Gang, waiting: Iterable[PendingPod], ledger: Ledger) -> list[Demand]:
     """Return the members that a request declares and that are no pods yet. A pod, waiting or running, counts for the
     set that it fits best, and one that fits none for the first that is left."""
-    left = [one.count for one in gang.sets]
-    requests = {one.shape.requests for one in gang.sets}
+    left = [set_.count for set_ in gang.sets]
+    requests = {set_.shape.requests for set_ in gang.sets}
     members = [*gang.runs, *(pod.shape for pod in waiting)] if gang.sets else []
     # Pods share their shapes' objects, as above.
     shapes, counts = {id(shape): shape for shape in members}, Counter(map(id, members))
-    for shape in sorted(shapes.values(), key=lambda one: (one.requests not in requests, str(one))):
+    for shape in sorted(shapes.values(), key=lambda candidate: (candidate.requests not in requests, str(candidate))):
         _take(shape, counts[id(shape)], gang.sets, left)
     demands = []
-    for number, (one, count) in enumerate(zip(gang.sets, left, strict=True)):
+    for number, (set_, count) in enumerate(zip(gang.sets, left, strict=True)):
         if count:
             names = tuple(f"{gang.name}[{number}][{index}]" for index in range(count))
-            demands.append(Demand(need=ledger.need(one.shape), priority=gang.priority, pods=names, declared=True))
+            demands.append(Demand(need=ledger.need(set_.shape), priority=gang.priority, pods=names, declared=True))
     return demands
 
 
@@ -141,6 +143,6 @@ def _take(shape: Shape, count: int, sets: Sequence[Set], left: list[int]) -> Non
 
 def shapes_of(pods: Iterable[PendingPod], gangs: Iterable[Gang]) -> list[Shape]:
     """Return every shape of waiting pods and of gangs' sets, each object once."""
-    found = {id(pod.shape): pod.shape for pod in pods}
-    found |= {id(one.shape): one.shape for gang in gangs for one in gang.sets}
-    return list(found.values())
+    shapes = {id(pod.shape): pod.shape for pod in pods}
+    shapes |= {id(set_.shape): set_.shape for gang in gangs for set_ in gang.sets}
+    return list(shapes.values())

@@ -20,7 +20,7 @@ class Ending:
     def why_not(self, action: ScalingAction, asked: GroupAnswer, looked: Looked) -> str:
         """Return why a machine is not ended now; empty when it may be."""
         machines = asked.group.machines if asked.group else ()
-        name = next((one.node for one in machines if one.id == action.machine), action.target)
+        name = next((machine.node for machine in machines if machine.id == action.machine), action.target)
         seen = looked.nodes.get(name)
         node = self._api.find(NODES + path_of(name))
         if seen is None:
@@ -56,5 +56,5 @@ def _protected(node: Object) -> str:
 def _fitness(node: Object) -> tuple[str, list[str]]:
     """Return whether a node is ready, and what its taints are."""
     conditions = node.get("status", {}).get("conditions") or ()
-    ready = next((str(one["status"]) for one in conditions if one["type"] == "Ready"), "")
-    return ready, sorted(one["key"] for one in node["spec"].get("taints") or ())
+    ready = next((str(condition["status"]) for condition in conditions if condition["type"] == "Ready"), "")
+    return ready, sorted(taint["key"] for taint in node["spec"].get("taints") or ())

@@ -49,24 +49,24 @@ def gangs(
 ) -> list[Gang]:
     """Return every gang that wants something. ``templates`` are pods' templates by namespace and name, ``running`` and
     ``over`` the members that run and that have succeeded, by the gang's name."""
-    found = []
+    complete = []
     for item in requests:
         gang = _request(item, templates, running, over, shapes, now)
         if gang is not None:
-            found.append(gang)
+            complete.append(gang)
     for item in groups:
         name = _name(item)
         created = moment(item["metadata"].get("creationTimestamp", ""))
         least = int((item.get("spec") or {}).get("minMember") or 0)
         came = len(over.get(name, ()))
-        found.append(Gang(name=name, created=created, on=_on(running.get(name, ())), least=max(0, least - came)))
-    return found
+        complete.append(Gang(name=name, created=created, on=_on(running.get(name, ())), least=max(0, least - came)))
+    return complete
 
 
 def has_expired(item: Object, now: datetime) -> bool:
     """Return whether the room that a request of ours was granted is held no longer, and nobody has said so yet."""
-    conditions = {one["type"]: one for one in (item.get("status") or {}).get("conditions") or ()}
-    true = {type_ for type_, one in conditions.items() if one.get("status") == "True"}
+    conditions = {condition["type"]: condition for condition in (item.get("status") or {}).get("conditions") or ()}
+    true = {type_ for type_, condition in conditions.items() if condition.get("status") == "True"}
     if item["spec"].get("provisioningClassName") != GANGS or "Provisioned" not in true or true.intersection(OVER):
         return False
     at = moment(str(conditions["Provisioned"].get("lastTransitionTime") or ""))
@@ -82,8 +82,8 @@ def _request(
     now: datetime,
 ) -> Gang | None:
     spec, name = item["spec"], _name(item)
-    conditions = {one["type"]: one for one in (item.get("status") or {}).get("conditions") or ()}
-    true = {type_ for type_, one in conditions.items() if one.get("status") == "True"}
+    conditions = {condition["type"]: condition for condition in (item.get("status") or {}).get("conditions") or ()}
+    true = {type_ for type_, condition in conditions.items() if condition.get("status") == "True"}
     if spec.get("provisioningClassName") != GANGS or true.intersection(OVER):
         return None
     granted = "Provisioned" in true
@@ -92,13 +92,13 @@ def _request(
         return None
     namespace = item["metadata"]["namespace"]
     sets, unknown = [], []
-    for one in spec.get("podSets") or ():
-        template = templates.get((namespace, one["podTemplateRef"]["name"]))
+    for pod_set in spec.get("podSets") or ():
+        template = templates.get((namespace, pod_set["podTemplateRef"]["name"]))
         if template is None:
-            unknown.append(f"its pod template {one['podTemplateRef']['name']} does not exist")
+            unknown.append(f"its pod template {pod_set['podTemplateRef']['name']} does not exist")
         else:
             pod = {**template["template"], "metadata": {"namespace": namespace}}
-            sets.append(Set(shape=shapes.of(pod), count=int(one["count"])))
+            sets.append(Set(shape=shapes.of(pod), count=int(pod_set["count"])))
     asked = str((spec.get("parameters") or {}).get(WITHIN) or "")
     within = PLACES.get(asked, asked if "/" in asked else "")
     if asked and not within:

@@ -63,14 +63,14 @@ class GroupHands:
 
     def closed(self) -> dict[str, str]:
         """Return the pools that are to be left alone, with the reason."""
-        found = {
+        closed_groups = {
             pool: "what it was asked for is not answered yet" for pool, job in self._jobs.items() if not job.done()
         }
         for name, live in self._reader.groups.items():
             pause = self._patience.closed(name)
             if pause:
-                found.setdefault(live.pool, pause)
-        return found
+                closed_groups.setdefault(live.pool, pause)
+        return closed_groups
 
     def sent(self) -> dict[str, int]:
         """Return the sizes that groups are being asked for and have not answered: they come all the same."""
@@ -83,7 +83,7 @@ class GroupHands:
         for action in looked.decision.actions:
             if action.verb in WRITES:
                 wanted.setdefault(action.pool, {}).setdefault(action.group or action.target, []).append(action)
-        asked = {one.declared.name: one for groups in looked.asked.values() for one in groups}
+        asked = {group.declared.name: group for groups in looked.asked.values() for group in groups}
         for pool, groups in wanted.items():
             self._sent[pool] = {
                 name: one.size for name, some in groups.items() for one in some if one.verb is Verb.GROW and one.size
@@ -109,8 +109,8 @@ class GroupHands:
         times = terms(gone=lambda other: other == self._holder)
         first = next(iter(groups.values()))[0]
         try:
-            with holding(self._api, f"{ROLLS}{on_nodes(pool)}", holder=self._holder, times=times) as held:
-                guard = Guard(lambda: self._guard.leads() and held())
+            with holding(self._api, f"{ROLLS}{on_nodes(pool)}", holder=self._holder, times=times) as lock:
+                guard = Guard(lambda: self._guard.leads() and lock())
                 with ThreadPoolExecutor(max_workers=len(groups)) as threads:
                     jobs = [
                         threads.submit(self._write_group, name, actions, asked[name], looked, guard)
@@ -150,13 +150,13 @@ class GroupHands:
                     self._fail(name, step[0], error)
                     return
                 # One that is gone meanwhile, or the least size, keeps no other from going.
-                todo.extendleft([one] for one in reversed(step))
+                todo.extendleft([action] for action in reversed(step))
                 continue
             finally:
                 self._reader.forget(name)
             self._patience.answered(name)
-            for one in agreed:
-                self._journal.done(one)
+            for action in agreed:
+                self._journal.done(action)
 
     def _write(self, live: LiveGroup, step: Sequence[ScalingAction], size: int) -> int:
         """Do one step on a group of this size, and return its new size."""
@@ -199,12 +199,12 @@ class GroupHands:
 def _steps(actions: Sequence[ScalingAction], asked: GroupAnswer, *, at_once: int) -> Iterator[Sequence[ScalingAction]]:
     """Yield the writes of a group in their order; as many ends go together as its cloud takes. What was never made
     counts in the size that growth begins from, and other ends lower what it reaches."""
-    never = {one.machine for one in asked.refusals if one.machine}
+    never = {refusal.machine for refusal in asked.refusals if refusal.machine}
     ends = [action for action in actions if action.verb is Verb.END]
     yield from ([action] for action in actions if action.verb is Verb.SHRINK)
-    yield from _together([one for one in ends if one.machine in never], at_once)
+    yield from _together([action for action in ends if action.machine in never], at_once)
     yield from ([action] for action in actions if action.verb is Verb.GROW)
-    yield from _together([one for one in ends if one.machine not in never], at_once)
+    yield from _together([action for action in ends if action.machine not in never], at_once)
 
 
 def _together(ends: Sequence[ScalingAction], most: int) -> Iterator[Sequence[ScalingAction]]:
@@ -214,7 +214,7 @@ def _together(ends: Sequence[ScalingAction], most: int) -> Iterator[Sequence[Sca
 def _why_not(live: LiveGroup, action: ScalingAction, size: int) -> str:
     """Return why a group is not written now, which had this size when it was decided; empty when it may be."""
     if action.verb is Verb.SHRINK and action.size is not None:
-        there = sum(one.counted and one.life is not Life.LEAVING for one in live.look().machines)
+        there = sum(machine.counted and machine.life is not Life.LEAVING for machine in live.look().machines)
         if there > action.size:
             return f"it has {counted(there, 'machine')} by now"
     now = live.size()

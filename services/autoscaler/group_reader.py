@@ -67,7 +67,7 @@ class GroupReader:
     """Answers about groups, each kept for as long as a reader says."""
 
     def __init__(self, environment: Environment, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.groups = {one.declared.name: one for one in live_groups(environment)}
+        self.groups = {group.declared.name: group for group in live_groups(environment)}
         self._pools = tuple(environment.pools)
         self._clock, self._patience = clock, GroupPauses(clock=clock)
         self._answers: dict[str, tuple[float, GroupAnswer]] = {}
@@ -75,7 +75,7 @@ class GroupReader:
         """The last answers of those that have told."""
         self._late: dict[str, Future[GroupAnswer]] = {}
         self._threads = {
-            cloud: ThreadPoolExecutor(max_workers=AT_ONCE) for cloud in {one.cloud for one in self.groups.values()}
+            cloud: ThreadPoolExecutor(max_workers=AT_ONCE) for cloud in {group.cloud for group in self.groups.values()}
         }
 
     def read(
@@ -87,24 +87,25 @@ class GroupReader:
     ) -> dict[str, tuple[GroupAnswer, ...]]:
         """Return the groups by pool. ``nodes`` are the names of all nodes. ``keeps_s`` says of a group for how many
         seconds an answer is good; ``limit_s`` is the time for all that are asked now."""
-        found: dict[str, GroupAnswer] = {}
+        answers: dict[str, GroupAnswer] = {}
         begun: dict[str, Future[GroupAnswer]] = {}
         for name, live in self.groups.items():
             at, answer = self._answers.get(name, (0.0, None))
             if answer is not None and self._clock() - at < keeps_s(name):
-                found[name] = answer
+                answers[name] = answer
             elif name in self._late and not self._late[name].done():
-                found[name] = self._untold(live, f"{live.cloud} has not answered yet")
+                answers[name] = self._untold(live, f"{live.cloud} has not answered yet")
             elif closed := self._patience.closed(live.cloud):
-                found[name] = self._untold(live, closed)
+                answers[name] = self._untold(live, closed)
             else:
                 self._late.pop(name, None)
                 begun[name] = self._threads[live.cloud].submit(self._ask, live, nodes)
         wait(begun.values(), timeout=limit_s)
         for name, future in begun.items():
-            found[name] = self._taken(name, future, limit_s)
+            answers[name] = self._taken(name, future, limit_s)
         return {
-            pool: tuple(found[name] for name, live in self.groups.items() if live.pool == pool) for pool in self._pools
+            pool: tuple(answers[name] for name, live in self.groups.items() if live.pool == pool)
+            for pool in self._pools
         }
 
     def forget(self, name: str) -> None:
@@ -149,8 +150,8 @@ class GroupReader:
 
 def _ask(declared: PoolGroup, live: LiveGroup, nodes: frozenset[str]) -> GroupAnswer:
     group = live.look()
-    unjoined = [one for one in group.machines if one.life is not Life.LEAVING and one.node not in nodes]
+    unjoined = [machine for machine in group.machines if machine.life is not Life.LEAVING and machine.node not in nodes]
     made = live.made_at(unjoined[:MOST]) if unjoined else {}
     # A group that has all it wants, as nodes, is not asked: mostly none is.
-    owes = unjoined or group.wanted > sum(one.counted for one in group.machines)
+    owes = unjoined or group.wanted > sum(machine.counted for machine in group.machines)
     return GroupAnswer(declared=declared, group=group, made=made, refusals=live.refusals() if owes else ())

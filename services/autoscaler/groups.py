@@ -57,9 +57,11 @@ class JudgedGroup:
         known to have or to be asked for, ``since`` the time since which it lacks some, ``lost`` the ids of machines
         that were nodes once."""
         self.group, self.name = group, group.name
-        self.late = tuple(one for one in group.unjoined if one.made_at is not None and now - one.made_at > join)
+        self.late = tuple(
+            machine for machine in group.unjoined if machine.made_at is not None and now - machine.made_at > join
+        )
         """Machines that should have been nodes for long."""
-        self.lost = sum(one.id in lost for one in self.late)
+        self.lost = sum(machine.id in lost for machine in self.late)
         """Number of those that were nodes: somebody may have deleted these, with work on the machines."""
         self.nodes = nodes
         self.size = group.wanted - len(group.refused)
@@ -93,7 +95,7 @@ class JudgedPool:
 
     def __init__(self, pool: ScalingPool, groups: Sequence[JudgedGroup], *, capacity: Resources) -> None:
         self.pool, self.name, self.groups, self.capacity = pool, pool.name, groups, capacity
-        self.taints = tuple(sorted(NodeTaint(*one) for one in pool.taints))
+        self.taints = tuple(sorted(NodeTaint(*taint) for taint in pool.taints))
         self.blocked = ""
         """Reason for which it is asked for nothing; empty when it may be asked."""
         self.bought = 0
@@ -103,7 +105,7 @@ class JudgedPool:
     def untold(self) -> str:
         """Reason for which its nodes stay as they are: its size is somebody else's at the moment, or its cloud does not
         tell of it. Empty when there is none."""
-        blind = (f"its cloud does not tell of {one.name}" for one in self.groups if one.group.error)
+        blind = (f"its cloud does not tell of {view.name}" for view in self.groups if view.group.error)
         return self.pool.closed or next(blind, "")
 
     @property
@@ -143,7 +145,7 @@ def judge(
     strays = Counter(node.pool for node in nodes if node.pool and not node.group and not node.machine)
     # Machines that are being removed are nodes for some minutes yet, and no group counts them.
     counts = Counter(node.group for node in nodes if node.group and node.counted)
-    found = JudgedPools(
+    judged = JudgedPools(
         pools={},
         actions=[],
         asked={},
@@ -151,31 +153,31 @@ def judge(
         learned=_learned(nodes, memory),
         lost=_lost(pools, memory.lost | were),
     )
-    for pool in sorted(pools, key=lambda one: one.name):
-        groups = list(_views(pool, counts, strays[pool.name], memory=memory, lost=found.lost, now=now))
-        learned = _believed(pool, found.learned.pop(pool.name, {}))
+    for pool in sorted(pools, key=lambda candidate: candidate.name):
+        groups = list(_views(pool, counts, strays[pool.name], memory=memory, lost=judged.lost, now=now))
+        learned = _believed(pool, judged.learned.pop(pool.name, {}))
         if learned:
-            found.learned[pool.name] = learned
+            judged.learned[pool.name] = learned
         capacity = {**pool.capacity, **learned}
-        view = found.pools[pool.name] = JudgedPool(pool, groups, capacity=capacity)
+        view = judged.pools[pool.name] = JudgedPool(pool, groups, capacity=capacity)
         for group in groups:
             since = _since(group, memory, now)
             if since is not None:
-                found.asked[group.name] = since
+                judged.asked[group.name] = since
                 group.failed = _failed(pool, group, since, memory, now)
         failure = _skipped(view, memory.backoff.get(pool.name), now, settings)
         if failure:
-            found.backoff[pool.name] = failure
+            judged.backoff[pool.name] = failure
             if now < failure.until:
                 view.blocked = f"{failure.reason}; it is asked again in {format_duration(failure.until - now)}"
-                found.actions.extend(filter(None, [_put_back(view, group, failure) for group in groups]))
+                judged.actions.extend(filter(None, [_put_back(view, group, failure) for group in groups]))
         if pool.closed:
             view.blocked = pool.closed
         elif not view.untold:
-            found.actions.extend(action for group in groups for action in _never_made(view, group))
-    for name in found.learned.keys() - found.pools.keys():
-        del found.learned[name]
-    return found
+            judged.actions.extend(action for group in groups for action in _never_made(view, group))
+    for name in judged.learned.keys() - judged.pools.keys():
+        del judged.learned[name]
+    return judged
 
 
 def _views(
@@ -191,11 +193,11 @@ def _views(
     which no group tells: a group that does not tell now has them, up to the size that is remembered."""
     for group in pool.groups:
         nodes, expected = counts.get(group.name, 0), memory.sizes.get(group.name, 0)
-        own = min(strays, max(0, expected - nodes)) if group.error else 0
-        strays -= own
+        unknown = min(strays, max(0, expected - nodes)) if group.error else 0
+        strays -= unknown
         yield JudgedGroup(
             group,
-            nodes=nodes + own,
+            nodes=nodes + unknown,
             expected=expected,
             since=memory.asked.get(group.name),
             lost=lost,
@@ -206,7 +208,7 @@ def _views(
 
 def _lost(pools: Iterable[ScalingPool], known: frozenset[str]) -> frozenset[str]:
     """Return the ids of machines that are no nodes and are ``known`` to have been some."""
-    return known & {one.id for pool in pools for group in pool.groups for one in group.unjoined}
+    return known & {machine.id for pool in pools for group in pool.groups for machine in group.unjoined}
 
 
 def _learned(nodes: Iterable[ClusterNode], memory: DecisionMemory) -> dict[str, Resources]:
@@ -228,8 +230,8 @@ def _typical(counts: Counter[tuple[tuple[str, int], ...]]) -> Resources:
     total = counts.total()
     skipped = (total - 1) // 2 if total >= FEW else 0
     return {
-        name: _ranked(((one.get(name, 0), count) for one, count in every), skipped)
-        for name in {*chain(*(one for one, _ in every))}
+        name: _ranked(((capacity.get(name, 0), count) for capacity, count in every), skipped)
+        for name in {*chain(*(capacity for capacity, _ in every))}
     }
 
 
@@ -245,14 +247,14 @@ def _ranked(amounts: Iterable[tuple[int, int]], skipped: int) -> int:
 def _believed(pool: ScalingPool, learned: Resources) -> Resources:
     """Return what of the nodes' amounts counts for the pool's next node: of what is declared, memory and storage within
     bounds, so that one bad node neither stops the pool's growth nor multiplies it; of anything else, all."""
-    found = {}
+    believed = {}
     for name, amount in learned.items():
         declared = pool.capacity.get(name)
         if declared is None:
-            found[name] = amount
+            believed[name] = amount
         elif name in LEARNED:
-            found[name] = min(max(amount, int(LEAST_SHARE * declared)), int(MOST_SHARE * declared))
-    return found
+            believed[name] = min(max(amount, int(LEAST_SHARE * declared)), int(MOST_SHARE * declared))
+    return believed
 
 
 def _since(view: JudgedGroup, memory: DecisionMemory, now: datetime) -> datetime | None:
@@ -277,7 +279,7 @@ def _failure(pool: ScalingPool, view: JudgedGroup, since: datetime, now: datetim
     ``refused_since``, and for as long as a machine stands for it."""
     group = view.group
     if group.wanted > group.machines:
-        refused = _latest(one for one in group.failures if group.refused or one.at >= refused_since)
+        refused = _latest(failure for failure in group.failures if group.refused or failure.at >= refused_since)
         if refused:
             return refused
         if now - since > pool.join:
@@ -289,7 +291,7 @@ def _failure(pool: ScalingPool, view: JudgedGroup, since: datetime, now: datetim
 
 def _latest(failures: Iterable[Failure]) -> str:
     """Return the latest reason; empty when there is none."""
-    latest = max(failures, key=lambda one: (one.at, one.reason), default=None)
+    latest = max(failures, key=lambda failure: (failure.at, failure.reason), default=None)
     return latest.reason if latest else ""
 
 
@@ -358,4 +360,4 @@ def format_duration(time: timedelta) -> str:
 
 def unjoined(view: JudgedGroup) -> tuple[UnjoinedMachine, ...]:
     """Return the machines that have not become nodes in time, the oldest first."""
-    return tuple(sorted(view.late, key=lambda one: (str(one.made_at), one.id)))
+    return tuple(sorted(view.late, key=lambda machine: (str(machine.made_at), machine.id)))

@@ -49,7 +49,7 @@ class Looked:
     def blind(self) -> tuple[str, ...]:
         """Groups that could not be read, with the reason."""
         return tuple(
-            f"{one.declared.name}: {one.error}" for groups in self.asked.values() for one in groups if one.error
+            f"{group.declared.name}: {group.error}" for groups in self.asked.values() for group in groups if group.error
         )
 
 

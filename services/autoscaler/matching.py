@@ -31,17 +31,19 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 def _compared(requirement: Requirement, value: str | None) -> bool:
     """Compare whole numbers. What is none fulfils nothing."""
     try:
-        found, wanted = int(value or ""), int(requirement.values[0])
+        label, wanted = int(value or ""), int(requirement.values[0])
     except (ValueError, IndexError):
         return False
-    return found > wanted if requirement.operator is Operator.GT else found < wanted
+    return label > wanted if requirement.operator is Operator.GT else label < wanted
 
 
 def tolerated(taint: NodeTaint, tolerations: Iterable[Toleration]) -> bool:
     """Return whether a taint does not keep the pod away."""
     return taint.effect not in REPELS or any(
-        one.key in ("", taint.key) and one.effect in ("", taint.effect) and one.value in (None, taint.value)
-        for one in tolerations
+        toleration.key in ("", taint.key)
+        and toleration.effect in ("", taint.effect)
+        and toleration.value in (None, taint.value)
+        for toleration in tolerations
     )
 
 
@@ -56,8 +58,8 @@ def mismatch(where: Where, kind: NodeKind, name: str = "") -> str:
             return f"it is not {requirement}"
     for terms in where.affinity:
         if not any(_term(term, labels, name) for term in terms):
-            told = " or ".join(filter(None, map(_told, terms)))
-            return f"its labels are not {told}" if told else "no node has what an empty affinity asks for"
+            sentence = " or ".join(filter(None, map(_told, terms)))
+            return f"its labels are not {sentence}" if sentence else "no node has what an empty affinity asks for"
     for taint in kind.taints:
         if not tolerated(taint, where.tolerations):
             return f"its taint {taint} is not tolerated"
@@ -67,10 +69,10 @@ def mismatch(where: Where, kind: NodeKind, name: str = "") -> str:
 def _term(term: Term, labels: Mapping[str, str], name: str) -> bool:
     if not term.labels and not term.fields:
         return False
-    own = {one.key: name for one in term.fields}
+    fields = {requirement.key: name for requirement in term.fields}
     return (
-        all(holds(one, labels) for one in term.labels)
-        and all(holds(one, own) for one in term.fields if name)
+        all(holds(requirement, labels) for requirement in term.labels)
+        and all(holds(requirement, fields) for requirement in term.fields if name)
         and (bool(name) or not term.fields)
     )
 

@@ -48,11 +48,11 @@ def to_document(memory: DecisionMemory) -> dict[str, Any]:
         "sizes": dict(sorted(memory.sizes.items())),
         "lost": sorted(memory.lost),
         "backoff": {
-            name: {"failures": one.failures, "until": one.until.isoformat(), "reason": one.reason}
-            for name, one in sorted(memory.backoff.items())
+            name: {"failures": pause.failures, "until": pause.until.isoformat(), "reason": pause.reason}
+            for name, pause in sorted(memory.backoff.items())
         },
         "idle": _times(memory.idle),
-        "learned": {name: dict(sorted(one.items())) for name, one in sorted(memory.learned.items())},
+        "learned": {name: dict(sorted(capacity.items())) for name, capacity in sorted(memory.learned.items())},
     }
 
 
@@ -65,12 +65,16 @@ def of_document(document: Mapping[str, Any]) -> DecisionMemory:
         lost=frozenset(map(str, document["lost"])),
         backoff={
             name: Backoff(
-                failures=int(one["failures"]), until=datetime.fromisoformat(one["until"]), reason=str(one["reason"])
+                failures=int(pause["failures"]),
+                until=datetime.fromisoformat(pause["until"]),
+                reason=str(pause["reason"]),
             )
-            for name, one in document["backoff"].items()
+            for name, pause in document["backoff"].items()
         },
         idle=_read(document["idle"]),
-        learned={name: {key: int(value) for key, value in one.items()} for name, one in document["learned"].items()},
+        learned={
+            name: {key: int(value) for key, value in capacity.items()} for name, capacity in document["learned"].items()
+        },
     )
 
 

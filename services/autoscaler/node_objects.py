@@ -66,8 +66,8 @@ class Nodes:
         labels = dict(metadata.get("labels") or {})
         pool = labels.get(POOL_LABEL, "")
         usual = self._taints.get(pool, frozenset())
-        found = item["spec"].get("taints") or ()
-        starting = [one for one in found if _is_starting(one) and (one["key"], one["effect"]) not in usual]
+        taints = item["spec"].get("taints") or ()
+        starting = [taint for taint in taints if _is_starting(taint) and (taint["key"], taint["effect"]) not in usual]
         has = {name: whole(name, text) for name, text in (item["status"].get("allocatable") or {}).items()}
         health, since = self._health(item, starting=bool(starting))
         known = self._machines.get(metadata["name"], MachineFacts(group="", machine=""))
@@ -78,7 +78,7 @@ class Nodes:
         cordoned_at = moment(annotations.get(SCALE_IN, ""))
         return ClusterNode(
             name=metadata["name"],
-            kind=self._kind(labels, [one for one in found if one not in starting and one["key"] != CORDON]),
+            kind=self._kind(labels, [taint for taint in taints if taint not in starting and taint["key"] != CORDON]),
             free={} if load.crowded else {name: amount - load.used.get(name, 0) for name, amount in has.items()},
             allocatable=has,
             pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
@@ -89,7 +89,7 @@ class Nodes:
             since=since,
             cordon=_cordon(item, annotations),
             cordoned_at=cordoned_at,
-            keep=known.keep or _keep(annotations, found),
+            keep=known.keep or _keep(annotations, taints),
             work=load.work,
             leaving=load.leaving,
             moving=tuple(load.moving),
@@ -99,18 +99,20 @@ class Nodes:
         )
 
     def _kind(self, labels: Mapping[str, str], taints: Iterable[Object]) -> NodeKind:
-        own = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME_LABEL))
-        kept = tuple(sorted({NodeTaint(one["key"], str(one.get("value") or ""), one["effect"]) for one in taints}))
-        kind = NodeKind(own, kept)
+        pairs = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME_LABEL))
+        kept = tuple(
+            sorted({NodeTaint(taint["key"], str(taint.get("value") or ""), taint["effect"]) for taint in taints})
+        )
+        kind = NodeKind(pairs, kept)
         return self._kinds.setdefault(kind, kind)
 
     def _health(self, item: Object, *, starting: bool) -> tuple[Health, datetime | None]:
         made = moment(item["metadata"].get("creationTimestamp", ""))
-        keys = {one["key"] for one in item["spec"].get("taints") or ()}
+        keys = {taint["key"] for taint in item["spec"].get("taints") or ()}
         if INTERRUPTED in keys:
             return Health.ENDING, None
         conditions = item["status"].get("conditions") or ()
-        ready: Object = next((one for one in conditions if one["type"] == "Ready"), {})
+        ready: Object = next((condition for condition in conditions if condition["type"] == "Ready"), {})
         since = moment(str(ready.get("lastTransitionTime") or "")) or made
         if ready.get("status") == "True":
             return (Health.STARTING, made) if starting else (Health.READY, since)
@@ -154,19 +156,21 @@ class _Load:
         elif pod.work:
             self.work += 1
         else:
-            held = _held(pod, dict(labels), self._budgets)
-            self.moving.append(Moving(id=str(pod), shape=shape or self._shapes.of(item), held=held))
+            blocked = _held(pod, dict(labels), self._budgets)
+            self.moving.append(Moving(id=str(pod), shape=shape or self._shapes.of(item), held=blocked))
 
 
 def _is_plain(spec: Object) -> bool:
     """Return whether a pod that runs keeps nobody off its node but by what it requests."""
-    ports = any(port.get("hostPort") for one in spec.get("containers") or () for port in one.get("ports") or ())
+    ports = any(
+        port.get("hostPort") for container in spec.get("containers") or () for port in container.get("ports") or ()
+    )
     return not ports and "podAntiAffinity" not in (spec.get("affinity") or {})
 
 
 def _held(pod: DrainPod, labels: Mapping[str, str], budgets: Sequence[DisruptionBudget]) -> str:
     for budget in budgets:
-        if budget.namespace == pod.namespace and all(holds(one, labels) for one in budget.selector):
+        if budget.namespace == pod.namespace and all(holds(requirement, labels) for requirement in budget.selector):
             return f"disruption budget {budget.name} allows none"
     return ""
 
@@ -187,7 +191,7 @@ def _keep(annotations: Mapping[str, str], taints: Iterable[Mapping[str, Any]]) -
         return KEEP
     if ROLL in annotations:
         return "a roll is replacing it"
-    return "it is in quarantine" if any(one["key"] == QUARANTINE_TAINT["key"] for one in taints) else ""
+    return "it is in quarantine" if any(taint["key"] == QUARANTINE_TAINT["key"] for taint in taints) else ""
 
 
 def budget_of(item: Object) -> DisruptionBudget | None:

@@ -36,7 +36,7 @@ class Offer:
         """``empty`` is what a new node has free, in the ledger's order; ``kind`` its labels and taints."""
         self.pool, self.group, self.kind, self.empty = pool, group, kind, empty
         self._room = (group.room, pool.room)
-        self.limits = [(one, one.each[pool.name]) for one in limits if one.each.get(pool.name)]
+        self.limits = [(limit, limit.each[pool.name]) for limit in limits if limit.each.get(pool.name)]
         self.bought = 0
         """Number of machines that this decision asks for."""
         self.orders: list[tuple[str, tuple[str, ...]]] = []
@@ -46,8 +46,8 @@ class Offer:
     def left(self) -> int:
         """Number of machines that it can still be asked for, by the group itself and by what it shares."""
         left = min(self._room[0] - self.bought, self._room[1] - self.pool.bought)
-        for one, each in self.limits:
-            left = min(left, one.amount // each)
+        for limit, each in self.limits:
+            left = min(left, limit.amount // each)
         return max(0, left)
 
     def each(self, need: PodNeed) -> int:
@@ -62,7 +62,7 @@ class Offer:
             return self.pool.blocked
         if self.group.group.error:
             return f"its cloud does not tell of {self.group.name}: {self.group.group.error}"
-        used = [one.name for one, each in self.limits if one.amount < each]
+        used = [limit.name for limit, each in self.limits if limit.amount < each]
         return f"{' and '.join(used)} is used up" if used else f"it is at its largest size, {self.pool.pool.max}"
 
 
@@ -113,22 +113,22 @@ class Market:
 
     def matching(self, where: Where) -> list[Offer]:
         """Return the offers on whose nodes a pod may be by labels and taints, whether they have any left or not."""
-        found = self._matching.get(where)
-        if found is None:
-            found = self._matching[where] = [one for one in self.offers if not mismatch(where, one.kind)]
-        return found
+        matches = self._matching.get(where)
+        if matches is None:
+            matches = self._matching[where] = [offer for offer in self.offers if not mismatch(where, offer.kind)]
+        return matches
 
     def fitting(self, need: PodNeed) -> dict[str, list[tuple[Offer, int]]]:
         """Return the offers whose nodes can hold a pod, by pool, each with the number of such pods that one holds;
         whether they have any left or not."""
-        found = self._fitting.get(need)
-        if found is None:
-            found = self._fitting[need] = {}
+        fits = self._fitting.get(need)
+        if fits is None:
+            fits = self._fitting[need] = {}
             for offer in self.matching(need.shape.where):
                 each = offer.each(need)
                 if each > 0:
-                    found.setdefault(offer.pool.name, []).append((offer, each))
-        return found
+                    fits.setdefault(offer.pool.name, []).append((offer, each))
+        return fits
 
     def ranked(self, need: PodNeed, count: int, domain: tuple[str, str] | None) -> list[tuple[Offer, int]]:
         """Return the offers with something left for some pods, the one to ask first at the front: by declared
@@ -145,13 +145,17 @@ class Market:
         left = {
             name: some
             for name, offers in fitting.items()
-            if (some := [one for one in offers if one[0].left and (domain is None or domain in one[0].kind.labels)])
+            if (
+                some := [
+                    offer for offer in offers if offer[0].left and (domain is None or domain in offer[0].kind.labels)
+                ]
+            )
         }
         order: dict[str, None] = {}
         # Fallbacks of a pool that has nothing left take its place.
         for name in sorted(fitting, key=rank) if len(left) > 1 else left:
             _followed(name, fitting, order)
-        return [one for name in order for one in left.get(name, ())]
+        return [offer for name in order for offer in left.get(name, ())]
 
     def buy(
         self, need: PodNeed, names: tuple[str, ...], *, buyer: str, domain: tuple[str, str] | None = None
@@ -197,11 +201,11 @@ class Market:
         self._ledger.note(undo)
         return room
 
-    def _count(self, offer: Offer, one: int) -> None:
-        offer.bought += one
-        offer.pool.bought += one
+    def _count(self, offer: Offer, change: int) -> None:
+        offer.bought += change
+        offer.pool.bought += change
         for limit, each in offer.limits:
-            limit.amount -= one * each
+            limit.amount -= change * each
 
 
 def _followed(name: str, fitting: Mapping[str, Sequence[tuple[Offer, int]]], order: dict[str, None]) -> None:

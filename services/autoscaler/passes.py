@@ -169,10 +169,10 @@ class Passes:
 def _with(asked: Mapping[str, Sequence[GroupAnswer]], sent: Mapping[str, int]) -> dict[str, tuple[GroupAnswer, ...]]:
     """Return groups that want at least what they are being asked for."""
 
-    def expected(one: GroupAnswer) -> GroupAnswer:
-        size = sent.get(one.declared.name, 0)
-        if one.group is None or size <= one.group.wanted:
-            return one
-        return replace(one, group=replace(one.group, wanted=size))
+    def expected(answer: GroupAnswer) -> GroupAnswer:
+        size = sent.get(answer.declared.name, 0)
+        if answer.group is None or size <= answer.group.wanted:
+            return answer
+        return replace(answer, group=replace(answer.group, wanted=size))
 
     return {pool: tuple(map(expected, groups)) for pool, groups in asked.items()}

@@ -88,33 +88,33 @@ class Placer:
         )
         known = self._hopeless.get(signature)
         if known is None:
-            found = self._attempt(demand, self._domains(within, where_members_run))
-            if isinstance(found, list):
-                self._keep(found, gang=demand.gang.name)
-                rooms = {room.name: room for room, _ in found}
+            attempt = self._attempt(demand, self._domains(within, where_members_run))
+            if isinstance(attempt, list):
+                self._keep(attempt, gang=demand.gang.name)
+                rooms = {room.name: room for room, _ in attempt}
                 self.seated.append(Seated(gang=demand, rooms=tuple(rooms[name] for name in sorted(rooms))))
                 return
-            known = self._hopeless[signature] = found
+            known = self._hopeless[signature] = attempt
         fitted, short, domain = known
-        member = next(one for one in demand.members if one.need is short.need)
+        member = next(candidate for candidate in demand.members if candidate.need is short.need)
         self.short.append(Short(demand=member, pods=(), gang=demand, fitted=fitted, domain=domain))
 
     def _attempt(self, demand: GangDemand, domains: list[Domain | None]) -> Parts | tuple[int, Demand, Domain | None]:
         """Place a gang in the best domain, as :meth:`_best`. Where only the number of machines that may join at once
         keeps it waiting, it goes alone once nothing else is joining; until then nobody else is given machines."""
-        found, joining = self._best(demand, domains), self._market.joining
-        if isinstance(found, list) or joining.amount >= demand.count:
-            return found
+        placement, joining = self._best(demand, domains), self._market.joining
+        if isinstance(placement, list) or joining.amount >= demand.count:
+            return placement
         before, mark = joining.amount, self._ledger.mark()
         joining.amount = WITHOUT_LIMIT
         alone = self._best(demand, domains)
         if not isinstance(alone, list):
             joining.amount = before
-            return found
+            return placement
         if before < self._joining_most:
             self._ledger.take_back(mark)
             joining.amount = 0
-            return found
+            return placement
         joining.amount += before - WITHOUT_LIMIT
         return alone
 
@@ -130,7 +130,7 @@ class Placer:
         failed: tuple[int, Demand, Domain | None] = (-1, demand.members[0], domains[0] if domains else None)
         for domain in domains:
             if domain and (hopeless := self._hopeless_in(demand, domain)):
-                failed = max(failed, hopeless, key=lambda one: one[0])
+                failed = max(failed, hopeless, key=lambda failure: failure[0])
                 continue
             mark = self._ledger.mark()
             parts, fitted, short = self._all(demand, domain)
@@ -150,25 +150,25 @@ class Placer:
 
     def _hopeless_in(self, demand: GangDemand, domain: Domain) -> tuple[int, Demand, Domain | None] | None:
         """Return a member that cannot have room in a domain, by numbers alone; None when that is to be tried."""
-        for one in demand.members:
-            count = len(one.pods)
-            bound = self._ledger.bound(one.need, count, domain)
-            for offer, each in chain(*self._market.fitting(one.need).values()) if bound < count else ():
+        for member in demand.members:
+            count = len(member.pods)
+            bound = self._ledger.bound(member.need, count, domain)
+            for offer, each in chain(*self._market.fitting(member.need).values()) if bound < count else ():
                 bound += offer.left * each if domain in offer.kind.labels else 0
             if bound < count:
-                return min(bound, count), one, domain
+                return min(bound, count), member, domain
         return None
 
     def _all(self, demand: GangDemand, domain: Domain | None) -> tuple[Parts, int, Demand | None]:
         """Place members until one has no room. Return the parts, the number of members placed, and that one."""
         parts: Parts = []
         fitted = 0
-        for one in demand.members:
-            some, rest = self._place(one, buyer=f"gang {demand.gang.name}", domain=domain)
+        for member in demand.members:
+            some, rest = self._place(member, buyer=f"gang {demand.gang.name}", domain=domain)
             parts += some
-            fitted += len(one.pods) - len(rest)
+            fitted += len(member.pods) - len(rest)
             if rest:
-                return parts, fitted, one
+                return parts, fitted, member
         return parts, fitted, None
 
     def _cost(self, parts: Parts, domain: Domain | None) -> tuple[bool, bool, int, Decimal, int, str]:
@@ -201,8 +201,8 @@ class Placer:
     def move(self, need: PodNeed) -> NodeRoom | None:
         """Place one pod that is to leave its node on another that is there, and return that; None when none has
         room."""
-        found = self._ledger.place(need, 1, tiers=NOW)
-        return found[0][0] if found else None
+        rooms = self._ledger.place(need, 1, tiers=NOW)
+        return rooms[0][0] if rooms else None
 
     def _keep(self, parts: Parts, *, gang: str = "") -> None:
         self.placed += [Placed(node=room.name, pods=pods, gang=gang) for room, pods in parts]

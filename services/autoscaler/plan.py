@@ -26,7 +26,7 @@ NAMED = 3
 
 def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: DecisionMemory, now: datetime) -> Decision:
     """Return what to do now, why, and what to remember. Nothing but the arguments matters, and no order in them."""
-    nodes = sorted(snapshot.nodes, key=lambda one: one.name)
+    nodes = sorted(snapshot.nodes, key=lambda node: node.name)
     pools = tuple(pools)
     nodes = list(_without_ended(nodes, pools))
     groups = judge(pools, nodes, memory, now, settings=snapshot.settings, were=snapshot.were)
@@ -56,7 +56,7 @@ def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: Decisi
         *_unreadable(snapshot.gangs, gangs),
     ]
     return Decision(
-        actions=tuple(sorted(actions, key=lambda one: (ORDER[one.verb], one.target, one.reason))),
+        actions=tuple(sorted(actions, key=lambda action: (ORDER[action.verb], action.target, action.reason))),
         memory=DecisionMemory(
             asked={**groups.asked, **_asked(market, groups, now)},
             sizes=_sizes(market, groups),
@@ -65,7 +65,7 @@ def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: Decisi
             idle=scale_in.idle,
             learned=groups.learned,
         ),
-        placed=tuple(sorted(placer.placed, key=lambda one: (one.node, one.gang, one.pods))),
+        placed=tuple(sorted(placer.placed, key=lambda placement: (placement.node, placement.gang, placement.pods))),
     )
 
 
@@ -80,8 +80,8 @@ def _without_ended(nodes: Iterable[ClusterNode], pools: Iterable[ScalingPool]) -
 
 def _moving(nodes: Iterable[ClusterNode]) -> Iterator[Shape]:
     """Yield the shapes of pods that may have to move, each object once."""
-    found = {id(pod.shape): pod.shape for node in nodes if not node.work for pod in node.moving}
-    yield from found.values()
+    shapes = {id(pod.shape): pod.shape for node in nodes if not node.work for pod in node.moving}
+    yield from shapes.values()
 
 
 def _apart(nodes: Iterable[ClusterNode]) -> set[Apart]:
@@ -152,13 +152,13 @@ def _place(
     placer: Placer, singles: Sequence[Demand], gangs: Sequence[GangDemand], nodes: Iterable[ClusterNode]
 ) -> None:
     """Place all demand: the higher priority first and, of one priority, gangs first, which are harder to place."""
-    labels = {node.name: dict(node.kind.labels) for node in nodes} if any(one.gang.on for one in gangs) else {}
+    labels = {node.name: dict(node.kind.labels) for node in nodes} if any(demand.gang.on for demand in gangs) else {}
     work: list[Demand | GangDemand] = [*gangs, *singles]
-    for one in sorted(work, key=lambda one: (-one.priority, isinstance(one, Demand))):
-        if isinstance(one, Demand):
-            placer.single(one)
+    for demand in sorted(work, key=lambda demand: (-demand.priority, isinstance(demand, Demand))):
+        if isinstance(demand, Demand):
+            placer.single(demand)
         else:
-            placer.gang(one, _where(one.gang, labels))
+            placer.gang(demand, _where(demand.gang, labels))
 
 
 def _where(gang: Gang, labels: Mapping[str, Mapping[str, str]]) -> set[str]:
@@ -183,11 +183,11 @@ def _growth(market: Market) -> Iterator[ScalingAction]:
 
 def _buyers(orders: Iterable[tuple[str, tuple[str, ...]]]) -> str:
     """Return words for those whom machines are for, gangs first."""
-    found: dict[str, list[str]] = {}
+    buyers: dict[str, list[str]] = {}
     for buyer, pods in orders:
-        found.setdefault(buyer, []).extend(pods)
-    alone = found.pop("", [])
-    parts = [f"{buyer}, {counted(len(pods), 'member')}" if pods else buyer for buyer, pods in found.items()]
+        buyers.setdefault(buyer, []).extend(pods)
+    alone = buyers.pop("", [])
+    parts = [f"{buyer}, {counted(len(pods), 'member')}" if pods else buyer for buyer, pods in buyers.items()]
     more = f"; {counted(len(parts) - NAMED, 'more gang')}" if len(parts) > NAMED else ""
     return (
         "; ".join(parts[:NAMED]) + more + ("; " if parts and alone else "") + (several(tuple(alone)) if alone else "")
@@ -196,21 +196,21 @@ def _buyers(orders: Iterable[tuple[str, tuple[str, ...]]]) -> str:
 
 def _asked(market: Market, groups: JudgedPools, now: datetime) -> dict[str, datetime]:
     """Return the time since which groups that grow are asked. One that still owes machines is not given more time."""
-    found = {}
+    sizes = {}
     for offer in market.offers:
         if offer.bought:
             group = offer.group.group
             owes = group.wanted > group.machines and group.name in groups.asked
-            found[group.name] = groups.asked[group.name] if owes else now
-    return found
+            sizes[group.name] = groups.asked[group.name] if owes else now
+    return sizes
 
 
 def _sizes(market: Market, groups: JudgedPools) -> dict[str, int]:
     """Return the number of machines that each group has or is asked for."""
-    found = {group.name: group.present for pool in groups.pools.values() for group in pool.groups}
+    sizes = {group.name: group.present for pool in groups.pools.values() for group in pool.groups}
     for offer in market.offers:
-        found[offer.group.name] += offer.bought
-    return found
+        sizes[offer.group.name] += offer.bought
+    return sizes
 
 
 def _grants(placer: Placer) -> Iterator[ScalingAction]:
@@ -229,7 +229,7 @@ def _grants(placer: Placer) -> Iterator[ScalingAction]:
 
 def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterator[ScalingAction]:
     """Yield what gangs are told of which not one member is known."""
-    known = {one.gang.name for one in demands}
+    known = {demand.gang.name for demand in demands}
     for gang in gangs:
         if gang.unknown and gang.name not in known:
             yield ScalingAction(

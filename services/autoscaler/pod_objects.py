@@ -45,7 +45,7 @@ class Shapes:
         """Return the shape of a pod, or of a pod's template."""
         spec, namespace = pod["spec"], str(pod["metadata"].get("namespace", ""))
         affinity = spec.get("affinity") or {}
-        volumes = [self._volume(namespace, one) for one in spec.get("volumes") or ()]
+        volumes = [self._volume(namespace, volume) for volume in spec.get("volumes") or ()]
         where, unknown = _where(spec, affinity, [terms for terms, _ in volumes])
         apart, strange = _apart(namespace, affinity)
         asked = requests(spec)
@@ -103,8 +103,8 @@ def _add(total: Resources, more: Resources) -> None:
         total[name] = total.get(name, 0) + amount
 
 
-def _larger(one: Resources, other: Resources) -> Resources:
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {*one, *other}}
+def _larger(first: Resources, other: Resources) -> Resources:
+    return {name: max(first.get(name, 0), other.get(name, 0)) for name in {*first, *other}}
 
 
 def _where(spec: Object, affinity: Object, volumes: Iterable[tuple[tuple[Term, ...], ...]]) -> tuple[Where, list[str]]:
@@ -115,13 +115,13 @@ def _where(spec: Object, affinity: Object, volumes: Iterable[tuple[tuple[Term, .
     own = [node_terms(required)] if required else []
     tolerations: list[Toleration] = []
     unknown: list[str] = []
-    for one in spec.get("tolerations") or ():
-        operator = one.get("operator") or "Equal"
+    for toleration in spec.get("tolerations") or ():
+        operator = toleration.get("operator") or "Equal"
         if operator not in ("Equal", "Exists"):
             unknown.append(f"it tolerates taints by {operator}, which is not understood")
             continue
-        value = None if operator == "Exists" else str(one.get("value") or "")
-        tolerations.append(Toleration(str(one.get("key") or ""), value, str(one.get("effect") or "")))
+        value = None if operator == "Exists" else str(toleration.get("value") or "")
+        tolerations.append(Toleration(str(toleration.get("key") or ""), value, str(toleration.get("effect") or "")))
     alternatives = (*own, *(terms for some in volumes for terms in some))
     return Where(selector, alternatives, tuple(dict.fromkeys(tolerations))), unknown
 
@@ -130,8 +130,8 @@ def node_terms(selector: Object) -> tuple[Term, ...]:
     """Return the terms of a node selector."""
     return tuple(
         Term(
-            tuple(requirement(one) for one in term.get("matchExpressions") or ()),
-            tuple(requirement(one) for one in term.get("matchFields") or ()),
+            tuple(requirement(expression) for expression in term.get("matchExpressions") or ()),
+            tuple(requirement(field) for field in term.get("matchFields") or ()),
         )
         for term in selector.get("nodeSelectorTerms") or ()
     )
@@ -147,12 +147,12 @@ def label_requirements(selector: Object) -> tuple[Requirement, ...]:
     exact = [
         Requirement(key, Operator.IN, (value,)) for key, value in sorted((selector.get("matchLabels") or {}).items())
     ]
-    return (*exact, *(requirement(one) for one in selector.get("matchExpressions") or ()))
+    return (*exact, *(requirement(expression) for expression in selector.get("matchExpressions") or ()))
 
 
 def _apart(namespace: str, affinity: Object) -> tuple[tuple[Apart, ...], list[str]]:
     """Return what a pod keeps apart from by host, and what it asks for of other pods that is not understood."""
-    found: list[Apart] = []
+    rules: list[Apart] = []
     unknown: list[str] = []
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     if (affinity.get("podAffinity") or {}).get(required):
@@ -165,11 +165,11 @@ def _apart(namespace: str, affinity: Object) -> tuple[tuple[Apart, ...], list[st
             unknown.append("it keeps apart from namespaces by their labels, which is not understood")
         elif term.get("labelSelector") is not None:
             spaces = tuple(sorted(term.get("namespaces") or (namespace,)))
-            found.append(Apart(None if selects is not None else spaces, label_requirements(term["labelSelector"])))
-    found = list(dict.fromkeys(found))
-    if len(found) > MOST_APART or any(len(one.labels) > MOST_APART for one in found):
+            rules.append(Apart(None if selects is not None else spaces, label_requirements(term["labelSelector"])))
+    rules = list(dict.fromkeys(rules))
+    if len(rules) > MOST_APART or any(len(rule.labels) > MOST_APART for rule in rules):
         return (), [*unknown, TOO_MANY_APART]
-    return tuple(found), unknown
+    return tuple(rules), unknown
 
 
 def _ports(spec: Object) -> Iterator[str]:

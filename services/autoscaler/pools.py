@@ -53,16 +53,16 @@ def machines(asked: Mapping[str, Sequence[GroupAnswer]]) -> dict[str, MachineFac
     """Return what the groups know of machines, by the name of their node."""
     return {
         machine.node: MachineFacts(
-            group=one.declared.name,
+            group=group.declared.name,
             machine=machine.id,
             keep=machine.keep_reason,
             leaving=machine.life is Life.LEAVING,
             counted=machine.counted,
         )
         for groups in asked.values()
-        for one in groups
-        if one.group
-        for machine in one.group.machines
+        for group in groups
+        if group.group
+        for machine in group.group.machines
     }
 
 
@@ -78,15 +78,15 @@ def pools(
     amounts = _prices(environment, prices)
     names = {node.name for node in nodes}
     labelled = _labelled(asked, nodes)
-    own = environment.autoscaler or Autoscaler()
-    found = [
+    settings = environment.autoscaler or Autoscaler()
+    scaled = [
         ScalingPool(
             name=name,
             site=declared.site,
             region=environment.sites[declared.site].region,
-            groups=tuple(_group(one, names, labelled=one.declared.name in labelled) for one in asked[name]),
+            groups=tuple(_group(group, names, labelled=group.declared.name in labelled) for group in asked[name]),
             labels=tuple(sorted({**pool_labels(environment, name), **_zone(environment, name, nodes)}.items())),
-            taints=tuple((one.key, one.value, one.effect) for one in declared.taints),
+            taints=tuple((taint.key, taint.value, taint.effect) for taint in declared.taints),
             capacity=capacity(environment, name),
             machine_type=declared.machine_type,
             min=declared.min,
@@ -98,14 +98,14 @@ def pools(
             spot=declared.spot,
             reserved=declared.reservation is not None,
             closed=closed.get(name, ""),
-            join=timedelta(minutes=declared.join_minutes or own.join_minutes),
-            idle=timedelta(minutes=declared.idle_minutes or own.idle_minutes),
+            join=timedelta(minutes=declared.join_minutes or settings.join_minutes),
+            idle=timedelta(minutes=declared.idle_minutes or settings.idle_minutes),
         )
         for name, declared in environment.pools.items()
     ]
     if environment.hosts:
-        found.append(ScalingPool(name=HOSTS, site="", racks=True))
-    return tuple(found)
+        scaled.append(ScalingPool(name=HOSTS, site="", racks=True))
+    return tuple(scaled)
 
 
 def _group(asked: GroupAnswer, nodes: set[str], *, labelled: bool) -> ScalingGroup:
@@ -122,9 +122,9 @@ def _group(asked: GroupAnswer, nodes: set[str], *, labelled: bool) -> ScalingGro
             error=asked.error or "nothing was heard of it",
         )
     made = asked.made or {}
-    there = [one for one in asked.group.machines if one.life is not Life.LEAVING]
-    refused = {one.machine for one in asked.refusals if one.machine} & {one.id for one in there}
-    staying = [one for one in there if one.counted and one.id not in refused]
+    there = [machine for machine in asked.group.machines if machine.life is not Life.LEAVING]
+    refused = {refusal.machine for refusal in asked.refusals if refusal.machine} & {refusal.id for refusal in there}
+    staying = [machine for machine in there if machine.counted and machine.id not in refused]
     return ScalingGroup(
         name=declared.name,
         wanted=asked.group.wanted,
@@ -133,10 +133,12 @@ def _group(asked: GroupAnswer, nodes: set[str], *, labelled: bool) -> ScalingGro
         min=declared.min,
         leaving=len(asked.group.machines) - len(there),
         unjoined=tuple(
-            UnjoinedMachine(id=one.id, made_at=moment(made.get(one.id, ""))) for one in staying if one.node not in nodes
+            UnjoinedMachine(id=machine.id, made_at=moment(made.get(machine.id, "")))
+            for machine in staying
+            if machine.node not in nodes
         ),
         refused=tuple(sorted(refused)),
-        failures=tuple(Failure(at=one.at, reason=_reason(one)) for one in asked.refusals),
+        failures=tuple(Failure(at=refusal.at, reason=_reason(refusal)) for refusal in asked.refusals),
         labels=labels,
         error=asked.error,
     )
@@ -150,7 +152,7 @@ def _reason(refusal: Refusal) -> str:
 def _labelled(asked: Mapping[str, Sequence[GroupAnswer]], nodes: Sequence[ClusterNode]) -> set[str]:
     """Return the groups whose nodes have a label for them: those of a pool with several, and those of which a node has
     told so."""
-    several = {one.declared.name for groups in asked.values() if len(groups) > 1 for one in groups}
+    several = {group.declared.name for groups in asked.values() if len(groups) > 1 for group in groups}
     return several | {value for node in nodes for key, value in node.kind.labels if key == GROUP_LABEL}
 
 
@@ -174,12 +176,12 @@ def capacity(environment: Environment, name: str) -> Resources:
     memory = int(machine.memory_gib * GIB * SEEN_SHARE) - reserved["memory"] - KEPT_MIB * MIB - huge - small
     cores = machine.vcpus * 1000 - reserved["cpu"]
     # No GPUs are declared, too: a node that claims some is not believed.
-    found = {PODS: MAX_PODS, "cpu": cores, "memory": memory, GPU_RESOURCE: machine.gpus}
-    found |= {key: amount for key, amount in {"hugepages-1Gi": huge, "hugepages-2Mi": small}.items() if amount}
+    amounts = {PODS: MAX_PODS, "cpu": cores, "memory": memory, GPU_RESOURCE: machine.gpus}
+    amounts |= {key: amount for key, amount in {"hugepages-1Gi": huge, "hugepages-2Mi": small}.items() if amount}
     if pool.system_disk_gib:
         # A file system takes some of it; the kubelet keeps 1 GiB for itself and 5 GiB free.
-        found["ephemeral-storage"] = int(pool.system_disk_gib * GIB * 0.9) - 6 * GIB
-    return found | _adapters(environment, name)
+        amounts["ephemeral-storage"] = int(pool.system_disk_gib * GIB * 0.9) - 6 * GIB
+    return amounts | _adapters(environment, name)
 
 
 def _adapters(environment: Environment, name: str) -> Resources:
@@ -192,16 +194,16 @@ def _adapters(environment: Environment, name: str) -> Resources:
 def _prices(environment: Environment, book: PriceBook) -> dict[str, Decimal]:
     """Return the hourly price of each pool's machines; nothing when they are in several currencies, which cannot be
     compared."""
-    found = {}
+    by_pool = {}
     for name, pool in environment.pools.items():
         site = environment.sites[pool.site]
         key = MachineKey(cloud=site.kind, region=site.region, machine_type=pool.machine_type, spot=pool.spot)
         price, _ = book.applied(key)
         if price is not None:
-            found[name] = price
-    if len({price.currency for price in found.values()}) > 1:
+            by_pool[name] = price
+    if len({price.currency for price in by_pool.values()}) > 1:
         return {}
-    return {name: price.hourly for name, price in found.items()}
+    return {name: price.hourly for name, price in by_pool.items()}
 
 
 def limits(
@@ -216,29 +218,29 @@ def limits(
         yield SharedLimit(name=f"max_nodes, {environment.max_nodes:,},", left=left, each=_each(environment.pools))
     addresses = plan(environment)
     for site, declared in environment.sites.items():
-        own = {name: pool for name, pool in environment.pools.items() if pool.site == site}
-        rooms = cloud_of(declared).limits.rooms(declared, site_ranges(addresses, site)) if own else ()
+        of_site = {name: pool for name, pool in environment.pools.items() if pool.site == site}
+        rooms = cloud_of(declared).limits.rooms(declared, site_ranges(addresses, site)) if of_site else ()
         for room in rooms:
-            confined = [name for name, pool in own.items() if pool.zones and {*pool.zones} <= {*room.zones}]
+            confined = [name for name, pool in of_site.items() if pool.zones and {*pool.zones} <= {*room.zones}]
             left = room.nodes - sum(present[name] for name in confined)
             yield SharedLimit(name=f"what has addresses in {room.range}", left=left, each=_each(confined))
         if rooms:
-            left = sum(room.nodes for room in rooms) - sum(present[name] for name in own)
-            yield SharedLimit(name=f"what has addresses in {site}", left=left, each=_each(own))
+            left = sum(room.nodes for room in rooms) - sum(present[name] for name in of_site)
+            yield SharedLimit(name=f"what has addresses in {site}", left=left, each=_each(of_site))
 
 
 def _present(pool: ScalingPool, nodes: int, sizes: Mapping[str, int]) -> int:
     """Return the number of machines that a pool has or is asked for."""
-    told = sum(max(one.wanted - len(one.refused), one.machines) for one in pool.groups)
-    if not any(one.error for one in pool.groups):
-        return told
-    return max(told, nodes, sum(sizes.get(one.name, 0) for one in pool.groups))
+    wanted = sum(max(group.wanted - len(group.refused), group.machines) for group in pool.groups)
+    if not any(group.error for group in pool.groups):
+        return wanted
+    return max(wanted, nodes, sum(sizes.get(group.name, 0) for group in pool.groups))
 
 
 def numbers(environment: Environment) -> AutoscalerSettings:
     """Return the numbers of the environment's autoscaler that no pool sets."""
-    own = environment.autoscaler or Autoscaler()
-    return AutoscalerSettings(share=own.leaving_percent / 100, joining=own.joining)
+    settings = environment.autoscaler or Autoscaler()
+    return AutoscalerSettings(share=settings.leaving_percent / 100, joining=settings.joining)
 
 
 def _each(names: Sequence[str] | Mapping[str, object]) -> tuple[tuple[str, int], ...]:
@@ -247,5 +249,7 @@ def _each(names: Sequence[str] | Mapping[str, object]) -> tuple[tuple[str, int],
 
 def taints(environment: Environment) -> dict[str, frozenset[tuple[str, str]]]:
     """Return key and effect of the taints that a pool's nodes always have, by its name on nodes."""
-    found = {name: frozenset((one.key, one.effect) for one in pool.taints) for name, pool in environment.pools.items()}
-    return {**found, HOSTS_POOL_LABEL: frozenset()}
+    by_pool = {
+        name: frozenset((taint.key, taint.effect) for taint in pool.taints) for name, pool in environment.pools.items()
+    }
+    return {**by_pool, HOSTS_POOL_LABEL: frozenset()}

@@ -126,7 +126,7 @@ def read(
     """Return listed objects as plain values. ``machines`` are those of all groups by the name of their node,
     ``taints`` those that a pool's nodes always have, by its name on nodes."""
     shapes = Shapes(_volumes(listed.claims, listed.volumes))
-    budgets = [one for one in map(budget_of, listed.budgets) if one]
+    budgets = [budget for budget in map(budget_of, listed.budgets) if budget]
     nodes = Nodes(shapes, budgets=budgets, machines=machines, taints=taints, now=now)
     on: dict[str, list[Object]] = {}
     running: dict[str, list[Object]] = {}
@@ -145,7 +145,9 @@ def read(
                 running.setdefault(gang, []).append(pod)
         elif waits(pod):
             waiting.append(pod)
-    templates = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in listed.templates}
+    templates = {
+        (template["metadata"]["namespace"], template["metadata"]["name"]): template for template in listed.templates
+    }
     return ClusterState(
         pods=tuple(_pod(item, shapes) for item in waiting),
         nodes=tuple(nodes.of(item, on.get(item["metadata"]["name"], ())) for item in listed.nodes),
@@ -168,9 +170,9 @@ def waits(item: Object) -> bool:
     """Return whether a pod waits for a node, and may have one: nobody holds it back, and it is no node's own."""
     metadata, spec = item["metadata"], item["spec"]
     owners = metadata.get("ownerReferences") or ()
-    own = MIRROR in (metadata.get("annotations") or {}) or any(one["kind"] == "DaemonSet" for one in owners)
-    held = spec.get("schedulingGates") or "deletionTimestamp" in metadata or spec.get("nodeName")
-    return not own and not held and item.get("status", {}).get("phase", "Pending") == "Pending"
+    of_node = MIRROR in (metadata.get("annotations") or {}) or any(owner["kind"] == "DaemonSet" for owner in owners)
+    blocked = spec.get("schedulingGates") or "deletionTimestamp" in metadata or spec.get("nodeName")
+    return not of_node and not blocked and item.get("status", {}).get("phase", "Pending") == "Pending"
 
 
 def _pod(item: Object, shapes: Shapes) -> PendingPod:
@@ -196,7 +198,7 @@ def _daemons(listed: ListedObjects, shapes: Shapes) -> Iterator[Shape]:
 
 
 def _claims(item: Object) -> bool:
-    return any("persistentVolumeClaim" in one for one in item["spec"].get("volumes") or ())
+    return any("persistentVolumeClaim" in volume for volume in item["spec"].get("volumes") or ())
 
 
 def _volumes(claims: Iterable[Object], volumes: Iterable[Object]) -> Volumes:

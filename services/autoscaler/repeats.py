@@ -31,7 +31,7 @@ class Repeats:
     def forget(self) -> None:
         """Forget what may be said again, so that what is kept is bounded by what was said in that time."""
         now = self._clock()
-        self._said = {about: one for about, one in self._said.items() if now - one[1] < AGAIN_S}
+        self._said = {about: entry for about, entry in self._said.items() if now - entry[1] < AGAIN_S}
 
 
 def unchanging(words: str) -> str:

@@ -92,7 +92,7 @@ class NodeRoom:
 
 def _labels_of(term: Apart) -> Iterator[tuple[str, str]]:
     """Yield labels of which a pod must have one for a term to concern it."""
-    exact = next((one for one in term.labels if one.operator is Operator.IN), None)
+    exact = next((requirement for requirement in term.labels if requirement.operator is Operator.IN), None)
     if exact is None:
         yield ANY
     else:
@@ -145,13 +145,16 @@ class Ledger:
     def __init__(self, shapes: Iterable[Shape], *, apart: Iterable[Apart] = (), keys: Iterable[str] = ()) -> None:
         """``shapes`` are all that will be placed; ``apart`` the anti-affinities of pods that run; ``keys`` further
         labels by which nodes are told apart."""
-        found = dict.fromkeys(shapes)
-        names = sorted({name for shape in found for name, _ in shape.requests}, key=lambda one: (one in COMMON, one))
+        distinct = dict.fromkeys(shapes)
+        names = sorted(
+            {name for shape in distinct for name, _ in shape.requests},
+            key=lambda resource: (resource in COMMON, resource),
+        )
         self.index = {name: index for index, name in enumerate(names)}
         self.names = names
-        wheres = {shape.where for shape in found}
+        wheres = {shape.where for shape in distinct}
         self._keys = sorted({*keys, *(key for where in wheres for key in where.labels)})
-        terms = dict.fromkeys((*apart, *(term for shape in found for term in shape.apart)))
+        terms = dict.fromkeys((*apart, *(term for shape in distinct for term in shape.apart)))
         self._bits = {term: 1 << number for number, term in enumerate(terms)}
         self._by_label: dict[tuple[str, str], list[Apart]] = {}
         """Anti-affinities by a label that a pod must have to be kept away; of none those that name no such label."""
@@ -189,9 +192,9 @@ class Ledger:
     def _matches(self, namespace: str, labels: LabelPairs) -> int:
         known = self._matched.get((namespace, labels))
         if known is None:
-            own = dict(labels)
+            pairs = dict(labels)
             likely = {term for label in (*labels, ANY) for term in self._by_label.get(label, ())}
-            known = sum(self._bits[term] for term in likely if keeps_apart(term, namespace, own))
+            known = sum(self._bits[term] for term in likely if keeps_apart(term, namespace, pairs))
             self._matched[namespace, labels] = known
         return known
 
@@ -202,16 +205,16 @@ class Ledger:
             labels = dict(kind.labels)
             known = self._kinds[id(kind)] = (kind, (tuple(map(labels.get, self._keys)), kind.taints))
         key = (tier, known[1])
-        found = self._classes.get(key)
-        if found is None:
-            found = self._classes[key] = Class(kind, tier)
+        class_ = self._classes.get(key)
+        if class_ is None:
+            class_ = self._classes[key] = Class(kind, tier)
             self._fitting.clear()
             self._selected.clear()
-        return found
+        return class_
 
     def add_all(self, rooms: Iterable[NodeRoom]) -> None:
         """Add nodes, for good, the fullest first, so that they are filled up before others are begun."""
-        for room in sorted(rooms, key=lambda one: (one.free, one.name)):
+        for room in sorted(rooms, key=lambda candidate: (candidate.free, candidate.name)):
             self.add(room)
 
     def add(self, room: NodeRoom) -> None:
@@ -232,17 +235,17 @@ class Ledger:
 
     def rooms(self) -> Iterator[NodeRoom]:
         """Yield every node, and those that are to be made."""
-        return (room for one in self._classes.values() for row in one.rows for room in row.rooms)
+        return (room for class_ in self._classes.values() for row in class_.rows for room in row.rooms)
 
     def fitting(self, where: Where) -> Sequence[Class]:
         """Return the classes on whose nodes a pod may be, in the order in which they are used."""
-        found = self._fitting.get(where)
-        if found is None:
+        matches = self._fitting.get(where)
+        if matches is None:
             anywhere = where.names_nodes
-            fits = [one for one in self._classes.values() if anywhere or not mismatch(where, one.kind)]
-            fits.sort(key=lambda one: (one.tier, str(one.kind.labels), one.kind.taints))
-            found = self._fitting[where] = tuple(fits)
-        return found
+            fits = [class_ for class_ in self._classes.values() if anywhere or not mismatch(where, class_.kind)]
+            fits.sort(key=lambda class_: (class_.tier, str(class_.kind.labels), class_.kind.taints))
+            matches = self._fitting[where] = tuple(fits)
+        return matches
 
     def place(
         self, need: PodNeed, count: int, *, tiers: Sequence[Tier], domain: tuple[str, str] | None = None
@@ -250,15 +253,15 @@ class Ledger:
         """Place as many of ``count`` pods as there is room for on nodes of some tiers, and return where. ``domain`` is
         a label that the nodes must have."""
         placed: list[tuple[NodeRoom, int]] = []
-        for one in self._chosen(need.shape.where, tiers, domain):
-            best = one.best
+        for class_ in self._chosen(need.shape.where, tiers, domain):
+            best = class_.best
             if not best:
                 continue
             for index, amount in need.vector:
                 if best[index] < amount:
                     break
             else:
-                count -= self._place_in(need, count, one, placed)
+                count -= self._place_in(need, count, class_, placed)
                 if not count:
                     break
         return placed
@@ -267,17 +270,19 @@ class Ledger:
         """Return the classes of some tiers and a domain that fit, in their order."""
         fitting = self.fitting(where)
         key = (where, tiers, domain)
-        found = self._selected.get(key)
-        if found is None:
-            found = self._selected[key] = tuple(
-                one for one in fitting if one.tier in tiers and (not domain or one.labels.get(domain[0]) == domain[1])
+        classes = self._selected.get(key)
+        if classes is None:
+            classes = self._selected[key] = tuple(
+                class_
+                for class_ in fitting
+                if class_.tier in tiers and (not domain or class_.labels.get(domain[0]) == domain[1])
             )
-        return found
+        return classes
 
-    def _place_in(self, need: PodNeed, count: int, one: Class, placed: list[tuple[NodeRoom, int]]) -> int:
+    def _place_in(self, need: PodNeed, count: int, class_: Class, placed: list[tuple[NodeRoom, int]]) -> int:
         """Place pods on the nodes of a class, and return how many."""
         before = count
-        for row in one.rows:
+        for row in class_.rows:
             best = row.best
             for index, amount in need.vector:
                 if best[index] < amount:
@@ -287,12 +292,12 @@ class Ledger:
                 if not count:
                     break
         if count < before:
-            one.stale = True
-        elif one.stale:
-            former = one.best
-            self._journal.append(lambda: _loosen(one, former))
-            one.best = [max(column) for column in zip(*(row.best for row in one.rows), strict=True)]
-            one.stale = False
+            class_.stale = True
+        elif class_.stale:
+            former = class_.best
+            self._journal.append(lambda: _loosen(class_, former))
+            class_.best = [max(column) for column in zip(*(row.best for row in class_.rows), strict=True)]
+            class_.stale = False
         return before - count
 
     def _place_on(self, need: PodNeed, count: int, row: NodeRow, placed: list[tuple[NodeRoom, int]]) -> int:
@@ -349,20 +354,20 @@ class Ledger:
 
     def values_of(self, key: str) -> set[str]:
         """Return every value that a label has on nodes, and on those to be made."""
-        return {value for one in self._classes.values() if (value := one.labels.get(key)) is not None}
+        return {value for class_ in self._classes.values() if (value := class_.labels.get(key)) is not None}
 
     def bound(self, need: PodNeed, count: int, domain: tuple[str, str]) -> int:
         """Return a number that is at least that of the pods, ``count`` at most, with room on present nodes of a
         domain."""
-        found = 0
-        for one in self.fitting(need.shape.where):
-            if one.labels.get(domain[0]) == domain[1]:
-                for row in one.rows:
+        most = 0
+        for class_ in self.fitting(need.shape.where):
+            if class_.labels.get(domain[0]) == domain[1]:
+                for row in class_.rows:
                     each = min((row.best[index] // amount for index, amount in need.vector), default=count)
-                    found += len(row.rooms) * (min(each, 1) if need.alone else each)
-                    if found >= count:
+                    most += len(row.rooms) * (min(each, 1) if need.alone else each)
+                    if most >= count:
                         return count
-        return found
+        return most
 
 
 def _remove(row: NodeRow, room: NodeRoom) -> None:

@@ -76,9 +76,9 @@ class ScaleIn:
         for pool in self._pools.values():
             self._bury(pool)
 
-    def _turn(self, one: tuple[ClusterNode, _Pool]) -> tuple[bool, datetime, str]:
+    def _turn(self, candidate: tuple[ClusterNode, _Pool]) -> tuple[bool, datetime, str]:
         """Return a key that sorts what is on its way out first, then what has been idle for longest."""
-        node = one[0]
+        node = candidate[0]
         return node.cordon is not Cordon.OURS, self.idle[node.name], node.name
 
     def _give_back(self, node: ClusterNode, pool: _Pool) -> None:
@@ -190,7 +190,7 @@ class ScaleIn:
         mark = self._ledger.mark()
         if room is not None:
             room.closed = True
-        for pod in sorted(node.moving, key=lambda one: one.id):
+        for pod in sorted(node.moving, key=lambda candidate: candidate.id):
             if pod.shape.unknown or self._placer.move(self._ledger.need(pod.shape)) is None:
                 self._ledger.take_back(mark)
                 if room is not None:
@@ -208,15 +208,15 @@ class ScaleIn:
             self._end(node, "it is cordoned and empty")
 
     def _drain(self, node: ClusterNode) -> None:
-        free = tuple(sorted(one.id for one in node.moving if not one.held))
-        held = "; ".join(sorted(f"{one.id}: {one.held}" for one in node.moving if one.held))
+        free = tuple(sorted(pod.id for pod in node.moving if not pod.held))
+        blocked = "; ".join(sorted(f"{pod.id}: {pod.held}" for pod in node.moving if pod.held))
         if free:
-            reason = f"{counted(len(free), 'pod')} with room elsewhere" + (f"; not yet: {held}" if held else "")
+            reason = f"{counted(len(free), 'pod')} with room elsewhere" + (f"; not yet: {blocked}" if blocked else "")
             self.actions.append(
                 ScalingAction(verb=Verb.DRAIN, target=node.name, pool=node.pool, pods=free, reason=reason)
             )
         else:
-            self._hold(node.name, f"its pods may not leave yet: {held}")
+            self._hold(node.name, f"its pods may not leave yet: {blocked}")
 
     def _bury(self, pool: _Pool) -> None:
         """End what is dead in a pool: nodes that have not answered for long and on which no work is, and machines that
@@ -224,7 +224,7 @@ class ScaleIn:
         if pool.held:
             return
         room = max(0, pool.slots)
-        for node in sorted(filter(self._is_dead, pool.nodes), key=lambda one: one.name):
+        for node in sorted(filter(self._is_dead, pool.nodes), key=lambda candidate: candidate.name):
             going = self._is_going(node)
             if not (room or going):
                 continue

@@ -67,17 +67,17 @@ def serve(
 ) -> None:
     """Lead whenever no other does, until stopped. ``write`` takes the lines of the decision log. Errors that time does
     not heal are raised."""
-    told = metrics or AutoscalerMetrics()
+    counters = metrics or AutoscalerMetrics()
     if not run.elected:
-        _lead(environment, api, prices, leads=lambda: True, stop=stop, run=run, write=write, metrics=told)
+        _lead(environment, api, prices, leads=lambda: True, stop=stop, run=run, write=write, metrics=counters)
     candidate = Candidate(api, NAME, identity=run.identity)
     while run.elected and not stop.is_set():
         with candidate.leading(stop) as leads:
             if leads is None:
                 return
-            told.set("leader", 1)
-            _lead(environment, api, prices, leads=leads, stop=stop, run=run, write=write, metrics=told)
-            told.set("leader", 0)
+            counters.set("leader", 1)
+            _lead(environment, api, prices, leads=leads, stop=stop, run=run, write=write, metrics=counters)
+            counters.set("leader", 0)
 
 
 def once(environment: Environment, api: Api, prices: PriceBook, *, run: ServiceTerms, write: Write = print) -> Passed:
@@ -104,8 +104,8 @@ def once(environment: Environment, api: Api, prices: PriceBook, *, run: ServiceT
 
     if not run.act:
         return passed(lambda: True)
-    with holding(api, NAME, holder=run.identity, times=terms(gone=lambda _other: False)) as held:
-        return passed(held)
+    with holding(api, NAME, holder=run.identity, times=terms(gone=lambda _other: False)) as lock:
+        return passed(lock)
 
 
 def _lead(

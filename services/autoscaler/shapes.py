@@ -110,8 +110,8 @@ class Where:
     @property
     def labels(self) -> set[str]:
         """Return the keys of all labels that this depends on."""
-        named = [one.key for one in self.selector]
-        return {*named, *(one.key for terms in self.affinity for term in terms for one in term.labels)}
+        named = [requirement.key for requirement in self.selector]
+        return {*named, *(requirement.key for terms in self.affinity for term in terms for requirement in term.labels)}
 
     @property
     def names_nodes(self) -> bool:

@@ -20,7 +20,7 @@ def keep(pools: Mapping[str, JudgedPool], ledger: Ledger, market: Market) -> Non
         return
     groups = {group.name: name for name in lacking for group in pools[name].groups}
     empty = [room for room in ledger.rooms() if room.tier in KEPT and not room.taken and _is_empty(room)]
-    for room in sorted(empty, key=lambda one: (one.tier, one.name)):
+    for room in sorted(empty, key=lambda candidate: (candidate.tier, candidate.name)):
         pool = room.node.pool if room.node else groups.get(room.name.rpartition("+")[0], "")
         if lacking.get(pool):
             lacking[pool] -= 1

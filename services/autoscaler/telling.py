@@ -42,8 +42,10 @@ class Teller:
     def tell(self, looked: Looked) -> None:
         """Tell what a decision says. What cannot be told is noted, and stops nothing."""
         requests = {_name(item): item for item in looked.listed.requests}
-        told = {action.target: action for action in looked.decision.actions if action.verb in (Verb.TELL, Verb.GRANT)}
-        for name, conditions in self._conditions(looked, requests, told):
+        messages = {
+            action.target: action for action in looked.decision.actions if action.verb in (Verb.TELL, Verb.GRANT)
+        }
+        for name, conditions in self._conditions(looked, requests, messages):
             self._guard.check()
             self._write(requests[name], conditions, looked)
         tells = [action for action in looked.decision.actions if action.verb is Verb.TELL]
@@ -59,7 +61,7 @@ class Teller:
         self._repeats.forget()
 
     def _conditions(
-        self, looked: Looked, requests: Mapping[str, Object], told: Mapping[str, ScalingAction]
+        self, looked: Looked, requests: Mapping[str, Object], messages: Mapping[str, ScalingAction]
     ) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
         """Yield what requests are to say: type, status, reason and message of each condition."""
         for gang in looked.gangs:
@@ -67,11 +69,11 @@ class Teller:
                 continue
             if gang.unknown and gang.created is not None and looked.now - gang.created > PATIENCE:
                 yield gang.name, [("Failed", "True", "NotUnderstood", "; ".join(gang.unknown))]
-            elif gang.name in told and told[gang.name].verb is Verb.GRANT:
-                reason = told[gang.name].reason
+            elif gang.name in messages and messages[gang.name].verb is Verb.GRANT:
+                reason = messages[gang.name].reason
                 yield gang.name, [ACCEPTED, ("Provisioned", "True", "CapacityIsProvisioned", reason)]
-            elif gang.name in told:
-                yield gang.name, [ACCEPTED, ("Provisioned", "False", "CapacityIsNotFound", told[gang.name].reason)]
+            elif gang.name in messages:
+                yield gang.name, [ACCEPTED, ("Provisioned", "False", "CapacityIsNotFound", messages[gang.name].reason)]
             else:
                 yield gang.name, [ACCEPTED]
         for name, item in requests.items():
@@ -81,7 +83,7 @@ class Teller:
 
     def _write(self, item: Object, wanted: list[tuple[str, str, str, str]], looked: Looked) -> None:
         """Set conditions, unless they say so already. A request that has changed meanwhile is told in the next pass."""
-        known = {one["type"]: one for one in (item.get("status") or {}).get("conditions") or ()}
+        known = {condition["type"]: condition for condition in (item.get("status") or {}).get("conditions") or ()}
         at = looked.now.isoformat(timespec="seconds").replace("+00:00", "Z")
         changed = False
         for type_, status, reason, message in wanted:
@@ -139,7 +141,7 @@ def _in_turn(tells: Iterable[ScalingAction]) -> Iterator[tuple[str, ScalingActio
         for name in (action.pods or (action.target,))[:PODS_TOLD]:
             spaces.setdefault(name.partition("/")[0], []).append((name, action))
     for turn in zip_longest(*spaces.values()):
-        yield from (one for one in turn if one)
+        yield from (pair for pair in turn if pair)
 
 
 def _name(item: Object) -> str:

@@ -28,7 +28,7 @@ def _what(action: ScalingAction) -> str:
 
 def to_text(decision: Decision, blind: Iterable[str] = ()) -> str:
     """Return every action in a line, and before them what could not be read."""
-    lines = [f"not seen: {one}" for one in blind]
+    lines = [f"not seen: {name}" for name in blind]
     lines += map(line, decision.actions) if decision.actions else ["nothing to do"]
     idle = sorted(decision.memory.idle)
     return "\n".join([*lines, *([f"idle: {counted(len(idle), 'node')}: {names(idle)}"] if idle else [])])
@@ -45,9 +45,9 @@ def to_plain(decision: Decision, blind: Iterable[str] = ()) -> dict[str, Any]:
 
 def plain(action: ScalingAction) -> dict[str, Any]:
     """Return an action as plain values."""
-    found: dict[str, Any] = {"action": str(action.verb), "target": action.target, "reason": action.reason}
+    entry: dict[str, Any] = {"action": str(action.verb), "target": action.target, "reason": action.reason}
     for name in ("pool", "group", "machine", "was", "size"):
         value = getattr(action, name)
         if value not in ("", None):
-            found[name] = value
-    return found | ({"pods": list(action.pods)} if action.pods else {})
+            entry[name] = value
+    return entry | ({"pods": list(action.pods)} if action.pods else {})

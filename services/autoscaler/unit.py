@@ -96,8 +96,8 @@ class Unit:
         over.set()
 
     def _read(self) -> str:
-        found = self._api.find(DOCUMENT)
-        return str((found or {}).get("data", {}).get(KEY, ""))
+        document = self._api.find(DOCUMENT)
+        return str((document or {}).get("data", {}).get(KEY, ""))
 
     def _tell(self, text: str) -> None:
         if text != self._told:
@@ -153,8 +153,8 @@ def main() -> int:
 
     def serve(given: Given, book: PriceBook, over: threading.Event) -> None:
         sign_in(given, machine=machine.name, tokens=tokens, folder=folder, stop=over)
-        own = given.environment.autoscaler
-        run = ServiceTerms(instance=machine.name, act=own is not None and not own.dry_run, as_json=True)
+        settings = given.environment.autoscaler
+        run = ServiceTerms(instance=machine.name, act=settings is not None and not settings.dry_run, as_json=True)
         work(given.environment, machine.api(PROGRAM), book, stop=over, run=run, write=_write, metrics=metrics)
 
     with served(metrics, port=arguments.port):

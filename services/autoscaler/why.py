@@ -29,8 +29,8 @@ def quantity(name: str, amount: int) -> str:
 
 def request_words(need: PodNeed) -> str:
     """Return what a pod asks for."""
-    found = [quantity(name, amount) for name, amount in need.shape.requests if name != PODS]
-    return ", ".join(found) or "nothing but a place"
+    amounts = [quantity(name, amount) for name, amount in need.shape.requests if name != PODS]
+    return ", ".join(amounts) or "nothing but a place"
 
 
 def shortage_action(short: Short, ledger: Ledger, market: Market) -> ScalingAction:
@@ -44,7 +44,7 @@ def shortage_action(short: Short, ledger: Ledger, market: Market) -> ScalingActi
     gang = short.gang
     if not unknown:
         reason = f"it waits as a whole: {_gang_reason(short, gang, reason)}"
-    pods = tuple(name for one in gang.members if not one.declared for name in one.pods)
+    pods = tuple(name for member in gang.members if not member.declared for name in member.pods)
     return ScalingAction(verb=Verb.TELL, target=gang.gang.name, reason=reason, pods=pods)
 
 
@@ -96,11 +96,11 @@ def _too_small(need: PodNeed, ledger: Ledger, market: Market) -> str:
 
 def _unlike(need: PodNeed, market: Market) -> str:
     """Return what labels and taints keep the pod away."""
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for offer in market.offers:
-        found.setdefault(mismatch(need.shape.where, offer.kind), []).append(offer.pool.name)
-    told = [f"{why} ({_listed(names, ', ')})" for why, names in sorted(found.items())]
-    return _listed(told) or "there is none in a cloud"
+        by_reason.setdefault(mismatch(need.shape.where, offer.kind), []).append(offer.pool.name)
+    phrases = [f"{why} ({_listed(names, ', ')})" for why, names in sorted(by_reason.items())]
+    return _listed(phrases) or "there is none in a cloud"
 
 
 def _listed(parts: Iterable[str], between: str = "; ") -> str:
