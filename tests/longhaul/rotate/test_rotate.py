@@ -227,7 +227,9 @@ def test_status_tells_a_rotation_that_is_half_done() -> None:
     assert judged(a=told("key1"), b=told("key1"), c=parse_answer('{"ready": true}', "")) == ()
     (found,) = judged(a=told("key2", "key1"), b=told("key2", "key1"))
     assert (found.verdict, found.phase) == (StatusVerdict.OK, "use")
-    assert found.message == ("key2 encrypts, key1 only decrypts: `longhaul rotate --env lab secrets-encryption` goes on")
+    assert found.message == (
+        "key2 encrypts, key1 only decrypts: `longhaul rotate --env lab secrets-encryption` goes on"
+    )
 
 
 def test_status_tells_servers_that_differ_or_lag() -> None:

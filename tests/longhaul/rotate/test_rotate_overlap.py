@@ -333,7 +333,9 @@ def test_status_tells_what_is_not_over_and_when_it_may_go_on() -> None:
         "service-accounts` goes on"
     )
     (found,) = judged(a=told(authority_kubernetes={**waits, "phase": "trust"}))
-    assert found.message.startswith("the former key signs, both are believed until 2026-11-02 03:04 UTC; then `longhaul")
+    assert found.message.startswith(
+        "the former key signs, both are believed until 2026-11-02 03:04 UTC; then `longhaul"
+    )
     half = {"phase": "trust", "until": ""}
     nodes, accounts = judged(a=told(authority_nodes=half, service_accounts=waits | {"until": "2026-10-01T00:00:00Z"}))
     assert (nodes.name, nodes.phase, accounts.phase) == ("authority-nodes", "trust", "use")
