@@ -62,13 +62,13 @@ def perform_all(
     tell: Callable[[StepOutcome], None],
 ) -> tuple[StepOutcome, ...]:
     """Run the checks one after the other. A check for which no time is left has failed."""
-    found = []
+    outcomes = []
     for check in checks:
         begins(check)
         outcome = perform(check if limit.left() else _late(check))
         tell(outcome)
-        found.append(outcome)
-    return tuple(found)
+        outcomes.append(outcome)
+    return tuple(outcomes)
 
 
 def _late(check: AcceptanceCheck) -> AcceptanceCheck:

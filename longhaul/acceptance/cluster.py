@@ -36,21 +36,21 @@ def await_healthy(target: AcceptanceTarget, limit: Deadline) -> str:
     """Wait until ``longhaul status`` finds everything healthy, and return its counts as text. ``LateError`` with its
     last findings when that takes too long; ``NotSoError`` at once when it cannot ask, or no control-plane machine
     exists."""
-    found: dict[str, Any] = {}
+    status: dict[str, Any] = {}
 
     def why_not() -> str:
         done = target.commands.run("status", "--json", limit=limit)
-        said = f"`longhaul status` ended with {done.code}{f': {done.said}' if done.said else ''}"
+        message = f"`longhaul status` ended with {done.code}{f': {done.said}' if done.said else ''}"
         if done.code in UNASKED:
-            raise NotSoError(said)
+            raise NotSoError(message)
         try:
-            found.update(json.loads(done.stdout))
+            status.update(json.loads(done.stdout))
         except ValueError:
-            return said
-        machines = found.get("machines")
+            return message
+        machines = status.get("machines")
         if machines and all(machine["verdict"] == StatusVerdict.MISSING for machine in machines):
             raise NotSoError("no machine of the control plane is in its cloud: `longhaul up` makes them")
-        return "" if done.code == Exit.OK else "; ".join(_unwell(found)) or "it says no more than that"
+        return "" if done.code == Exit.OK else "; ".join(_unwell(status)) or "it says no more than that"
 
     limit.eventually(why_not, what="`longhaul status` finds everything healthy")
     counted = (
@@ -60,8 +60,8 @@ def await_healthy(target: AcceptanceTarget, limit: Deadline) -> str:
         ("nodes", "node"),
         ("addons", "add-on"),
     )
-    parts = [f"{len(found[key])} {word}{'' if len(found[key]) == 1 else 's'}" for key, word in counted]
-    return f"the API ({found['api']['message']}), {', '.join(parts)}: all healthy"
+    parts = [f"{len(status[key])} {word}{'' if len(status[key]) == 1 else 's'}" for key, word in counted]
+    return f"the API ({status['api']['message']}), {', '.join(parts)}: all healthy"
 
 
 def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
@@ -82,10 +82,10 @@ def nodes(target: AcceptanceTarget) -> str:
     if served != wanted:
         raise NotSoError(f"the API servers are {served}, the file says {wanted}")
     least = sum(pool.min for pool in environment.pools.values()) + len(environment.hosts)
-    seen: list[Object] = []
+    observed: list[Object] = []
 
     def why_not(items: list[Object]) -> str:
-        seen[:] = items
+        observed[:] = items
         views = [node_view(item) for item in items]
         unready = [f"{view.name} is not ready: {view.message}" for view in views if not view.ready]
         others = [f"{view.name} is {view.version}, not {wanted}" for view in views if view.version != wanted]
@@ -93,8 +93,8 @@ def nodes(target: AcceptanceTarget) -> str:
         return "; ".join((*few, *unready, *others))
 
     target.soon().await_items(api, NODES, why_not, what="every node is ready and of the declared version")
-    sites = ", ".join(sorted({item["metadata"]["labels"].get(SITE_LABEL, "no site") for item in seen}))
-    return f"{len(seen)} nodes ready on {sites or 'no site'}, API servers and kubelets {wanted}"
+    sites = ", ".join(sorted({item["metadata"]["labels"].get(SITE_LABEL, "no site") for item in observed}))
+    return f"{len(observed)} nodes ready on {sites or 'no site'}, API servers and kubelets {wanted}"
 
 
 def unchanged(target: AcceptanceTarget) -> str:
@@ -131,7 +131,7 @@ def no_keys(target: AcceptanceTarget) -> str:
     counts = {stack: len(json.loads(text)["deployment"].get("resources") or ()) for stack, text in exported.items()}
     if empty := [stack for stack, count in counts.items() if not count]:
         raise NotSoError(f"the state of {', '.join(empty)} is empty, so it shows nothing")
-    if found := [stack for stack, text in exported.items() if KEY in text]:
-        raise NotSoError(f"a private key is in the state of {', '.join(found)}")
-    said = ", ".join(f"{count} resources of {stack}" for stack, count in counts.items())
-    return f"{said}, decrypted: no private key"
+    if leaks := [stack for stack, text in exported.items() if KEY in text]:
+        raise NotSoError(f"a private key is in the state of {', '.join(leaks)}")
+    resources = ", ".join(f"{count} resources of {stack}" for stack, count in counts.items())
+    return f"{resources}, decrypted: no private key"

@@ -65,15 +65,17 @@ def restarts(target: AcceptanceTarget) -> str:
             f"{control.etcd.members} members and {control.api.servers} API servers: with fewer than {LEAST_MEMBERS} "
             f"and {LEAST_SERVERS} nobody goes on while one is away"
         )
-    said = []
+    outages = []
     for machine in (f"{environment.name}-etcd-0", f"{environment.name}-api-0"):
         with calling(target.api("")) as calls:
             restart(environment, machine)
             await_healthy(target, target.soon())
-        said.append(f"{machine}: {calls.made} calls, {calls.failed} failed, {calls.longest_s:.1f} s without an answer")
+        outages.append(
+            f"{machine}: {calls.made} calls, {calls.failed} failed, {calls.longest_s:.1f} s without an answer"
+        )
         if calls.longest_s > GAP_S:
-            raise NotSoError(f"{said[-1]}, more than {GAP_S:.0f} s")
-    return "; ".join(said)
+            raise NotSoError(f"{outages[-1]}, more than {GAP_S:.0f} s")
+    return "; ".join(outages)
 
 
 def restart(environment: Environment, machine: str) -> None:

@@ -35,8 +35,8 @@ def gpu_pods(target: AcceptanceTarget) -> str:
             api.post(f"{NAMESPACES}{path_of(space)}/pods", _pod(name, target.image))
         await_pods(api, target.soon(), space, len(wanted))
     counts = Counter(wanted.values())
-    said = ", ".join(f"{number} with {gpus}" for gpus, number in sorted(counts.items()))
-    return f"nodes offer their GPUs ({said}); a pod on each was given one"
+    offers = ", ".join(f"{number} with {gpus}" for gpus, number in sorted(counts.items()))
+    return f"nodes offer their GPUs ({offers}); a pod on each was given one"
 
 
 def _declared(item: Object, pools: dict[str, int], hosts: dict[str, int]) -> int:

@@ -91,14 +91,16 @@ def _refused(target: AcceptanceTarget, name: str, *, site: str) -> str:
     wanted = request_for(name, annotations=proof(name, site=site))
     path = REQUESTS + path_of(wanted["metadata"]["name"])
     made = target.api(JOIN_USER).post(REQUESTS, wanted)
-    said: list[str] = []
+    reasons: list[str] = []
 
     def why_not(items: list[Object]) -> str:
         status = items[0].get("status", {}) if items else {}
         if "certificate" in status:
             raise NotSoError(f"{name} was given a certificate")
-        said[:] = [condition["message"] for condition in status.get("conditions", ()) if condition["type"] == "Denied"]
-        return "" if said else "nobody has decided yet"
+        reasons[:] = [
+            condition["message"] for condition in status.get("conditions", ()) if condition["type"] == "Denied"
+        ]
+        return "" if reasons else "nobody has decided yet"
 
     try:
         target.soon().await_items(
@@ -110,4 +112,4 @@ def _refused(target: AcceptanceTarget, name: str, *, site: str) -> str:
         )
     finally:
         api.delete(path, uid=made["metadata"]["uid"])
-    return f"refused: {said[0]}"
+    return f"refused: {reasons[0]}"

@@ -42,12 +42,12 @@ class Talker:
         """Return what ``host`` (an address or a name) answers this pod; empty when it does not answer."""
         path = path_of("api", "v1", "namespaces", self.namespace, "pods", f"{self.name}:{PORT}", "proxy", "dial")
         try:
-            said = self.api.get(path, host=host, port=str(port), protocol="http", request=request, tries="1")
+            answer = self.api.get(path, host=host, port=str(port), protocol="http", request=request, tries="1")
         except ApiError as error:
             if not error.passing and error.status != UNRESOLVED:
                 raise
             return ""
-        return str((said.get("responses") or [""])[0])
+        return str((answer.get("responses") or [""])[0])
 
 
 @contextmanager
@@ -65,10 +65,10 @@ def namespace(api: Api, limit: Callable[[], Deadline], name: str = NAMESPACE) ->
 
 def remove(api: Api, limit: Deadline, name: str = NAMESPACE) -> None:
     """Delete a namespace with all that is in it, and wait until it is gone."""
-    found = api.find(NAMESPACES + path_of(name))
-    if found is None:
+    live = api.find(NAMESPACES + path_of(name))
+    if live is None:
         return
-    api.delete(NAMESPACES + path_of(name), uid=found["metadata"]["uid"])
+    api.delete(NAMESPACES + path_of(name), uid=live["metadata"]["uid"])
     limit.await_items(
         api,
         NAMESPACES,
@@ -92,24 +92,24 @@ def talkers(
     for name, site in sites.items():
         api.post(f"{root}/pods", talker_pod(name, site, image, tolerations=tolerations.get(site, ())))
         api.post(f"{root}/services", talker_service(name))
-    found = await_pods(api, limit, space, len(sites))
+    pods = await_pods(api, limit, space, len(sites))
     return {
         name: Talker(api=api, namespace=space, name=name, address=it["status"]["podIP"], node=it["spec"]["nodeName"])
-        for name, it in found.items()
+        for name, it in pods.items()
     }
 
 
 def await_pods(api: Api, limit: Deadline, space: str, count: int) -> dict[str, Object]:
     """Return the pods of a namespace by name, once that many exist and all are ready."""
-    seen: list[Object] = []
+    observed: list[Object] = []
 
     def why_not(items: list[Object]) -> str:
-        seen[:] = items
+        observed[:] = items
         few = [f"{len(items)} pods of {count}"] if len(items) < count else []
         return "; ".join([*few, *(f"pod {_name(item)} is not ready{_why(item)}" for item in items if not ready(item))])
 
     limit.await_items(api, f"{NAMESPACES}{path_of(space)}/pods", why_not, what="all pods are ready")
-    return {_name(item): item for item in seen}
+    return {_name(item): item for item in observed}
 
 
 def ready(item: Mapping[str, Any]) -> bool:
@@ -162,6 +162,6 @@ def _why(item: Mapping[str, Any]) -> str:
     waiting = [
         container_status.get("state", {}).get("waiting", {}) for container_status in status.get("containerStatuses", ())
     ]
-    said = [f"{one.get('reason')}: {one.get('message', '')}" for one in waiting if one]
-    said += [str(condition["message"]) for condition in status.get("conditions", ()) if condition.get("message")]
-    return f" ({said[0]})" if said else ""
+    messages = [f"{state.get('reason')}: {state.get('message', '')}" for state in waiting if state]
+    messages += [str(condition["message"]) for condition in status.get("conditions", ()) if condition.get("message")]
+    return f" ({messages[0]})" if messages else ""

@@ -83,9 +83,9 @@ class AcceptanceCommands:
             try:
                 late = _awaited(child, verb, limit, lambda: self._last_line(begun))
             finally:
-                said, text = self._last_line(begun), _read(stdout)
+                last_line, text = self._last_line(begun), _read(stdout)
                 log.write(text)
-        return FinishedCommand(code=child.returncode, stdout=text.decode(errors="replace"), said=said, late=late)
+        return FinishedCommand(code=child.returncode, stdout=text.decode(errors="replace"), said=last_line, late=late)
 
     def tail(self) -> str:
         """Return the last lines of the log."""
@@ -113,8 +113,8 @@ def must(commands: Runs, verb: str, *words: str, limit: Deadline) -> FinishedCom
 def require(done: FinishedCommand, verb: str) -> None:
     """Raise ``NotSoError`` with the meaning of a command's exit code unless that is 0."""
     if done.code != Exit.OK or done.late:
-        said = {**MEANINGS, **meanings(verb)}
-        meaning = said[Exit(done.code)] if done.code in set(Exit) else "it was killed"
+        by_code = {**MEANINGS, **meanings(verb)}
+        meaning = by_code[Exit(done.code)] if done.code in set(Exit) else "it was killed"
         late = "; its time was over (--most-time)" if done.late else ""
         raise NotSoError(f"`longhaul {verb}` ended with {done.code}: {meaning}{late}")
 

@@ -39,17 +39,17 @@ class Traffic:
         for site, talker in self._talkers.items():
             if IPv4Address(talker.address) not in ranges[site].pods:
                 raise NotSoError(f"the pod on {site} has {talker.address}, which is not in {ranges[site].pods}")
-        pairs = self._pairs(lambda one, other: one.dial(other.address) == other.name, what="by address")
-        for one, other in permutations(self._talkers.values(), 2):
-            seen = one.dial(other.address, "clientip").rpartition(":")[0]
-            if seen != one.address:
-                raise NotSoError(f"{other.name} sees {one.name} as {seen or 'nobody'}, not as {one.address}")
+        pairs = self._pairs(lambda source, other: source.dial(other.address) == other.name, what="by address")
+        for source, other in permutations(self._talkers.values(), 2):
+            observed = source.dial(other.address, "clientip").rpartition(":")[0]
+            if observed != source.address:
+                raise NotSoError(f"{other.name} sees {source.name} as {observed or 'nobody'}, not as {source.address}")
         return f"{pairs}; each seen by its own address"
 
     def names(self) -> str:
         """Check from every site that each Service leads to its pod, once all nodes know that the pod is ready."""
         self._require()
-        return self._pairs(lambda one, other: one.dial(other.name) == other.name, what="by name")
+        return self._pairs(lambda source, other: source.dial(other.name) == other.name, what="by name")
 
     def dns(self) -> str:
         """Check on every site that the cluster's own full names resolve, and that unknown names do not."""
@@ -58,8 +58,8 @@ class Traffic:
             full = f"{talker.name}.{talker.namespace}.{DOMAIN}"
             self._await(partial(_names_itself, talker, full), f"{full} is answered on {site}")
             none = f"no-such-service.{talker.namespace}.{DOMAIN}"
-            if said := talker.dial(none):
-                raise NotSoError(f"on {site} {none}, which does not exist, answers {said!r}")
+            if answer := talker.dial(none):
+                raise NotSoError(f"on {site} {none}, which does not exist, answers {answer!r}")
         return f"on {', '.join(self._talkers)}: full names are answered, one that does not exist is not"
 
     def metadata(self) -> str:
@@ -69,8 +69,8 @@ class Traffic:
         if not clouds:
             raise NotApplicableError("no cloud has nodes")
         for site in clouds:
-            if said := self._talkers[site].dial(METADATA, port=80):
-                raise NotSoError(f"the pod on {site} is answered by {METADATA}: {said[:80]!r}")
+            if answer := self._talkers[site].dial(METADATA, port=80):
+                raise NotSoError(f"the pod on {site} is answered by {METADATA}: {answer[:80]!r}")
         return f"pods on {', '.join(clouds)} get no answer from {METADATA}"
 
     def removed(self) -> str:
@@ -101,10 +101,10 @@ class Traffic:
         pairs = list(permutations(self._talkers, 2))
         if not pairs:
             raise NotApplicableError(f"only {next(iter(self._talkers))} has nodes: there is no other site to reach")
-        for one, other in pairs:
-            first, second = self._talkers[one], self._talkers[other]
-            self._await(partial(reaches, first, second), f"{one} reaches {other} {what}")
-        return f"{what}: {', '.join(f'{one} to {other}' for one, other in pairs)}"
+        for source, other in pairs:
+            first, second = self._talkers[source], self._talkers[other]
+            self._await(partial(reaches, first, second), f"{source} reaches {other} {what}")
+        return f"{what}: {', '.join(f'{source} to {other}' for source, other in pairs)}"
 
     def _await(self, true: Callable[[], bool], what: str) -> None:
         self._subject.soon().eventually(lambda: "" if true() else "no answer, or another one", what=what)
@@ -117,9 +117,9 @@ def _names_itself(talker: Talker, host: str) -> bool:
 
 def tolerations(environment: Environment) -> dict[str, list[Object]]:
     """Return, by site, the tolerations that let a pod onto nodes of any of its pools."""
-    found: dict[str, list[Object]] = {}
+    by_site: dict[str, list[Object]] = {}
     for name, pool in environment.pools.items():
-        found.setdefault(pool.site, []).extend(
+        by_site.setdefault(pool.site, []).extend(
             {"key": taint.key, "operator": "Exists", "effect": taint.effect} for taint in pool_taints(environment, name)
         )
-    return found
+    return by_site

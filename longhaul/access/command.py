@@ -79,12 +79,12 @@ def _show(environment: Environment, options: argparse.Namespace) -> int:
 
     people = people_of(environment)
     revoked = people.read()
-    found = views(people, revoked)
+    servers = views(people, revoked)
     if options.json:
-        print(rendered(document(environment, revoked, found)))
+        print(rendered(document(environment, revoked, servers)))
     else:
-        print("\n".join(text(environment, revoked, found)))
-    return Exit.OK if all(one.right for one in found) else Exit.FAILED
+        print("\n".join(text(environment, revoked, servers)))
+    return Exit.OK if all(server.right for server in servers) else Exit.FAILED
 
 
 def _change(where: Context, environment: Environment, options: argparse.Namespace) -> int:

@@ -65,16 +65,16 @@ def require_person(environment: Environment, name: str) -> None:
     prefixes = [issuer.username.prefix for issuer in environment.identity.issuers.values()]
     prefix = f"{name.partition(':')[0]}:"
     if not prefixes:
-        said = f"{environment.name} has no issuers (`identity` of its file), so nobody signs in"
+        reason = f"{environment.name} has no issuers (`identity` of its file), so nobody signs in"
     elif prefix not in prefixes:
-        likely = ", ".join(f"{one}{name}" for one in prefixes)
-        said = f"nobody can be called {name!r}: names begin with their issuer's prefix, like {likely}"
+        likely = ", ".join(f"{issuer_prefix}{name}" for issuer_prefix in prefixes)
+        reason = f"nobody can be called {name!r}: names begin with their issuer's prefix, like {likely}"
     elif not is_name(name):
-        said = (
+        reason = (
             f"{name!r} is not a name that can be refused: it is of printable ASCII, without spaces, quotation marks, $"
         )
     else:
         return
     raise CommandError(
-        f"{said}, so nothing was done. The audit log has everybody's name (user.username)", code=Exit.USAGE
+        f"{reason}, so nothing was done. The audit log has everybody's name (user.username)", code=Exit.USAGE
     )

@@ -83,7 +83,7 @@ def _revoked(answer: Mapping[str, Any], revoked: Revoked) -> str:
     return ALL if answer.get("loaded") else "fetched, and not used yet"
 
 
-def document(environment: Environment, revoked: Revoked, found: list[ServerView]) -> dict[str, Any]:
+def document(environment: Environment, revoked: Revoked, server_views: list[ServerView]) -> dict[str, Any]:
     """Return all of it for programs."""
     identity = environment.identity
     return {
@@ -93,11 +93,11 @@ def document(environment: Environment, revoked: Revoked, found: list[ServerView]
         },
         "groups": {name: rights.model_dump() for name, rights in identity.groups.items()},
         "revoked": [asdict(person) for person in revoked.people],
-        "servers": [asdict(one) for one in found],
+        "servers": [asdict(server) for server in server_views],
     }
 
 
-def text(environment: Environment, revoked: Revoked, found: list[ServerView]) -> Iterator[str]:
+def text(environment: Environment, revoked: Revoked, server_views: list[ServerView]) -> Iterator[str]:
     """Yield all of it as lines for people."""
     identity = environment.identity
     yield "issuers" if identity.issuers else "issuers: none, so nobody signs in"
@@ -113,7 +113,9 @@ def text(environment: Environment, revoked: Revoked, found: list[ServerView]) ->
             ("person", "since", "by"), [(person.name, person.since, person.by) for person in revoked.people]
         )
     yield "API servers"
-    yield from table(("server", "refuses", "issuers"), [(one.name, one.revoked, one.issuers) for one in found])
+    yield from table(
+        ("server", "refuses", "issuers"), [(server.name, server.revoked, server.issuers) for server in server_views]
+    )
 
 
 def _rights(environment: Environment) -> Iterator[tuple[str, str, str]]:

@@ -61,8 +61,8 @@ class AccessRun:
             if self.people.change(change):
                 self.tell("the vault has the list")
             self._hand_out()
-            found = self.people.read()
-            if change(found) == found:
+            revoked = self.people.read()
+            if change(revoked) == revoked:
                 return
         raise CommandError("others change the list of people at the same time, and undo this change: run this again")
 

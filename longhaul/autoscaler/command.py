@@ -78,8 +78,8 @@ def _act(environment: Environment, api: Api, prices: PriceBook, options: argpars
     try:
         passed = once(environment, api, prices, run=terms, write=_print)
     except HeldError as error:
-        said = f"another autoscaler acts ({error}): end it first, or look without acting with --dry-run"
-        raise CommandError(said) from None
+        message = f"another autoscaler acts ({error}): end it first, or look without acting with --dry-run"
+        raise CommandError(message) from None
     return Exit.FAILED if passed.looked.blind or passed.failed else Exit.OK
 
 

@@ -36,24 +36,24 @@ def back_up(environment: Environment, role: Role, *, from_learner: bool = False)
     for machine in asked:
         try:
             output = control.run_command(place, machine.name, command, timeout_s=LIMIT_S)
-            told = json.loads(output.stdout)
+            answer = json.loads(output.stdout)
         except CloudError as error:
             reasons.append(f"{machine.name}: {error}")
             continue
         except ValueError:
-            said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
-            reasons.append(f"{machine.name}: {said[-1]}")
+            lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+            reasons.append(f"{machine.name}: {lines[-1]}")
             continue
-        if not told.get("error") and told.get("newest"):
-            return str(told["newest"]["name"])
-        reasons.append(f"{machine.name}: {told.get('error') or 'it made none'}")
+        if not answer.get("error") and answer.get("newest"):
+            return str(answer["newest"]["name"])
+        reasons.append(f"{machine.name}: {answer.get('error') or 'it made none'}")
     raise CommandError(f"no member of {role} made a backup: {'; '.join(reasons)}")
 
 
-def behind(name: str, found: Sequence[ListedBackup]) -> str:
+def behind(name: str, listed: Sequence[ListedBackup]) -> str:
     """Return what is said of a backup when the storage has one of a higher revision; empty when it has the newest."""
-    made = next((one for one in found if one.name == name), None)
-    best = furthest(made, found) if made else None
+    made = next((backup for backup in listed if backup.name == name), None)
+    best = furthest(made, listed) if made else None
     if made is None or best is None or best.revision == made.revision:
         return ""
     return (

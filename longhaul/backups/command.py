@@ -64,19 +64,19 @@ def run(invocation: Invocation) -> int:
     for role in roles if options.now else ():
         made.append(back_up(environment, role, from_learner=options.from_learner))
         say(f"{role}: {made[-1]}")
-    found = backups(environment, roles, now=datetime.now(tz=UTC))
-    for warning in (*filter(None, (behind(name, found) for name in made)), *warnings(environment, found)):
+    listed = backups(environment, roles, now=datetime.now(tz=UTC))
+    for warning in (*filter(None, (behind(name, listed) for name in made)), *warnings(environment, listed)):
         say(f"warning: {warning}")
-    by_role = {str(role): [one for one in found if one.etcd == str(role)] for role in roles}
+    by_role = {str(role): [backup for backup in listed if backup.etcd == str(role)] for role in roles}
     if options.json:
-        print(document({name: [asdict(one) for one in those] for name, those in by_role.items()}))
+        print(document({name: [asdict(backup) for backup in those] for name, those in by_role.items()}))
     else:
         print("\n\n".join(_text(name, those, every=options.all) for name, those in by_role.items()))
     if options.verify is not None:
         for those in by_role.values():
-            if (newest := next((one for one in those if not one.flaw), None)) is not None:
+            if (newest := next((backup for backup in those if not backup.flaw), None)) is not None:
                 say(_verified(environment, newest, options.verify))
-    good = all(any(not one.flaw for one in those) for those in by_role.values())
+    good = all(any(not backup.flaw for backup in those) for those in by_role.values())
     return Exit.OK if good else Exit.FAILED
 
 
@@ -96,35 +96,35 @@ def _verified(environment: Environment, backup: ListedBackup, key: Path) -> str:
         spec = load(versions=environment.versions.pinned())
         programs = tools.ensure(["etcd", "age"], log_dir=place, progress=say, spec=spec)
         snapshot = snapshot_of(environment, backup, identity=key, folder=place, programs=programs)
-        found = restored(snapshot, folder=place, programs=programs)
-    if found.revision != backup.revision + BUMP or found.keys < backup.keys:
+        outcome = restored(snapshot, folder=place, programs=programs)
+    if outcome.revision != backup.revision + BUMP or outcome.keys < backup.keys:
         raise CommandError(
-            f"{backup.name}: restored are revision {found.revision - BUMP} and {found.keys} keys, and the member saved "
-            f"revision {backup.revision} and {backup.keys} keys"
+            f"{backup.name}: restored are revision {outcome.revision - BUMP} and {outcome.keys} keys, and the member "
+            f"saved revision {backup.revision} and {backup.keys} keys"
         )
     # The restore adds an entry of its own, by which revisions begin further on: told is what the list tells.
     return f"{backup.name} is good: revision {backup.revision}, {backup.keys} keys"
 
 
-def _text(name: str, found: Sequence[ListedBackup], *, every: bool) -> str:
+def _text(name: str, listed: Sequence[ListedBackup], *, every: bool) -> str:
     from longhaul.report.text import table
     from longhaul.terminal.ages import age
 
-    if not found:
+    if not listed:
         return f"{name}: there is no backup yet. `longhaul status` says why"
-    shown = found if every else found[:SHOWN]
+    shown = listed if every else listed[:SHOWN]
     rows = [
         (
-            f"{one.made:%Y-%m-%d %H:%M:%S}Z",
-            age(one.age_s),
-            one.kept,
-            f"{one.size_bytes / 2**20:.1f} MiB",
-            str(one.revision),
-            str(one.keys),
-            one.flaw or one.member,
+            f"{backup.made:%Y-%m-%d %H:%M:%S}Z",
+            age(backup.age_s),
+            backup.kept,
+            f"{backup.size_bytes / 2**20:.1f} MiB",
+            str(backup.revision),
+            str(backup.keys),
+            backup.flaw or backup.member,
         )
-        for one in shown
+        for backup in shown
     ]
     head = (f"{name.upper()}, MADE", "AGE", "KEPT", "SIZE", "REVISION", "KEYS", "BY")
-    more = [f"  and {len(found) - len(shown)} older: --all"] if len(found) > len(shown) else []
+    more = [f"  and {len(listed) - len(shown)} older: --all"] if len(listed) > len(shown) else []
     return "\n".join([*table(head, rows, right=(1, 3, 4, 5)), *more])

@@ -32,11 +32,11 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return every option of a parser and of its commands."""
-    found: list[argparse.Action] = []
+    options: list[argparse.Action] = []
     for action in parser._actions:
-        found.append(action)
+        options.append(action)
         if isinstance(action, argparse._SubParsersAction):
             action.help = "command"  # `--help` lists them in its own way, and so suppresses them
             for command in action.choices.values():
-                found += _options(command)
-    return found
+                options += _options(command)
+    return options

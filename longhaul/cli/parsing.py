@@ -92,9 +92,9 @@ def _answer(options: argparse.Namespace, grammar: argparse.ArgumentParser) -> No
 def _take_late(options: argparse.Namespace, unknown: list[str]) -> None:
     """Give a word that may be left out what stands behind an option: argparse has taken it for left out by then
     (github.com/python/cpython, issue 59317)."""
-    own = argparse.ArgumentParser(add_help=False)
-    commands()[options.command].add_arguments(own)
-    for action in own._actions:
+    grammar = argparse.ArgumentParser(add_help=False)
+    commands()[options.command].add_arguments(grammar)
+    for action in grammar._actions:
         may_be_left_out = not action.option_strings and action.nargs == "?" and action.choices is None
         if may_be_left_out and getattr(options, action.dest) is None and unknown and not unknown[0].startswith("-"):
             setattr(options, action.dest, unknown.pop(0))
@@ -102,9 +102,9 @@ def _take_late(options: argparse.Namespace, unknown: list[str]) -> None:
 
 def _options_of(command: str) -> list[str]:
     """Return the options of a command."""
-    own = argparse.ArgumentParser(add_help=False)
-    commands()[command].add_arguments(own)
-    return ["--env", "--example", "--project", "--help", *own._option_string_actions]
+    grammar = argparse.ArgumentParser(add_help=False)
+    commands()[command].add_arguments(grammar)
+    return ["--env", "--example", "--project", "--help", *grammar._option_string_actions]
 
 
 def _meant(given: str, known: Iterable[str]) -> str:

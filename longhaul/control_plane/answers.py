@@ -124,41 +124,43 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
             restore=restore,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        said = (stderr or stdout).strip().splitlines()
-        return NodeAnswer(ready=False, error=f"no answer from longhaul-node: {said[-1] if said else 'it said nothing'}")
+        lines = (stderr or stdout).strip().splitlines()
+        return NodeAnswer(
+            ready=False, error=f"no answer from longhaul-node: {lines[-1] if lines else 'it said nothing'}"
+        )
 
 
 def _check(check: dict[str, Any]) -> tuple[str, bool, str]:
     return str(check["name"]), bool(check["ok"]), str(check.get("detail", ""))
 
 
-def _certificate(found: dict[str, Any]) -> CertificateView:
-    begins, ends = (datetime.fromtimestamp(float(found[key]), tz=UTC) for key in ("begins", "ends"))
-    return CertificateView(name=str(found["name"]), begins=begins, ends=ends)
+def _certificate(certificate: dict[str, Any]) -> CertificateView:
+    begins, ends = (datetime.fromtimestamp(float(certificate[key]), tz=UTC) for key in ("begins", "ends"))
+    return CertificateView(name=str(certificate["name"]), begins=begins, ends=ends)
 
 
-def _encryption(told: Mapping[str, Any] | None) -> EncryptionView | None:
-    if not told:
+def _encryption(answer: Mapping[str, Any] | None) -> EncryptionView | None:
+    if not answer:
         return None
     return EncryptionView(
-        keys=tuple(map(str, told["keys"])), loaded=bool(told["loaded"]), error=str(told.get("error") or "")
+        keys=tuple(map(str, answer["keys"])), loaded=bool(answer["loaded"]), error=str(answer.get("error") or "")
     )
 
 
-def _credentials(told: Mapping[str, Any] | None, *, role: str) -> CredentialsView | None:
-    if not told:
+def _credentials(answer: Mapping[str, Any] | None, *, role: str) -> CredentialsView | None:
+    if not answer:
         return None
-    known = told.get("rotations")
+    known = answer.get("rotations")
     return CredentialsView(
         role=role,
-        unused=tuple(map(str, told.get("unused") or ())),
+        unused=tuple(map(str, answer.get("unused") or ())),
         rotations=None if known is None else parse_standings(json.dumps(known)),
-        authorities=frozenset(map(str, (told.get("files") or {}).get(KUBERNETES_AUTHORITIES) or ())),
+        authorities=frozenset(map(str, (answer.get("files") or {}).get(KUBERNETES_AUTHORITIES) or ())),
     )
 
 
-def _refuses(told: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+def _refuses(answer: Mapping[str, Any] | None) -> tuple[str, ...] | None:
     """Return the machines that a server refuses; None when it does not know."""
-    if not told or told.get("error"):
+    if not answer or answer.get("error"):
         return None
-    return tuple(map(str, told["names"])) if told["loaded"] else ()
+    return tuple(map(str, answer["names"])) if answer["loaded"] else ()

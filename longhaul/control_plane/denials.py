@@ -107,9 +107,9 @@ def asked(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
     try:
         answer = json.loads(output.stdout)
     except ValueError:
-        said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+        lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
         raise CommandError(
-            f"{machine} does not tell whom it refuses: {said[-1]}. `longhaul up --env {vault.environment.name}` makes "
+            f"{machine} does not tell whom it refuses: {lines[-1]}. `longhaul up --env {vault.environment.name}` makes "
             "it anew as this release wants it"
         ) from None
     return answer if isinstance(answer, dict) else {}

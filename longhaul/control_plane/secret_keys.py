@@ -32,14 +32,14 @@ def behind(
 ) -> tuple[str, ...]:
     """Return the names of the API servers that do not use these keys. ``CommandError`` for the first that does not
     tell: no rotation begins where a server is away."""
-    found = []
+    names = []
     for machine in _of(environment, Role.API):
         answer = asked(control, place, machine.name, _told(keys))
         if answer.get("error"):
             raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
         if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
-            found.append(machine.name)
-    return tuple(found)
+            names.append(machine.name)
+    return tuple(names)
 
 
 def hand_out(
@@ -63,8 +63,8 @@ def deliver(environment: Environment, control: ControlAccess[Any], place: Place[
     """Have every API server fetch the keys, whether it runs or not. ``CommandError`` for the first that has others."""
     for machine in _of(environment, Role.API):
         if tuple(_fetched(control, place, machine, keys).get("keys", ())) != keys.names:
-            said = "it could not fetch them (journalctl -u longhaul-secrets-refresh)"
-            raise CommandError(f"{machine.name} does not have the keys {', '.join(keys.names)}: {said}")
+            reason = "it could not fetch them (journalctl -u longhaul-secrets-refresh)"
+            raise CommandError(f"{machine.name} does not have the keys {', '.join(keys.names)}: {reason}")
 
 
 def written(environment: Environment, control: ControlAccess[Any], place: Place[Any]) -> Mapping[str, int]:
@@ -114,8 +114,8 @@ def asked(
     try:
         answer = json.loads(output.stdout)
     except ValueError:
-        said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
-        raise CommandError(f"{machine} does not tell its {what}: {said[-1]}") from None
+        lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+        raise CommandError(f"{machine} does not tell its {what}: {lines[-1]}") from None
     return answer if isinstance(answer, dict) else {}
 
 

@@ -107,10 +107,10 @@ class EnvironmentCost:
 
     def groups(self) -> dict[str, tuple[CostLine, ...]]:
         """Return the lines by group, such as ``control plane`` or ``pool gpu``."""
-        found: dict[str, list[CostLine]] = {}
+        by_group: dict[str, list[CostLine]] = {}
         for line in self.lines:
-            found.setdefault(line.need.group, []).append(line)
-        return {group: tuple(lines) for group, lines in found.items()}
+            by_group.setdefault(line.need.group, []).append(line)
+        return {group: tuple(lines) for group, lines in by_group.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

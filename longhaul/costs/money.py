@@ -59,8 +59,8 @@ class Money:
 def total(sums: Iterable[Money]) -> Money:
     """Return the sum of all."""
     result = Money()
-    for one in sums:
-        result += one
+    for amount in sums:
+        result += amount
     return result
 
 

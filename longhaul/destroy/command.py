@@ -151,12 +151,12 @@ def _free_vault(environment: Environment) -> None:
 def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:
     """Refuse when a killed run was making resources that the state does not know: they would be left in the cloud,
     except those that go with their resource group."""
-    lost = [one for one in pending if one.kind == GROUP or not one.kind.startswith(CONTAINED)]
+    lost = [creation for creation in pending if creation.kind == GROUP or not creation.kind.startswith(CONTAINED)]
     if lost:
         raise CommandError(
-            f"a killed run was making {', '.join(str(one) for one in lost)}; it may exist, and the state does not know "
-            f"it. Run `longhaul up --env {engine.stack}` first, which adopts it; or, having seen to it yourself, "
-            f"`pulumi refresh --clear-pending-creates --stack {engine.stack}`."
+            f"a killed run was making {', '.join(str(creation) for creation in lost)}; it may exist, and the state "
+            f"does not know it. Run `longhaul up --env {engine.stack}` first, which adopts it; or, having seen to it "
+            f"yourself, `pulumi refresh --clear-pending-creates --stack {engine.stack}`."
         )
 
 

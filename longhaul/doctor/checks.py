@@ -21,16 +21,16 @@ ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
 
 def checks(target: DoctorTarget, here: LocalMachine, *, only: tuple[str, ...] = ()) -> tuple[DoctorQuestion, ...]:
     """Return all of them, or those of these names, in the order of the report."""
-    found = (*_of_clouds(target, here), *_here(target, here))
-    chosen = [_of_a_lab(check) if target.lab else check for check in found if not only or check.name in only]
+    questions = (*_of_clouds(target, here), *_here(target, here))
+    chosen = [_of_a_lab(check) if target.lab else check for check in questions if not only or check.name in only]
     return tuple(sorted(chosen, key=lambda check: NAMES.index(check.name)))
 
 
 def _of_a_lab(check: DoctorQuestion) -> DoctorQuestion:
     if check.name not in NOT_IN_A_LAB:
         return check
-    said = unknown("not asked: a lab's stand-ins for the clouds do not answer this", *check.where)
-    return DoctorQuestion(name=check.name, where=check.where, run=lambda: (said,))
+    finding = unknown("not asked: a lab's stand-ins for the clouds do not answer this", *check.where)
+    return DoctorQuestion(name=check.name, where=check.where, run=lambda: (finding,))
 
 
 def _of_clouds(target: DoctorTarget, here: LocalMachine) -> Iterator[DoctorQuestion]:

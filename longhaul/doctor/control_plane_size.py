@@ -12,9 +12,9 @@ from longhaul.doctor.target import DoctorTarget
 
 def size(target: DoctorTarget) -> Iterator[Finding]:
     """Check that the API servers have the memory for the declared nodes, and are enough."""
-    found = list(small_control_plane(target.environment))
-    for one in found:
-        yield warning(one.wrong, target.at(*one.at), do=one.write)
-    if not found:
+    shortfalls = list(small_control_plane(target.environment))
+    for shortfall in shortfalls:
+        yield warning(shortfall.wrong, target.at(*shortfall.at), do=shortfall.write)
+    if not shortfalls:
         nodes = declared_nodes(target.environment)
         yield ok(f"the API servers are large and many enough for {nodes:,} nodes", target.at("control_plane", "api"))

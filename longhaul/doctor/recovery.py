@@ -34,9 +34,9 @@ def declared(target: DoctorTarget) -> Iterator[Finding]:
         what = "a deleted vault can be recovered for a week, and cannot be purged meanwhile"
         yield ok(what, target.at("destroyable"))
     keys = ["what decrypts the engine's state", *(["the backups' private keys"] if environment.backups else [])]
-    said = f"nobody can see from here who has {' and '.join(keys)}, and whether it was ever tried"
+    doubt = f"nobody can see from here who has {' and '.join(keys)}, and whether it was ever tried"
     tried = "; `longhaul backups --verify KEYFILE` tries a private key" if environment.backups else ""
-    yield unknown(said, target.file, do=f"{CUSTODY}{tried}")
+    yield unknown(doubt, target.file, do=f"{CUSTODY}{tried}")
 
 
 def newest(target: DoctorTarget) -> Iterator[Finding]:
@@ -46,12 +46,12 @@ def newest(target: DoctorTarget) -> Iterator[Finding]:
         return
     roles = [role for role in Role if role.is_etcd]
     try:
-        found = backups(environment, roles, now=now)
+        listed = backups(environment, roles, now=now)
     except CommandError as error:
         raise NotAskedError(str(error), do="before the first `longhaul up` there is no storage") from None
     limit_s = LATE * 60 * environment.backups.every_minutes
     for role in roles:
-        good = [one for one in found if one.etcd == str(role) and not one.flaw]
+        good = [backup for backup in listed if backup.etcd == str(role) and not backup.flaw]
         if not good:
             yield warning(f"{role}: no backup can be restored", target.at("backups"), do="`longhaul status` says why")
         elif good[0].age_s > limit_s:

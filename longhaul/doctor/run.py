@@ -22,7 +22,7 @@ def run_checks(checks: tuple[DoctorQuestion, ...], *, limit_s: float, at_once: i
     program, and the next check takes its place."""
     waiting = deque(enumerate(checks))
     running: dict[int, float] = {}
-    found: dict[int, tuple[Finding, ...]] = {}
+    findings: dict[int, tuple[Finding, ...]] = {}
     answers: queue.SimpleQueue[tuple[int, tuple[Finding, ...]]] = queue.SimpleQueue()
     while waiting or running:
         while waiting and len(running) < at_once:
@@ -33,27 +33,27 @@ def run_checks(checks: tuple[DoctorQuestion, ...], *, limit_s: float, at_once: i
             index, answer = answers.get(timeout=max(min(running.values()) - time.monotonic(), 0.0))
         except queue.Empty:
             late = [index for index, until in running.items() if until <= time.monotonic()]
-            found |= {index: (_late(checks[index], limit_s),) for index in late}
+            findings |= {index: (_late(checks[index], limit_s),) for index in late}
         else:
             late = [index] if index in running else []
-            found |= dict.fromkeys(late, answer)
+            findings |= dict.fromkeys(late, answer)
         for index in late:
             del running[index]
-    return folded(tuple(finding for index in range(len(checks)) for finding in found[index]))
+    return folded(tuple(finding for index in range(len(checks)) for finding in findings[index]))
 
 
 def _answer(check: DoctorQuestion) -> tuple[Finding, ...]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     try:
-        found.extend(check.run())
+        findings.extend(check.run())
     except NotAskedError as error:
-        found.append(unknown(f"not asked: {error}", *check.where, do=error.do))
+        findings.append(unknown(f"not asked: {error}", *check.where, do=error.do))
     except Exception as error:  # noqa: BLE001 - a broken check must not hide what the others found
         if os.environ.get("LONGHAUL_DEBUG") == "1":
             traceback.print_exception(error)
         what = f"the check itself failed ({type(error).__name__})"
-        found.append(unknown(what, *check.where, do="LONGHAUL_DEBUG=1 shows where; please report it"))
-    return tuple(replace(finding, check=check.name) for finding in found)
+        findings.append(unknown(what, *check.where, do="LONGHAUL_DEBUG=1 shows where; please report it"))
+    return tuple(replace(finding, check=check.name) for finding in findings)
 
 
 def _late(check: DoctorQuestion, limit_s: float) -> Finding:

@@ -41,17 +41,17 @@ def _date(url: str) -> str:
 def _proxied(url: str) -> bool:
     from requests.utils import get_environ_proxies
 
-    found = get_environ_proxies(url)
-    return bool(found.get(urlsplit(url).scheme) or found.get("all"))
+    proxies = get_environ_proxies(url)
+    return bool(proxies.get(urlsplit(url).scheme) or proxies.get("all"))
 
 
 def addresses(target: DoctorTarget, here: LocalMachine) -> dict[str, tuple[str, ...]]:
     """Return the addresses of the clouds that are needed, each with the sites that need it."""
-    found: dict[str, tuple[str, ...]] = {}
+    by_url: dict[str, tuple[str, ...]] = {}
     for kind, cloud in clouds().items():
         for url, sites in cloud.doctor.services(target.share(kind, here)).items():
-            found[url] = (*found.get(url, ()), *sites)
-    return found
+            by_url[url] = (*by_url.get(url, ()), *sites)
+    return by_url
 
 
 def dns(target: DoctorTarget, here: LocalMachine) -> Iterator[Finding]:

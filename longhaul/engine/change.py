@@ -48,13 +48,13 @@ def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> 
     pending = pending_creates(engine)
     if not pending:
         return change(engine, verb, arguments)
-    say(f"the last run died while it was making {', '.join(str(one) for one in pending)}; making sure of it")
+    say(f"the last run died while it was making {', '.join(str(creation) for creation in pending)}; making sure of it")
     remember(engine, pending)
     read_adopted(engine, pending)
     result = change(engine, verb, arguments)
-    found = existing(result.events.errors, pending)
-    if result.code != 0 and not result.interrupted and found:
-        adopt(engine, found)
+    ids = existing(result.events.errors, pending)
+    if result.code != 0 and not result.interrupted and ids:
+        adopt(engine, ids)
         read_adopted(engine, pending)
         result = change(engine, verb, arguments)
     if result.code == 0:

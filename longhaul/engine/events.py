@@ -50,16 +50,16 @@ class EngineDiagnostic:
 
 
 class EngineEvents:
-    """Account of one run. ``said`` holds messages that were shown before, and gets those that are shown now; with None,
-    none is shown."""
+    """Account of one run. ``shown`` holds messages that were shown before, and gets those that are shown now; with
+    None, none is shown."""
 
-    def __init__(self, *, said: set[str] | None) -> None:
+    def __init__(self, *, shown: set[str] | None) -> None:
         self.errors: list[EngineDiagnostic] = []
         self.running: dict[str, float] = {}
         """Begins of the operations under way, by the resource's name and type."""
         self.renewed: list[str] = []
         """Certificates that were issued anew, and texts in the vault that changed."""
-        self._said = said
+        self._shown = shown
         self._operations: dict[str, str] = {}
         self._done: Counter[str] = Counter()
         self._summed: Mapping[str, int] | None = None
@@ -97,8 +97,8 @@ class EngineEvents:
     def counts(self) -> dict[str, int]:
         """Return the number of resources that were created, changed and so on. The halves of a replacement count as
         one."""
-        found = self._done if self._summed is None else self._summed
-        return {WORDS[group]: sum(found.get(name, 0) for name in names) for group, names in GROUPS.items()}
+        sums = self._done if self._summed is None else self._summed
+        return {WORDS[group]: sum(sums.get(name, 0) for name in names) for group, names in GROUPS.items()}
 
     def _begin(self) -> None:
         """Begin another operation, as the update after its preview."""
@@ -108,49 +108,49 @@ class EngineEvents:
         self._summed, self._looked, self._planning = None, 0, False
 
     def _start(self, payload: Mapping[str, Any]) -> None:
-        found = payload["metadata"]
+        metadata = payload["metadata"]
         self._planning = bool(payload.get("planning"))
         self._looked += 1
-        self._operations[found["urn"]] = found["op"]
-        if found["type"] == STACK:
-            self._new = found["op"] == "create"
-        if _is_custom(found) and found["op"] != "same":
-            self.running[_label(found)] = time.monotonic()
+        self._operations[metadata["urn"]] = metadata["op"]
+        if metadata["type"] == STACK:
+            self._new = metadata["op"] == "create"
+        if _is_custom(metadata) and metadata["op"] != "same":
+            self.running[_label(metadata)] = time.monotonic()
 
-    def _end(self, found: Mapping[str, Any]) -> Iterator[str]:
+    def _end(self, metadata: Mapping[str, Any]) -> Iterator[str]:
         # A refresh ends with another operation: with what it found.
-        begun_as = self._operations.pop(found["urn"], found["op"])
-        took = time.monotonic() - self.running.pop(_label(found), time.monotonic())
+        begun_as = self._operations.pop(metadata["urn"], metadata["op"])
+        took = time.monotonic() - self.running.pop(_label(metadata), time.monotonic())
         if begun_as == "refresh" or self._planning:
             return
-        if found.get("logical") and not found["type"].startswith(PROVIDERS):
-            self._done[found["op"]] += 1
-        if _kind(found) in (CERTIFICATE, SETTING) and found["op"] in ("update", "create-replacement"):
-            self.renewed.append(_name(found))
-        if found["op"] in SHOWN and _is_custom(found):
-            yield from self._list(found, took)
+        if metadata.get("logical") and not metadata["type"].startswith(PROVIDERS):
+            self._done[metadata["op"]] += 1
+        if _kind(metadata) in (CERTIFICATE, SETTING) and metadata["op"] in ("update", "create-replacement"):
+            self.renewed.append(_name(metadata))
+        if metadata["op"] in SHOWN and _is_custom(metadata):
+            yield from self._list(metadata, took)
 
-    def _list(self, found: Mapping[str, Any], took: float) -> Iterator[str]:
+    def _list(self, metadata: Mapping[str, Any], took: float) -> Iterator[str]:
         """Yield a line about a change. Of a new stack, only its machines are shown."""
-        if _kind(found) == READINESS and found["op"] != "delete":
-            yield f"{_name(found).removesuffix('-ready')} is ready, after {took:.0f} s"
+        if _kind(metadata) == READINESS and metadata["op"] != "delete":
+            yield f"{_name(metadata).removesuffix('-ready')} is ready, after {took:.0f} s"
         elif not self._new:
             self._listed += 1
             if self._listed <= LISTED:
-                yield f"{_label(found)} {SHOWN[found['op']]}, {took:.0f} s"
+                yield f"{_label(metadata)} {SHOWN[metadata['op']]}, {took:.0f} s"
             elif self._listed == LISTED + 1:
                 yield "further changes are counted; the log names each"
 
-    def _say(self, found: Mapping[str, Any]) -> Iterator[str]:
-        severity, urn = found.get("severity"), str(found.get("urn", ""))
-        message = COLOUR.sub("", str(found.get("message", ""))).strip()
+    def _say(self, diagnostic: Mapping[str, Any]) -> Iterator[str]:
+        severity, urn = diagnostic.get("severity"), str(diagnostic.get("urn", ""))
+        message = COLOUR.sub("", str(diagnostic.get("message", ""))).strip()
         if severity not in ("warning", "error") or GENERIC.search(message) or ON_PATH.search(message):
             return
         if severity == "error":
             self.errors.append(EngineDiagnostic(urn=urn, message=message))
         line = _quoted(severity, _of_urn(urn), message)
-        if self._said is not None and line not in self._said:
-            self._said.add(line)
+        if self._shown is not None and line not in self._shown:
+            self._shown.add(line)
             yield line
 
 
@@ -168,19 +168,19 @@ def _of_urn(urn: str) -> str:
     return _label({"urn": urn, "type": parts[2].rpartition("$")[2]})
 
 
-def _label(found: Mapping[str, Any]) -> str:
-    return f"{_name(found)} ({_kind(found)})"
+def _label(metadata: Mapping[str, Any]) -> str:
+    return f"{_name(metadata)} ({_kind(metadata)})"
 
 
-def _name(found: Mapping[str, Any]) -> str:
-    return str(found["urn"].split("::", 3)[3])
+def _name(metadata: Mapping[str, Any]) -> str:
+    return str(metadata["urn"].split("::", 3)[3])
 
 
-def _kind(found: Mapping[str, Any]) -> str:
-    return str(found["type"].rpartition(":")[2])
+def _kind(metadata: Mapping[str, Any]) -> str:
+    return str(metadata["type"].rpartition(":")[2])
 
 
-def _is_custom(found: Mapping[str, Any]) -> bool:
+def _is_custom(metadata: Mapping[str, Any]) -> bool:
     """Return whether a provider makes the resource. Components only group others."""
-    state = found.get("new") or found.get("old") or {}
-    return bool(state.get("custom")) and not found["type"].startswith(PROVIDERS)
+    state = metadata.get("new") or metadata.get("old") or {}
+    return bool(state.get("custom")) and not metadata["type"].startswith(PROVIDERS)

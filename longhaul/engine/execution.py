@@ -147,7 +147,7 @@ def interruptible() -> Iterator[None]:
 def _watched() -> set[signal.Signals]:
     """Return the signals to read. The kernel keeps a signal that is both blocked and ignored, so an ignored one would
     be read too."""
-    return {one for one in _WATCHED if one not in ENDING or signal.getsignal(one) is not signal.SIG_IGN}
+    return {signum for signum in _WATCHED if signum not in ENDING or signal.getsignal(signum) is not signal.SIG_IGN}
 
 
 def hold_signals() -> None:
@@ -204,11 +204,11 @@ def _in_child(prctl: Callable[[int, int], int], mask: set[signal.Signals | int],
 def _wait(
     children: Sequence[subprocess.Popen[bytes] | Fork],
     asking: signal.Signals | None = None,
-    told: Callable[[], None] | None = None,
+    after_first: Callable[[], None] | None = None,
     look: Callable[[], None] | None = None,
 ) -> list[EngineResult]:
-    """Wait for all children; pass on signals that were sent to this process alone. ``told`` is called after the first
-    signal, and ``look`` every now and then."""
+    """Wait for all children; pass on signals that were sent to this process alone. ``after_first`` is called after
+    the first signal, and ``look`` every now and then."""
     interrupted, watched = False, _watched()
     while running := [child for child in children if child.poll() is None]:
         info = signal.sigtimedwait(watched, LOOK_S)
@@ -221,7 +221,7 @@ def _wait(
                 child.send_signal(asking or signal.SIGINT)
             elif info.si_code <= SI_USER:
                 child.send_signal(asking or info.si_signo)
-        if told is not None and not interrupted:
-            told()
+        if after_first is not None and not interrupted:
+            after_first()
         interrupted = True
     return [EngineResult(code=child.returncode or 0, interrupted=interrupted) for child in children]

@@ -25,9 +25,9 @@ def engine_binary(environ: Mapping[str, str]) -> Path:
     folder = pinned_tools()
     if folder is not None and os.access(folder / "pulumi", os.X_OK):
         return folder / "pulumi"
-    found = shutil.which("pulumi", path=environ.get("PATH"))
-    if found:
-        return Path(found)
+    binary = shutil.which("pulumi", path=environ.get("PATH"))
+    if binary:
+        return Path(binary)
     raise CommandError(
         "the engine, pulumi, is not here: `.venv/bin/python -m lab.tools ensure pulumi` gets the pinned one; "
         "any other can be on PATH or named in LONGHAUL_PULUMI"

@@ -57,8 +57,8 @@ def pending_creates(engine: Engine) -> tuple[Pending, ...]:
     """Return the resources that dead runs were making: those in the state, and those remembered from earlier runs."""
     operations = state_of(engine).get("pending_operations") or []
     resources = [operation["resource"] for operation in operations if operation.get("type") == "creating"]
-    found = {str(resource["urn"]): resource for resource in (*_remembered(engine), *resources)}
-    return tuple(Pending(urn=urn, resource=resource) for urn, resource in found.items())
+    by_urn = {str(resource["urn"]): resource for resource in (*_remembered(engine), *resources)}
+    return tuple(Pending(urn=urn, resource=resource) for urn, resource in by_urn.items())
 
 
 def remember(engine: Engine, pending: Iterable[Pending]) -> None:
@@ -67,7 +67,7 @@ def remember(engine: Engine, pending: Iterable[Pending]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")
     with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        json.dump([one.resource for one in pending], file)
+        json.dump([creation.resource for creation in pending], file)
     temporary.replace(path)
 
 
@@ -80,33 +80,33 @@ def forget(engine: Engine) -> None:
 
 def existing(errors: Iterable[EngineDiagnostic], pending: Iterable[Pending]) -> dict[Pending, str]:
     """Return those of ``pending`` that exist already according to the engine's errors, with their ids."""
-    by_urn = {one.urn: one for one in pending}
-    found: dict[Pending, str] = {}
+    by_urn = {creation.urn: creation for creation in pending}
+    ids: dict[Pending, str] = {}
     for error in errors:
         match = EXISTS.search(error.message)
-        one = by_urn.get(error.urn)
-        if match and one:
-            found[one] = match["id"]
-    return found
+        creation = by_urn.get(error.urn)
+        if match and creation:
+            ids[creation] = match["id"]
+    return ids
 
 
-def adopt(engine: Engine, found: Mapping[Pending, str]) -> None:
+def adopt(engine: Engine, ids: Mapping[Pending, str]) -> None:
     """Add existing resources to the state, with the inputs that they were being made with."""
-    for one, identity in found.items():
-        say(f"adopting what the killed run made: {one}, {identity}")
-    _rewrite(engine, found)
+    for creation, identity in ids.items():
+        say(f"adopting what the killed run made: {creation}, {identity}")
+    _rewrite(engine, ids)
 
 
 def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
     """Read those of ``pending`` that the state knows by now from the cloud: their outputs may be guesses."""
     known = {str(resource["urn"]) for resource in state_of(engine).get("resources") or []}
-    adopted = [one for one in pending if one.urn in known]
+    adopted = [creation for creation in pending if creation.urn in known]
     if not adopted:
         return
-    targets = [word for one in adopted for word in ("--target", one.urn)]
+    targets = [word for creation in adopted for word in ("--target", creation.urn)]
     argv = [*engine.argv("refresh", configured=True), "--yes", "--skip-preview", *targets]
     if engine.run(argv).code != 0:
-        named = ", ".join(str(one) for one in adopted)
+        named = ", ".join(str(creation) for creation in adopted)
         raise CommandError(f"{named}: in the cloud, but it cannot be read; the next `longhaul up` tries again")
     _restore_inputs(engine, adopted)
 
@@ -114,7 +114,7 @@ def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
 def _restore_inputs(engine: Engine, adopted: Iterable[Pending]) -> None:
     """Put back the inputs that the resources were made with. A read removes properties that the cloud never returns (a
     machine's custom data) from the inputs, and the next run would replace the machine because they are missing."""
-    made_with = {one.urn: one.resource.get("inputs", {}) for one in adopted}
+    made_with = {creation.urn: creation.resource.get("inputs", {}) for creation in adopted}
 
     def restore(deployment: dict[str, Any]) -> None:
         for resource in deployment.get("resources") or []:
@@ -124,12 +124,13 @@ def _restore_inputs(engine: Engine, adopted: Iterable[Pending]) -> None:
     _edit(engine, restore)
 
 
-def _rewrite(engine: Engine, found: Mapping[Pending, str]) -> None:
-    """Add ``found`` to the state, and drop its pending operations, as any import does (``cmd/pulumi/stack/io.go``)."""
+def _rewrite(engine: Engine, ids: Mapping[Pending, str]) -> None:
+    """Add the creations in ``ids`` to the state, and drop its pending operations, as any import does
+    (``cmd/pulumi/stack/io.go``)."""
 
     def settle(deployment: dict[str, Any]) -> None:
         deployment["pending_operations"] = []
-        added = [_as_made(one, identity) for one, identity in found.items()]
+        added = [_as_made(creation, identity) for creation, identity in ids.items()]
         deployment["resources"] = [*(deployment.get("resources") or []), *added]
 
     _edit(engine, settle)
@@ -147,9 +148,9 @@ def _edit(engine: Engine, change: Callable[[dict[str, Any]], None]) -> None:
         engine.must("stack", "import", "--file", str(path), doing=doing)
 
 
-def _as_made(one: Pending, identity: str) -> Resource:
+def _as_made(creation: Pending, identity: str) -> Resource:
     """Return the resource with its inputs as outputs; most providers start a read from these."""
-    return {**one.resource, "id": identity, "outputs": one.resource.get("inputs", {})}
+    return {**creation.resource, "id": identity, "outputs": creation.resource.get("inputs", {})}
 
 
 def state_of(engine: Engine) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def of_engine(engine: Engine, ran: Ran) -> PhaseResult:
     """Return the result of an engine's run. What it was stopped at is in the state, or had not ended in its events."""
     code = exit_code(ran)
     pending = pending_creates(engine) if code is Exit.INTERRUPTED else ()
-    unfinished = [one.name for one in pending] or list(ran.events.running)
+    unfinished = [creation.name for creation in pending] or list(ran.events.running)
     return PhaseResult(code=code, counts=counts(ran.events.counts()), unfinished=tuple(unfinished))
 
 
@@ -115,8 +115,8 @@ def summary(outcomes: Sequence[PhaseOutcome], *, wanted: str, again: str, log: P
     )
 
 
-def _seconds(one: PhaseOutcome) -> str:
-    return "" if one.seconds is None else f"{one.seconds:.0f} s"
+def _seconds(outcome: PhaseOutcome) -> str:
+    return "" if outcome.seconds is None else f"{outcome.seconds:.0f} s"
 
 
 def _verdict(outcomes: Sequence[PhaseOutcome], code: Exit, wanted: str) -> str:
@@ -135,7 +135,7 @@ def _ended(outcomes: Sequence[PhaseOutcome], code: Exit) -> list[str]:
 
 
 def _next(outcomes: Sequence[PhaseOutcome], code: Exit, again: str) -> Iterator[str]:
-    unfinished = [one for outcome in outcomes for one in outcome.unfinished]
+    unfinished = [resource for outcome in outcomes for resource in outcome.unfinished]
     if unfinished and code is not Exit.OK:
         yield f"stopped half-way: {names(unfinished)}; the next run makes sure of them"
     if code not in (Exit.OK, Exit.REFUSED):

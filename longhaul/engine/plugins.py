@@ -84,13 +84,13 @@ def left_out(environment: Environment) -> frozenset[str]:
 def required_plugins(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ...]:
     """Return the plugins of those ``packages`` that have resources in a stack's snapshot, at the version that the
     snapshot names: the engine needs them to delete these resources."""
-    found: dict[str, Plugin] = {}
+    plugins: dict[str, Plugin] = {}
     for resource in state.get("resources") or ():
         package = str(resource.get("type", "")).removeprefix(PROVIDERS)
         if package in packages:
             named = (resource.get("inputs") or {}).get("version")
-            found[package] = Plugin(package=package, version=str(named or _sdk_version(package)))
-    return tuple(found.values())
+            plugins[package] = Plugin(package=package, version=str(named or _sdk_version(package)))
+    return tuple(plugins.values())
 
 
 def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tuple[Plugin, ...]:

@@ -71,11 +71,11 @@ def with_variable(name: str, value: str) -> Iterator[ProcessIdentity]:
             continue
         pid = int(entry.name)
         try:
-            found = wanted in (entry / "environ").read_bytes().split(b"\0")
+            matches = wanted in (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
         start = started(pid)
-        if found and start is not None:
+        if matches and start is not None:
             yield ProcessIdentity(pid=pid, started=start, name=command_name(pid))
 
 

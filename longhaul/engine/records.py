@@ -36,8 +36,8 @@ class Run:
         if self.boot != processes.boot_id() or self.namespace != processes.namespace():
             return []
         named = (("longhaul", self.pid, self.started), ("pulumi", self.engine_pid, self.engine_started))
-        found = (ProcessIdentity(pid=pid, started=start, name=name) for name, pid, start in named if pid)
-        return [process for process in found if processes.is_alive(process)]
+        identities = (ProcessIdentity(pid=pid, started=start, name=name) for name, pid, start in named if pid)
+        return [process for process in identities if processes.is_alive(process)]
 
     def leftovers(self) -> list[ProcessIdentity]:
         """Return processes that this run started, directly or not. End them only when :meth:`living` returns

@@ -25,37 +25,37 @@ TIME, NAME_TIME = "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H%M%SZ"
 
 def flaw_of(environment: Environment, role: Role, view: BackupView, *, now: datetime) -> str:
     """Return the reason why a blob cannot be restored here; empty when none is known."""
-    told = view.metadata
+    metadata = view.metadata
     if not view.size:
         return "it is empty"
-    if told.get("format") != FORMAT:
-        return f"its format is {told.get('format') or 'not said'}, and this release reads {FORMAT}"
-    if told.get("environment") != environment.name:
-        return f"it is of the environment {told.get('environment') or '?'}"
-    if told.get("role") != str(role):
-        return f"it is of the etcd cluster {told.get('role') or '?'}"
+    if metadata.get("format") != FORMAT:
+        return f"its format is {metadata.get('format') or 'not said'}, and this release reads {FORMAT}"
+    if metadata.get("environment") != environment.name:
+        return f"it is of the environment {metadata.get('environment') or '?'}"
+    if metadata.get("role") != str(role):
+        return f"it is of the etcd cluster {metadata.get('role') or '?'}"
     if untrue := _untrue(environment.name, str(role), view, now=now):
         return untrue
-    if version(told.get("etcd")) > version(environment.versions.etcd):
-        return f"etcd {told.get('etcd')} made it, which is newer than {environment.versions.etcd}"
+    if version(metadata.get("etcd")) > version(environment.versions.etcd):
+        return f"etcd {metadata.get('etcd')} made it, which is newer than {environment.versions.etcd}"
     return ""
 
 
 def _untrue(environment: str, role: str, view: BackupView, *, now: datetime) -> str:
     """Return what no member would have written."""
-    told, member = view.metadata, view.metadata.get("member", "")
-    taken = _time(told.get("taken", ""))
+    metadata, member = view.metadata, view.metadata.get("member", "")
+    taken = _time(metadata.get("taken", ""))
     if not re.fullmatch(rf"{re.escape(environment)}-{re.escape(role)}-([0-9]{{1,3}}|learner)", member):
         return f"its member is {member or 'not said'}, which is none of {environment}'s"
     if taken is None or view.name != f"{role}/{taken:{NAME_TIME}}-{member}.db.gz.age":
         return "its name is not of its member and time"
     if max(taken, view.made) > now + SKEW:
-        return f"it is of the future: {told['taken']}"
+        return f"it is of the future: {metadata['taken']}"
     if not -SKEW <= view.made - taken <= LONGEST + SKEW:
-        return f"it says that it was taken at {told['taken']}, and arrived at {view.made:{TIME}}"
-    if not all(re.fullmatch("[0-9]{1,19}", told.get(name, "")) for name in ("revision", "keys")):
+        return f"it says that it was taken at {metadata['taken']}, and arrived at {view.made:{TIME}}"
+    if not all(re.fullmatch("[0-9]{1,19}", metadata.get(name, "")) for name in ("revision", "keys")):
         return "its revision or number of keys is no number"
-    if not all(re.fullmatch("[0-9a-f]{64}", told.get(name, "")) for name in ("sha256", "snapshot_sha256")):
+    if not all(re.fullmatch("[0-9a-f]{64}", metadata.get(name, "")) for name in ("sha256", "snapshot_sha256")):
         return "it has no hashes"
     return ""
 

@@ -57,8 +57,8 @@ def control_of(environment: Environment) -> tuple[ControlAccess[Any], Place[Any]
     """Return what asks the control plane's cloud, and where; ``CommandError`` when nobody can, or there are no
     backups."""
     if environment.backups is None:
-        said = f"{environment.name} has no backups: declare `backups` in its file (docs/backups.md)"
-        raise CommandError(said, code=Exit.USAGE)
+        message = f"{environment.name} has no backups: declare `backups` in its file (docs/backups.md)"
+        raise CommandError(message, code=Exit.USAGE)
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
@@ -71,23 +71,23 @@ def backups(environment: Environment, roles: Sequence[Role], *, now: datetime) -
     answer."""
     control, place = control_of(environment)
     storage = account_name(environment)
-    found: list[ListedBackup] = []
+    listed: list[ListedBackup] = []
     for role in roles:
         for kept in BackupClass:
             try:
                 views = control.backups(place, storage, str(kept), f"{role}/")
             except CloudError as error:
-                said = f"the storage {storage} does not list the {kept} backups: {error}"
-                raise CommandError(said, code=Exit.UNREACHABLE) from None
-            found += _read(environment, role, kept, views, now)
-    return sorted(found, key=lambda one: one.made, reverse=True)
+                message = f"the storage {storage} does not list the {kept} backups: {error}"
+                raise CommandError(message, code=Exit.UNREACHABLE) from None
+            listed += _read(environment, role, kept, views, now)
+    return sorted(listed, key=lambda backup: backup.made, reverse=True)
 
 
 def _read(
     environment: Environment, role: Role, kept: BackupClass, views: Sequence[BackupView], now: datetime
 ) -> Iterator[ListedBackup]:
     for view in views:
-        told = view.metadata
+        metadata = view.metadata
         yield ListedBackup(
             etcd=str(role),
             kept=str(kept),
@@ -95,26 +95,26 @@ def _read(
             made=view.made,
             age_s=max(0, round((now - view.made).total_seconds())),
             size_bytes=view.size,
-            plain_bytes=number(told.get("size")),
-            revision=number(told.get("revision")),
-            keys=number(told.get("keys")),
-            member=told.get("member", ""),
-            etcd_version=told.get("etcd", ""),
-            sha256=told.get("sha256", ""),
-            snapshot_sha256=told.get("snapshot_sha256", ""),
+            plain_bytes=number(metadata.get("size")),
+            revision=number(metadata.get("revision")),
+            keys=number(metadata.get("keys")),
+            member=metadata.get("member", ""),
+            etcd_version=metadata.get("etcd", ""),
+            sha256=metadata.get("sha256", ""),
+            snapshot_sha256=metadata.get("snapshot_sha256", ""),
             flaw=flaw_of(environment, role, view, now=now),
         )
 
 
-def warnings(environment: Environment, found: Sequence[ListedBackup]) -> Iterator[str]:
+def warnings(environment: Environment, listed: Sequence[ListedBackup]) -> Iterator[str]:
     """Yield what is wrong with the storage as a whole: blobs that are no backups, and backups that nobody deletes."""
-    for name in dict.fromkeys(one.etcd for one in found):
-        those = [one for one in found if one.etcd == name]
-        flawed = [one for one in those if one.flaw]
+    for name in dict.fromkeys(backup.etcd for backup in listed):
+        those = [backup for backup in listed if backup.etcd == name]
+        flawed = [backup for backup in those if backup.flaw]
         if flawed:
             first = f"{flawed[0].name}: {flawed[0].flaw}"
             yield f"{name}: {counted(len(flawed), 'blob')} cannot be restored here or do not count as backups: {first}"
         for kept in BackupClass if environment.backups else ():
-            oldest = max((one.age_s for one in those if one.kept == kept), default=0)
+            oldest = max((backup.age_s for backup in those if backup.kept == kept), default=0)
             if environment.backups and is_overdue(environment.backups, kept, age_s=oldest):
                 yield f"{name}: {overdue(environment.backups, kept, age_s=oldest)}"

@@ -57,8 +57,8 @@ def snapshot_of(
         raise CommandError(f"{backup.name} does not come: {error}", code=Exit.UNREACHABLE) from None
     if sealed.stat().st_size != backup.size_bytes:
         raise CommandError(f"{backup.name} was cut short: {sealed.stat().st_size} of {backup.size_bytes} bytes came")
-    if (found := _sha256(sealed)) != backup.sha256:
-        raise CommandError(f"{backup.name} is not what was made: its SHA-256 is {found}, not {backup.sha256}")
+    if (digest := _sha256(sealed)) != backup.sha256:
+        raise CommandError(f"{backup.name} is not what was made: its SHA-256 is {digest}, not {backup.sha256}")
     _decrypt(backup, sealed, plain, identity=identity, age=programs["age"])
     sealed.unlink()
     if _hash_behind(plain) != backup.snapshot_sha256:
@@ -72,8 +72,8 @@ def restored(snapshot: Path, *, folder: Path, programs: Mapping[str, Path]) -> R
     bump = [f"--bump-revision={BUMP}", "--mark-compacted", f"--data-dir={data}"]
     _run([str(programs["etcdutl"]), "snapshot", "restore", str(snapshot), *bump])
     database = data / "member" / "snap" / "db"
-    told = json.loads(_run([str(programs["etcdutl"]), "snapshot", "status", str(database), "--write-out=json"]))
-    return Restored(data=data, revision=int(told["revision"]), keys=int(told["totalKey"]))
+    status = json.loads(_run([str(programs["etcdutl"]), "snapshot", "status", str(database), "--write-out=json"]))
+    return Restored(data=data, revision=int(status["revision"]), keys=int(status["totalKey"]))
 
 
 def _decrypt(backup: ListedBackup, sealed: Path, plain: Path, *, identity: Path, age: Path) -> None:
@@ -85,9 +85,9 @@ def _decrypt(backup: ListedBackup, sealed: Path, plain: Path, *, identity: Path,
         unpacked = subprocess.run(["gunzip"], stdin=opened.stdout, stdout=target, stderr=subprocess.PIPE, check=False)
         if opened.stdout is not None:
             opened.stdout.close()
-        said = opened.stderr.read().decode(errors="replace") if opened.stderr else ""
+        errors = opened.stderr.read().decode(errors="replace") if opened.stderr else ""
     if opened.returncode:
-        first = next(iter(said.strip().splitlines()), "age gives no reason")
+        first = next(iter(errors.strip().splitlines()), "age gives no reason")
         raise CommandError(f"{backup.name} cannot be decrypted with {identity}: {first}")
     if unpacked.returncode:
         raise CommandError(f"{backup.name} is not compressed as backups are: {unpacked.stderr.decode().strip()}")

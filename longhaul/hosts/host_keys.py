@@ -67,13 +67,15 @@ def fingerprint(key: str) -> str:
 
 def scan(machines: Sequence[OnpremMachine], scanner: Scanner) -> list[Scanned]:
     """Return each machine with the key that answers at its address: that of the pinned type, or else of the best."""
-    found = {}
+    host_keys = {}
     for line in scanner([str(machine.reached_at) for machine in machines], {BEST, *map(_kind, machines)}).splitlines():
         words = line.split()
         if len(words) >= 3 and not line.startswith("#"):
-            found[words[0], words[1]] = " ".join(words[1:3])
-    keys = ([found.get((str(machine.reached_at), kind)) for kind in (_kind(machine), BEST)] for machine in machines)
-    return [Scanned(machine=one, key=pinned or best) for one, (pinned, best) in zip(machines, keys, strict=True)]
+            host_keys[words[0], words[1]] = " ".join(words[1:3])
+    keys = ([host_keys.get((str(machine.reached_at), kind)) for kind in (_kind(machine), BEST)] for machine in machines)
+    return [
+        Scanned(machine=machine, key=pinned or best) for machine, (pinned, best) in zip(machines, keys, strict=True)
+    ]
 
 
 def _kind(machine: OnpremMachine) -> str:

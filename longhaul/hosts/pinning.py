@@ -27,8 +27,8 @@ def pin_hosts(text: str, keys: Mapping[str, str]) -> str:
 def pin_gateways(text: str, keys: Mapping[str, str]) -> str:
     """Return a stack file with the host keys of ``keys``, by the name of the gateway."""
     sites = _value(_value(_value(_root(text), "config"), CONFIG_KEY), "sites")
-    found = [gateway for _, site in sites.value for gateway in _items(_value(site, "gateways"))]
-    return _pinned(text, found, keys)
+    gateways = [gateway for _, site in sites.value for gateway in _items(_value(site, "gateways"))]
+    return _pinned(text, gateways, keys)
 
 
 def _pinned(text: str, entries: Iterable[Any], keys: Mapping[str, str]) -> str:

@@ -24,24 +24,24 @@ def scan_keys(
     where: Context, environment: Environment, machines: Sequence[OnpremMachine], options: argparse.Namespace
 ) -> Exit:
     """Scan, show, ask and pin. The exit code is 0 only when every machine has the key that is pinned now."""
-    found = scan(machines, keyscan)
-    new = [one for one in found if one.state is ScanResult.NEW]
-    _show(where.env, found, as_json=options.json)
+    scans = scan(machines, keyscan)
+    new = [scanned for scanned in scans if scanned.state is ScanResult.NEW]
+    _show(where.env, scans, as_json=options.json)
     if new and _agreed(len(new), yes=options.yes):
         names = pin(where, environment, new)
         say(f"pinned: {len(new)} in {' and '.join(names)}; commit them")
         new = []
-    wrong = [one for one in found if one.state in (ScanResult.OTHER, ScanResult.SILENT)]
+    wrong = [scanned for scanned in scans if scanned.state in (ScanResult.OTHER, ScanResult.SILENT)]
     return Exit.FAILED if new or wrong else Exit.OK
 
 
-def pin(where: Context, environment: Environment, found: Sequence[Scanned]) -> list[str]:
+def pin(where: Context, environment: Environment, scans: Sequence[Scanned]) -> list[str]:
     """Write the keys into the environment's files, all or none; return the files' names."""
     from longhaul.project.writing import write
 
     stack = where.project.stack_file(where.env)
-    gateways = {one.machine.declared: str(one.key) for one in found if one.machine.group == GATEWAYS}
-    hosts = {one.machine.declared: str(one.key) for one in found if one.machine.group != GATEWAYS}
+    gateways = {scanned.machine.declared: str(scanned.key) for scanned in scans if scanned.machine.group == GATEWAYS}
+    hosts = {scanned.machine.declared: str(scanned.key) for scanned in scans if scanned.machine.group != GATEWAYS}
     texts = {}
     if environment.bare_metal:
         path = stack.with_name(environment.bare_metal)
@@ -52,32 +52,32 @@ def pin(where: Context, environment: Environment, found: Sequence[Scanned]) -> l
     return [f"stacks/{name}" for name, is_changed in changed.items() if is_changed]
 
 
-def _show(env: str, found: Sequence[Scanned], *, as_json: bool) -> None:
+def _show(env: str, scans: Sequence[Scanned], *, as_json: bool) -> None:
     from longhaul.report.json_output import document
     from longhaul.report.text import table
 
     if as_json:
         machines = [
             {
-                "name": one.machine.name,
-                "address": str(one.machine.reached_at),
-                "state": one.state.name.lower(),
-                "fingerprint": one.fingerprint or None,
-                "host_key": one.key,
-                "pin_at": one.machine.pin_at,
+                "name": scanned.machine.name,
+                "address": str(scanned.machine.reached_at),
+                "state": scanned.state.name.lower(),
+                "fingerprint": scanned.fingerprint or None,
+                "host_key": scanned.key,
+                "pin_at": scanned.machine.pin_at,
             }
-            for one in found
+            for scanned in scans
         ]
         print(document({"environment": env, "machines": machines}))
         return
     rows = [
         (
-            one.machine.name,
-            str(one.machine.reached_at),
-            f"{one.fingerprint} ({one.kind})" if one.key else "-",
-            one.state.value,
+            scanned.machine.name,
+            str(scanned.machine.reached_at),
+            f"{scanned.fingerprint} ({scanned.kind})" if scanned.key else "-",
+            scanned.state.value,
         )
-        for one in found
+        for scanned in scans
     ]
     print("\n".join(table(("MACHINE", "ADDRESS", "FINGERPRINT", "STATE"), rows, width=None)))
 

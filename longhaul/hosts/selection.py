@@ -45,8 +45,8 @@ def _matching(machines: Sequence[OnpremMachine], pattern: str) -> set[str]:
         inventory.subset(pattern)
         return {str(host.name) for host in inventory.get_hosts(f"{GATEWAYS}:{NODES}")}
     except AnsibleError as error:
-        said = str(error).replace(", ignoring:", ":")
-        raise CommandError(f"--limit {pattern}: {said}", code=Exit.USAGE) from error
+        message = str(error).replace(", ignoring:", ":")
+        raise CommandError(f"--limit {pattern}: {message}", code=Exit.USAGE) from error
 
 
 def batches(machines: Sequence[OnpremMachine], size: MachineShare) -> list[list[OnpremMachine]]:

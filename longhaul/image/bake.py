@@ -124,11 +124,11 @@ def _sources(environment: Environment, asked: BakeOptions) -> list[str]:
     """Return the ranges that may reach the machine while it is baked. With a subnet of the user's own, the
     environment's supernet is one of them."""
     inside = [str(environment.supernet)] if asked.subnet else []
-    found = inside + [str(range_) for range_ in environment.access.operators]
-    if not found:
+    ranges = inside + [str(range_) for range_ in environment.access.operators]
+    if not ranges:
         raise CommandError(
             "nobody could reach the machine that is baked: name a subnet that this machine reaches by private address "
             "(--subnet), or the public ranges that operators come from (access.operators)",
             code=Exit.USAGE,
         )
-    return found
+    return ranges

@@ -123,7 +123,7 @@ def _of_lab(env: str, lab: Lab, image: str, options: argparse.Namespace) -> int:
     manifest = json.loads(path.read_text(encoding="utf-8"))
     if options.kind != manifest["kind"]:
         raise CommandError(f"a lab's image is a {manifest['kind']}'s; it has no {options.kind} image", code=Exit.USAGE)
-    found = {
+    summary = {
         "environment": env,
         "site": options.site,
         "kind": manifest["kind"],
@@ -133,8 +133,8 @@ def _of_lab(env: str, lab: Lab, image: str, options: argparse.Namespace) -> int:
         "manifest": str(path),
     }
     if options.json:
-        print(document(found))
+        print(document(summary))
     else:
-        print(f"{found['kind']} {found['version']} is {found['image']}\nits manifest: {path}")
+        print(f"{summary['kind']} {summary['version']} is {summary['image']}\nits manifest: {path}")
     say("the lab's image is baked by `make lab`, with playbooks/image.yml as Packer would; nothing was done")
     return Exit.OK

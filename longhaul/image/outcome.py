@@ -50,9 +50,9 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
     try:
         made: dict[str, Any] = json.loads(shop.result.read_text(encoding="utf-8"))["builds"][-1]
         image = bake.image or made["artifact_id"].rpartition(":")[2]
-        said = json.loads(shop.manifest.read_text(encoding="utf-8"))
-        if said["version"] != bake.version:
-            raise CommandError(f"the image says that it is {said['version']}, not {bake.version}: {log} tells more")
+        manifest = json.loads(shop.manifest.read_text(encoding="utf-8"))
+        if manifest["version"] != bake.version:
+            raise CommandError(f"the image says that it is {manifest['version']}, not {bake.version}: {log} tells more")
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise CommandError(
             f"packer succeeded but left no account of an image ({error!r}): {log} tells what it did.\n{leftovers(bake)}"
@@ -65,7 +65,7 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
         kind=bake.kind,
         version=bake.version,
         image=image,
-        digest=said["digest"],
+        digest=manifest["digest"],
         manifest=str(kept),
         log=str(log),
     )

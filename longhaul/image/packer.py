@@ -46,10 +46,10 @@ class Packer:
     def environment(self, environ: Mapping[str, str], *, folder: Path) -> dict[str, str]:
         """Return its variables. It does not look for newer versions of itself, and keeps its files in ``folder``."""
         kept = {name: value for name, value in environ.items() if not name.startswith("PKR_VAR_")}
-        own = {} if self.plugins is None else {"PACKER_PLUGIN_PATH": str(self.plugins)}
+        plugin_path = {} if self.plugins is None else {"PACKER_PLUGIN_PATH": str(self.plugins)}
         return {
             **kept,
-            **own,
+            **plugin_path,
             "CHECKPOINT_DISABLE": "1",
             "PACKER_CACHE_DIR": str(folder),
             "PACKER_CONFIG_DIR": str(folder),
@@ -65,11 +65,11 @@ def find_packer(environ: Mapping[str, str], *, log_dir: Path) -> Packer:
             raise CommandError(f"{OVERRIDE} is {chosen}, which cannot be run")
         return Packer(binary=Path(chosen), plugins=None)
     try:
-        found = ensure(["packer", *PLUGINS.values()], log_dir=log_dir, progress=say)
-        plugins = _install({source: found[name] for source, name in PLUGINS.items()}, found["packer"])
+        binaries = ensure(["packer", *PLUGINS.values()], log_dir=log_dir, progress=say)
+        plugins = _install({source: binaries[name] for source, name in PLUGINS.items()}, binaries["packer"])
     except SetupError as error:
         raise CommandError(str(error)) from error
-    return Packer(binary=found["packer"], plugins=plugins)
+    return Packer(binary=binaries["packer"], plugins=plugins)
 
 
 def _install(plugins: Mapping[str, Path], packer: Path) -> Path:

@@ -57,7 +57,7 @@ def workshop(bake: Bake) -> Iterator[Workshop]:
         _write_json(folder / "playbook.json", _of_ansible(bake, shop, key, made_by))
         program.write_text(_program(folder / "playbook.json", key), encoding="utf-8")
         program.chmod(0o700)
-        own = {
+        provenance = {
             "commit": made_by["commit"],
             "sources_digest": made_by["sources"],
             "ssh_private_key_file": str(key),
@@ -65,7 +65,7 @@ def workshop(bake: Bake) -> Iterator[Workshop]:
             "playbook_command": str(program),
             "result": str(shop.result),
         }
-        _write_json(shop.variables, {**bake.variables, **own})
+        _write_json(shop.variables, {**bake.variables, **provenance})
         yield shop
 
 

@@ -71,18 +71,18 @@ def _say(project: Project, answers: Answers, names: list[str], environment: Envi
     from longhaul.report.text import table
 
     written = [str((project.stacks / name).relative_to(project.root)) for name in names]
-    following, told = next_commands(answers), notes(answers)
+    following, remarks = next_commands(answers), notes(answers)
     if as_json:
         shown = {
             "environment": environment.name,
             "files": written,
             "content": environment.model_dump(mode="json", exclude_defaults=True),
-            "notes": list(told),
+            "notes": list(remarks),
             "next": [command for command, _ in following],
         }
         print(document(shown))
         return
     print(f"written, and valid: {' and '.join(written)}")
-    for note in told:
+    for note in remarks:
         print(f"  {note}")
     print("\n".join(["next:", *table((), [(command, f"# {why}") for command, why in following], width=None)]))

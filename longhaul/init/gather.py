@@ -23,7 +23,7 @@ def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str],
 
     zone, key_file = q.domain(name), q.administrator_key(home)
     types = dict(interview.given_several(q.MACHINE_TYPE))
-    fixed = (one for one in q.FIXED if one not in (q.MACHINE_TYPE, q.POOL))
+    fixed = (question for question in q.FIXED if question not in (q.MACHINE_TYPE, q.POOL))
     interview.check_flags((*fixed, q.pool(types), q.supernet(taken, prefix=OFFERED_PREFIX), zone, key_file))
     size = interview.one(q.SIZE)
     subscription, tenant = interview.one(q.SUBSCRIPTION), interview.one(q.TENANT)

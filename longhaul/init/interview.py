@@ -75,7 +75,7 @@ class Interview:
     def given_several(self, question: InterviewQuestion[AnswerT]) -> tuple[AnswerT, ...]:
         """Return the answers that flags give, if there are any; never ask. Those that are wrong are left out."""
         parsed = [self._parsed(question, text) for text in self._flag(question)]
-        return tuple(one for one in parsed if one is not None)
+        return tuple(answer for answer in parsed if answer is not None)
 
     def several(
         self, question: InterviewQuestion[AnswerT], *, least: int = 1, most: int | None = None
@@ -108,10 +108,10 @@ class Interview:
         raise CommandError("\n".join(["nothing was written:", *lines]), code=Exit.USAGE)
 
     def _flag(self, question: InterviewQuestion[Any]) -> Sequence[str]:
-        found = getattr(self.options, question.dest, None)
-        if not found:
+        texts = getattr(self.options, question.dest, None)
+        if not texts:
             return ()
-        return (found,) if isinstance(found, str) else tuple(found)
+        return (texts,) if isinstance(texts, str) else tuple(texts)
 
     def _parsed(self, question: InterviewQuestion[AnswerT], text: str) -> AnswerT:
         try:
@@ -132,17 +132,17 @@ class Interview:
     def _asked_for_lines(
         self, question: InterviewQuestion[AnswerT], ask: Callable[[str], str], *, least: int, most: int | None
     ) -> tuple[AnswerT, ...]:
-        found: list[AnswerT] = []
+        answers: list[AnswerT] = []
         print(f"{question.text}\n  one a line, an empty line ends", file=sys.stderr)
-        while most is None or len(found) < most:
+        while most is None or len(answers) < most:
             text = ask("  > ")
-            if not text and len(found) >= least:
+            if not text and len(answers) >= least:
                 break
             try:
-                found.append(question.parse(text))
+                answers.append(question.parse(text))
             except ValueError as error:
                 _reject(error if text else f"{least} at least")
-        return tuple(found)
+        return tuple(answers)
 
 
 def _reject(why: object) -> None:

@@ -89,28 +89,28 @@ def supernet(text: str, *, taken: Mapping[IPv4Network, str]) -> IPv4Network:
     from clouds.base.ranges import PRIVATE
     from components.model.network.free_range import free
 
-    found = network(text)
-    if found.prefixlen > 16:
-        raise ValueError(f"{found} is smaller than /16")
-    if not any(found.subnet_of(private) for private in PRIVATE):
-        raise ValueError(f"{found} is not private: choose inside one of {', '.join(map(str, PRIVATE))}")
-    clashes = [f"{range_} of {owner}" for range_, owner in taken.items() if found.overlaps(range_)]
+    block = network(text)
+    if block.prefixlen > 16:
+        raise ValueError(f"{block} is smaller than /16")
+    if not any(block.subnet_of(private) for private in PRIVATE):
+        raise ValueError(f"{block} is not private: choose inside one of {', '.join(map(str, PRIVATE))}")
+    clashes = [f"{range_} of {owner}" for range_, owner in taken.items() if block.overlaps(range_)]
     if clashes:
-        offered = free(taken, prefix=found.prefixlen)
-        instead = f"{offered} is free" if offered else f"no private /{found.prefixlen} is free"
-        raise ValueError(f"{found} overlaps {' and '.join(clashes)}: {instead}")
-    return found
+        offered = free(taken, prefix=block.prefixlen)
+        instead = f"{offered} is free" if offered else f"no private /{block.prefixlen} is free"
+        raise ValueError(f"{block} overlaps {' and '.join(clashes)}: {instead}")
+    return block
 
 
 def operators(text: str) -> IPv4Network:
     """Parse a public range that people and CI come from."""
     from clouds.base.ranges import OPERATORS, why_not_operators
 
-    found = network(text)
-    wrong = why_not_operators(found)
+    block = network(text)
+    wrong = why_not_operators(block)
     if wrong:
-        raise ValueError(f"{found} {wrong}: give {OPERATORS}")
-    return found
+        raise ValueError(f"{block} {wrong}: give {OPERATORS}")
+    return block
 
 
 def officer(text: str) -> tuple[str, PrincipalKind]:
@@ -167,11 +167,11 @@ def aws_zones(text: str) -> tuple[str, ...]:
 def _zones(text: str, *, pattern: str, least: int, example: str) -> tuple[str, ...]:
     from clouds.base.site import ZONES
 
-    found = tuple(re.split(r"[\s,]+", text.strip()))
-    fits = all(re.fullmatch(pattern, zone) for zone in found) and len(set(found)) == len(found)
-    if not fits or not least <= len(found) <= ZONES:
+    zones = tuple(re.split(r"[\s,]+", text.strip()))
+    fits = all(re.fullmatch(pattern, zone) for zone in zones) and len(set(zones)) == len(zones)
+    if not fits or not least <= len(zones) <= ZONES:
         raise ValueError(f"{text!r} is not {least} to {ZONES} different zones, such as {example}")
-    return found
+    return zones
 
 
 def machine_type(text: str, *, cloud: str) -> str:
@@ -214,11 +214,11 @@ def hosts(text: str) -> HostsAnswer:
     """Parse ``N[xGPUS] [SITE]``: so many hosts, with so many GPUs each."""
     from clouds.base.pool import Pool as Declared
 
-    found = re.fullmatch(r"([1-9]\d{0,4})(?:x(\d{1,2}))?(?:\s+(\S+))?", text.strip())
-    if not found or int(found[2] or 0) > 16:
+    match = re.fullmatch(r"([1-9]\d{0,4})(?:x(\d{1,2}))?(?:\s+(\S+))?", text.strip())
+    if not match or int(match[2] or 0) > 16:
         raise ValueError(f"{text!r} is not a number of hosts, such as 24, or 96x8 for 8 GPUs in each (at most 16)")
-    site = of_field(Declared, "site", found[3]) if found[3] else ""
-    return HostsAnswer(number=int(found[1]), gpus=int(found[2] or 0), site=site)
+    site = of_field(Declared, "site", match[3]) if match[3] else ""
+    return HostsAnswer(number=int(match[1]), gpus=int(match[2] or 0), site=site)
 
 
 def machines(text: str) -> int:
@@ -248,23 +248,23 @@ def administrator_key(text: str) -> str:
 
 def _key_in(path: Path) -> str:
     try:
-        found = path.read_text(encoding="utf-8").strip()
+        key = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is not text"
         raise ValueError(f"{path}: {reason}; give the file of an SSH public key, or the key itself") from None
-    if "PRIVATE KEY" in found:
+    if "PRIVATE KEY" in key:
         raise ValueError(f"{path} is a private key: give the public one, {path}.pub")
-    return found
+    return key
 
 
 def gateway(text: str) -> GatewayAnswer:
     """Parse ``ADDRESS [TYPE KEY]``; a line of ssh-keyscan has this form."""
     address, *rest = text.split() or [""]
     try:
-        found = IPv4Address(address)
+        ip = IPv4Address(address)
     except ValueError:
         raise ValueError(f"{address!r} is not an IPv4 address, such as 198.51.100.20") from None
-    return GatewayAnswer(address=found, host_key=_host_key(rest, of=text))
+    return GatewayAnswer(address=ip, host_key=_host_key(rest, of=text))
 
 
 def host(text: str) -> HostAnswer:

@@ -107,7 +107,7 @@ def _placed(interview: Interview, hosts: Sequence[HostT], racks: Sequence[Rack],
     there = [rack.site for rack in racks]
     usual = there[0] if there and (len(there) == 1 or there[0] == RACK) else ""
     placed = [replace(host, site=host.site or usual) for host in hosts]
-    for site in sorted({one.site for one in placed if there and one.site not in there}):
+    for site in sorted({host.site for host in placed if there and host.site not in there}):
         wrong = f"no site of racks is called {site!r}" if site else "it needs the name of its site"
         interview.problems.append(f"--{flag}: {wrong}: {' or '.join(there)}")
     return placed

@@ -54,15 +54,15 @@ def _keys(words: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     """Return the words ``KEY=VALUE`` by their keys."""
     from clouds.base.phrases import suggestion
 
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for word in words:
         key, _, value = word.partition("=")
         if key not in known:
             raise ValueError(f"{word!r}: {key!r} is no key: {suggestion(list(known), key)}")
-        if key in found or not value:
-            raise ValueError(f"{word!r} is given twice" if key in found else f"{word!r} has no value")
-        found[key] = value
-    return found
+        if key in pairs or not value:
+            raise ValueError(f"{word!r} is given twice" if key in pairs else f"{word!r} has no value")
+        pairs[key] = value
+    return pairs
 
 
 def _least(text: str, most: int) -> int:
@@ -102,5 +102,5 @@ def machine_type(text: str) -> tuple[str, MachineProperties]:
     try:
         return name, Declared.model_validate({"cloud": cloud, **numbers})
     except ValidationError as error:
-        wrong = [f"{one['loc'][0]}: {one['msg'][:1].lower()}{one['msg'][1:]}" for one in error.errors()]
+        wrong = [f"{problem['loc'][0]}: {problem['msg'][:1].lower()}{problem['msg'][1:]}" for problem in error.errors()]
         raise ValueError(f"{name}: {'; '.join(wrong)}") from None

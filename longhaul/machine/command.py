@@ -116,14 +116,14 @@ def _steps(where: Context, record: QuarantineVault, *, keep_disk: bool) -> Itera
     words = Words(begins="of a quarantine", goes_on="a machine is being put into quarantine")
     with (
         api_of(where, record.environment, os.environ) as api,
-        sole_run(api, "longhaul-quarantine", words) as held,
+        sole_run(api, "longhaul-quarantine", words) as is_sole,
     ):
         yield QuarantineRun(
             record=record,
             api=api,
             tell=say,
             now=lambda: datetime.now(UTC),
-            held=held,
+            held=is_sole,
             turn=lambda: ending_in(where, record.environment, say),
             keep_disk=keep_disk,
         )

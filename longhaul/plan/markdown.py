@@ -51,10 +51,10 @@ def _sections(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "risks", "### Risks\n\n" + fold("as before", f"{listed}\n")
     if plan.notes:
         yield "what is not known", "### Not known\n\n" + "".join(f"- {plain(note)}\n" for note in plan.notes)
-    found = blocks(plan)
-    if found:
+    shown_blocks = blocks(plan)
+    if shown_blocks:
         yield "", "### What happens\n"
-        yield from ((block.title, _details(block)) for block in found)
+        yield from ((block.title, _details(block)) for block in shown_blocks)
 
 
 def _finding(finding: Finding) -> str:

@@ -34,8 +34,8 @@ def show_raw(
         objects = engines.objects
         if isinstance(objects, Unseen):
             say(f"{objects.stack}: not looked at: {objects.reason}")
-        found = [engines.infrastructure, *([] if isinstance(objects, Unseen) else [objects])]
-        return _counts(found, rest, begun) if as_json else _shown(found, rest)
+        stacks = [engines.infrastructure, *([] if isinstance(objects, Unseen) else [objects])]
+        return _counts(stacks, rest, begun) if as_json else _shown(stacks, rest)
 
 
 def _words(engine: Engine, rest: Sequence[str]) -> list[str]:

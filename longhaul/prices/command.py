@@ -66,12 +66,12 @@ def _check(environment: Environment, path: Path, invocation: Invocation, now: da
     if not path.exists():
         to = f" --to {path}" if invocation.options.to else ""
         say(f"{path} does not exist; `longhaul prices --env {environment.name}{to}` writes it")
-    found = check(environment, PriceBook.load(path) if path.exists() else PriceBook(), today=now.date(), days=days)
+    report = check(environment, PriceBook.load(path) if path.exists() else PriceBook(), today=now.date(), days=days)
     if invocation.options.json:
-        print(line(check_json(found, path=path, days=days)))
+        print(line(check_json(report, path=path, days=days)))
     else:
-        print(check_text(found, path=path, days=days))
-    return Exit.OK if found.healthy else Exit.FAILED
+        print(check_text(report, path=path, days=days))
+    return Exit.OK if report.healthy else Exit.FAILED
 
 
 def _read(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:

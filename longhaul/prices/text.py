@@ -42,37 +42,40 @@ def gathered_json(result: Gathered, *, to: Path, cost: EnvironmentCost) -> dict[
     }
 
 
-def check_text(found: PriceBookCheck, *, path: Path, days: int) -> str:
+def check_text(report: PriceBookCheck, *, path: Path, days: int) -> str:
     """Report which prices are missing or old."""
-    lines = [f"{path}: {found.good} good, {len(found.missing)} missing, {len(found.old)} older than {days} days"]
-    lines += (f"  missing  {name_of(key)}, for {', '.join(groups)}" for key, groups in found.missing.items())
-    for one in found.old:
-        age = f"{one.days} days ago" if one.days >= 0 else "a day that is still to come"
-        lines.append(f"  old      {name_of(one.key)}: read on {one.price.read}, {age}; {_brief(one.price.source)}")
-    lines += (f"  note     {name_of(key)}: no spot price, so the ordinary one counts" for key in found.stands_in)
+    lines = [f"{path}: {report.good} good, {len(report.missing)} missing, {len(report.old)} older than {days} days"]
+    lines += (f"  missing  {name_of(key)}, for {', '.join(groups)}" for key, groups in report.missing.items())
+    for entry in report.old:
+        age = f"{entry.days} days ago" if entry.days >= 0 else "a day that is still to come"
+        lines.append(
+            f"  old      {name_of(entry.key)}: read on {entry.price.read}, {age}; {_brief(entry.price.source)}"
+        )
+    lines += (f"  note     {name_of(key)}: no spot price, so the ordinary one counts" for key in report.stands_in)
     return "\n".join(line for whole in lines for line in wrapped(whole, hanging=" " * 6))
 
 
-def check_json(found: PriceBookCheck, *, path: Path, days: int) -> dict[str, Any]:
+def check_json(report: PriceBookCheck, *, path: Path, days: int) -> dict[str, Any]:
     """Return the same for programs."""
     return {
         "file": str(path),
         "days": days,
-        "healthy": found.healthy,
-        "good": found.good,
-        "missing": {name_of(key): list(groups) for key, groups in found.missing.items()},
+        "healthy": report.healthy,
+        "good": report.good,
+        "missing": {name_of(key): list(groups) for key, groups in report.missing.items()},
         "old": {
-            name_of(one.key): {"read": one.price.read.isoformat(), "source": one.price.source} for one in found.old
+            name_of(entry.key): {"read": entry.price.read.isoformat(), "source": entry.price.source}
+            for entry in report.old
         },
-        "stands_in": [name_of(key) for key in found.stands_in],
+        "stands_in": [name_of(key) for key in report.stands_in],
     }
 
 
 def _by_reason(left_out: dict[T, str]) -> dict[str, list[T]]:
-    found: dict[str, list[T]] = {}
-    for one, why in left_out.items():
-        found.setdefault(why, []).append(one)
-    return found
+    by_reason: dict[str, list[T]] = {}
+    for key, why in left_out.items():
+        by_reason.setdefault(why, []).append(key)
+    return by_reason
 
 
 def _brief(source: str) -> str:

@@ -48,10 +48,10 @@ def identities(path: Path) -> list[X25519PrivateKey]:
         raise KeyFileError(f"{path} is not text: decrypt a key file with a passphrase first, by `age -d`") from None
     except OSError as error:
         raise KeyFileError(f"{path}: {error.strerror or type(error).__name__}") from None
-    found = [_identity(path, number, line.strip()) for number, line in enumerate(lines, 1) if _is_key(line)]
-    if not found:
+    keys = [_identity(path, number, line.strip()) for number, line in enumerate(lines, 1) if _is_key(line)]
+    if not keys:
         raise KeyFileError(f"{path} holds no private key of age: a line AGE-SECRET-KEY-1…")
-    return found
+    return keys
 
 
 def _is_key(line: str) -> bool:
@@ -83,16 +83,18 @@ def unwrapped(header: bytes, keys: Sequence[X25519PrivateKey]) -> bytes:
     """Return the file key; ``HeaderError`` when none of the private keys opens the header, or it was changed."""
     for ephemeral, body in _stanzas(header):
         for key in keys:
-            own = key.public_key().public_bytes_raw()
-            wrapping = _derived(_exchanged(key, ephemeral), salt=ephemeral + own, info=b"age-encryption.org/v1/X25519")
+            recipient = key.public_key().public_bytes_raw()
+            wrapping = _derived(
+                _exchanged(key, ephemeral), salt=ephemeral + recipient, info=b"age-encryption.org/v1/X25519"
+            )
             try:
-                found = ChaCha20Poly1305(wrapping).decrypt(NONCE, body, None)
+                file_key = ChaCha20Poly1305(wrapping).decrypt(NONCE, body, None)
             except InvalidTag:
                 continue
-            told = _unpadded(header[-MAC_LETTERS - 1 : -1])
-            if not hmac.compare_digest(_mac(found, header[: -MAC_LETTERS - 2]), told):
+            mac = _unpadded(header[-MAC_LETTERS - 1 : -1])
+            if not hmac.compare_digest(_mac(file_key, header[: -MAC_LETTERS - 2]), mac):
                 raise HeaderError("its header was changed")
-            return found
+            return file_key
     raise HeaderError("none of the private keys opens it")
 
 

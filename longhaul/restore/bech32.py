@@ -26,23 +26,23 @@ def _expanded(kind: str) -> list[int]:
 
 
 def _polymod(values: Iterable[int]) -> int:
-    found = 1
+    checksum = 1
     for value in values:
-        top = found >> 25
-        found = (found & 0x1FFFFFF) << 5 ^ value
+        top = checksum >> 25
+        checksum = (checksum & 0x1FFFFFF) << 5 ^ value
         for bit, generator in enumerate(_GENERATOR):
-            found ^= generator if top >> bit & 1 else 0
-    return found
+            checksum ^= generator if top >> bit & 1 else 0
+    return checksum
 
 
 def _bytes(values: Iterable[int]) -> bytes:
     """Return groups of five bits as bytes; what is left over must be padding."""
-    found, held, bits = bytearray(), 0, 0
+    decoded, accumulator, bits = bytearray(), 0, 0
     for value in values:
-        held, bits = (held << 5 | value) & 0xFFF, bits + 5
+        accumulator, bits = (accumulator << 5 | value) & 0xFFF, bits + 5
         if bits >= 8:
             bits -= 8
-            found.append(held >> bits & 0xFF)
-    if bits >= 5 or held & ((1 << bits) - 1):
+            decoded.append(accumulator >> bits & 0xFF)
+    if bits >= 5 or accumulator & ((1 << bits) - 1):
         raise ValueError("the padding is wrong")
-    return bytes(found)
+    return bytes(decoded)

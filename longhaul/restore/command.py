@@ -62,8 +62,8 @@ def run(invocation: Invocation) -> int:
 
     options = invocation.options
     if options.although_healthy and (options.yes or not options.etcd):
-        said = "--although-healthy: name the etcd cluster with --etcd, and type the environment's name (no --yes)"
-        raise CommandError(said, code=Exit.USAGE)
+        message = "--although-healthy: name the etcd cluster with --etcd, and type the environment's name (no --yes)"
+        raise CommandError(message, code=Exit.USAGE)
     keys = _keys(options.key) if options.key else []
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -121,7 +121,9 @@ def _prepared(
     began = time.monotonic()
     restoration = Restoration(
         half=prepared.half,
-        sealed={role: sealed(environment, one, keys, key_file=options.key) for role, one in prepared.backups.items()},
+        sealed={
+            role: sealed(environment, backup, keys, key_file=options.key) for role, backup in prepared.backups.items()
+        },
         seen=prepared.seen,
         fleet=fleet,
         book=book,
@@ -191,7 +193,7 @@ def _again(env: str, options: argparse.Namespace) -> str:
 
 def _time(text: str) -> datetime:
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: 2030-05-04T10:30Z") from None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

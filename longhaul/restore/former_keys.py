@@ -17,16 +17,16 @@ def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> No
     keys = record.keys()
     written = secret_keys.written(record.environment, record.control, record.place)
     missing = sorted(name for name in written if name and name not in keys.names)
-    found = [key for key in record.retired() if key.name in missing]
-    if lost := [name for name in missing if name not in {key.name for key in found}]:
+    former = [key for key in record.retired() if key.name in missing]
+    if lost := [name for name in missing if name not in {key.name for key in former}]:
         counts = ", ".join(f"{name}: {written[name]}" for name in lost)
         say(f"no API server can read Secrets that were encrypted with keys that the vault does not have ({counts})")
-    for key in found:
+    for key in former:
         keys = keys.readmitting(key)
-    if found:
+    if former:
         record.set_keys(keys)
-        said = f"`longhaul rotate --env {record.environment.name} secrets-encryption` retires it again"
-        say(f"the backup is from before a rotation: API servers read with {names(found)} too; {said}")
+        advice = f"`longhaul rotate --env {record.environment.name} secrets-encryption` retires it again"
+        say(f"the backup is from before a rotation: API servers read with {names(former)} too; {advice}")
     # A run before this one may have ended between the vault and the servers.
     if len(keys.keys) > 1:
         secret_keys.deliver(record.environment, record.control, record.place, keys)

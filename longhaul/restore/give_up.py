@@ -24,8 +24,8 @@ def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]
     if half is None or half.state is RestoreState.DONE:
         raise CommandError("no restore is half done here, so there is nothing to give up", code=Exit.USAGE)
     machines = control_machines(book.environment, plan(book.environment))
-    seen = look(fleet, machines)
-    if made := _made(half, seen):
+    observed = look(fleet, machines)
+    if made := _made(half, observed):
         raise CommandError(
             f"{', '.join(made)}: the restore {half.id} has made new data there, so it cannot be given up: "
             f"`longhaul restore --env {book.environment.name} --key KEYFILE` goes on with it",
@@ -33,16 +33,16 @@ def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]
         )
     agree(half)
     # Members first: API servers have something to connect to.
-    names = [member.name for role in roles_of(half) for member in seen.members[role]]
+    names = [member.name for role in roles_of(half) for member in observed.members[role]]
     fleet.must(dict.fromkeys(names, f"restore give-up --id {half.id}"), what="not given up", limit_s=STOP_S)
-    aside = [learner.name for learner in seen.learners if Role.ETCD in roles_of(half)]
-    rest = dict.fromkeys([*seen.servers, *aside], f"restore finish --id {half.id}")
+    aside = [learner.name for learner in observed.learners if Role.ETCD in roles_of(half)]
+    rest = dict.fromkeys([*observed.servers, *aside], f"restore finish --id {half.id}")
     fleet.must(rest, what="not started", limit_s=STOP_S)
     book.write(replace(half, state=RestoreState.DONE))
     return half
 
 
-def _made(half: HalfDone, seen: ObservedPlane) -> list[str]:
+def _made(half: HalfDone, observed: ObservedPlane) -> list[str]:
     """Return the members that a restore has given new data."""
-    those = [member for role in roles_of(half) for member in seen.members[role] if member.id == half.id]
-    return [one.name for one in those if max(one.step, one.noted) >= MemberStep.REBUILT]
+    those = [member for role in roles_of(half) for member in observed.members[role] if member.id == half.id]
+    return [member.name for member in those if max(member.step, member.noted) >= MemberStep.REBUILT]

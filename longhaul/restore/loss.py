@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from longhaul.etcd_backups.listing import ListedBackup
 
 
-def loss_text(half: HalfDone, backups: Mapping[Role, ListedBackup], seen: ObservedPlane) -> str:
+def loss_text(half: HalfDone, backups: Mapping[Role, ListedBackup], observed: ObservedPlane) -> str:
     """Return what is lost and what is done, for who is asked."""
     lines = []
     for role, backup in backups.items():
         lines += [
-            f"{role}: {_quorum(role, seen)}",
+            f"{role}: {_quorum(role, observed)}",
             f"  restored from {backup.name}",
             f"  made {backup.made:%Y-%m-%d %H:%M:%S}Z, {age(backup.age_s)} ago, by {backup.member}: revision "
             f"{backup.revision}, {backup.keys} keys",
-            f"  LOST: {_lost(role, backup, seen, half)}",
+            f"  LOST: {_lost(role, backup, observed, half)}",
             f"  its revisions go on {half.clusters[str(role)].bump} higher, above any that was ever seen",
             f"  data that its members still have is kept there, as etcd-aside-{half.id} beside it",
         ]
@@ -32,44 +32,48 @@ def loss_text(half: HalfDone, backups: Mapping[Role, ListedBackup], seen: Observ
     return "\n".join(lines)
 
 
-def _quorum(role: Role, seen: ObservedPlane) -> str:
-    those = seen.members[role]
-    answering = sum(one.revision > 0 for one in those)
-    if any(one.quorum for one in those):
+def _quorum(role: Role, observed: ObservedPlane) -> str:
+    those = observed.members[role]
+    answering = sum(member.revision > 0 for member in those)
+    if any(member.quorum for member in those):
         return f"it has a quorum, {answering} of {len(those)} members answer"
     return f"its quorum is lost, {answering} of {len(those)} members answer"
 
 
-def _lost(role: Role, backup: ListedBackup, seen: ObservedPlane, half: HalfDone) -> str:
-    behind = revisions_lost(role, backup, seen, half)
+def _lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: HalfDone) -> str:
+    behind = revisions_lost(role, backup, observed, half)
     since = f"all that was written in the {age(backup.age_s)} since then"
     if behind is None:
         return f"{since}; no member says how much that was"
-    name, newest = _newest(role, backup, seen)
+    name, newest = _newest(role, backup, observed)
     return f"{since}: at least {behind} revisions, since {name} has revision {newest}"
 
 
-def _newest(role: Role, backup: ListedBackup, seen: ObservedPlane) -> tuple[str, int]:
+def _newest(role: Role, backup: ListedBackup, observed: ObservedPlane) -> tuple[str, int]:
     """Return who has the newest revision that is known, and which; 0 when nobody has as much as the backup."""
-    best = furthest(backup, seen.backups)
-    revisions = {**seen.revisions(role), **({best.name: best.revision} if best.revision > backup.revision else {})}
-    known = {name: one for name, one in revisions.items() if one >= backup.revision and believed(one, backup)}
-    return max(known.items(), key=lambda one: one[1], default=("", 0))
+    best = furthest(backup, observed.backups)
+    revisions = {**observed.revisions(role), **({best.name: best.revision} if best.revision > backup.revision else {})}
+    known = {
+        name: revision
+        for name, revision in revisions.items()
+        if revision >= backup.revision and believed(revision, backup)
+    }
+    return max(known.items(), key=lambda entry: entry[1], default=("", 0))
 
 
-def revisions_lost(role: Role, backup: ListedBackup, seen: ObservedPlane, half: HalfDone) -> int | None:
+def revisions_lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: HalfDone) -> int | None:
     """Return the number of revisions that are known to be lost; None when no member and no other backup has as much as
     this one. Members that are started already tell the new ones."""
-    if any(member.at(half.id) >= MemberStep.STARTED for member in seen.members[role]):
+    if any(member.at(half.id) >= MemberStep.STARTED for member in observed.members[role]):
         return None
-    _, newest = _newest(role, backup, seen)
+    _, newest = _newest(role, backup, observed)
     return newest - backup.revision if newest else None
 
 
 def document(
     half: HalfDone,
     backups: Mapping[Role, ListedBackup],
-    seen: ObservedPlane,
+    observed: ObservedPlane,
     clusters: Mapping[Role, str],
     asides: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
@@ -83,7 +87,7 @@ def document(
                 "age_s": backup.age_s,
                 "revision": backup.revision,
                 "keys": backup.keys,
-                "revisions_lost": revisions_lost(role, backup, seen, half),
+                "revisions_lost": revisions_lost(role, backup, observed, half),
                 "first_revision": backup.revision + half.clusters[str(role)].bump,
                 "cluster": clusters.get(role, ""),
             }

@@ -92,7 +92,7 @@ class ObservedPlane:
 
     def without_quorum(self) -> list[Role]:
         """Return the etcd clusters in which no member answers with a quorum."""
-        return [role for role, those in self.members.items() if not any(one.quorum for one in those)]
+        return [role for role, those in self.members.items() if not any(member.quorum for member in those)]
 
     def revisions(self, role: Role) -> dict[str, int]:
         """Return the revisions that members tell, by name."""
@@ -105,10 +105,12 @@ def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
     with old data, or with an old state in its memory. The learner may be silent: it serves nobody, and refuses to start
     with old data."""
     asked = [machine.name for machine in machines if machine.role is not Role.VPN]
-    found = fleet.ask_all(dict.fromkeys(asked, "restore look"), limit_s=LOOK_S)
+    replies = fleet.ask_all(dict.fromkeys(asked, "restore look"), limit_s=LOOK_S)
     aside = {learner.name for learner in learners(tuple(machines))}
     silent = [
-        f"  {name}: {one}" for name, one in found.items() if isinstance(one, RefusedStepError) and name not in aside
+        f"  {name}: {reply}"
+        for name, reply in replies.items()
+        if isinstance(reply, RefusedStepError) and name not in aside
     ]
     if silent:
         raise CommandError(
@@ -118,11 +120,11 @@ def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
             "and then this again",
             code=Exit.REFUSED,
         )
-    answers = {name: one for name, one in found.items() if not isinstance(one, RefusedStepError)}
+    answers = {name: reply for name, reply in replies.items() if not isinstance(reply, RefusedStepError)}
     those = {role: voters(tuple(machines), role) for role in Role}
     return ObservedPlane(
-        members={role: [_member(answers[one.name]) for one in those[role]] for role in Role if role.is_etcd},
-        servers=tuple(one.name for one in those[Role.API]),
+        members={role: [_member(answers[machine.name]) for machine in those[role]] for role in Role if role.is_etcd},
+        servers=tuple(machine.name for machine in those[Role.API]),
         learners=tuple(_member(answers[name]) for name in sorted(aside & answers.keys())),
     )
 
@@ -133,27 +135,27 @@ def missing(fleet: PlaceMachines, machines: Sequence[Machine]) -> list[str]:
         views = {view.name: view for view in fleet.control.machines(fleet.place)}
     except CloudError as error:
         raise CommandError(f"{fleet.place.environment} cannot be asked: {error}", code=Exit.UNREACHABLE) from None
-    found = []
+    problems = []
     for machine in machines:
         if machine.is_learner or machine.role is Role.VPN:
             continue
         view = views.get(machine.name)
         if view is None:
-            found.append(f"{machine.name} is gone")
+            problems.append(f"{machine.name} is gone")
         elif view.power != "running":
-            found.append(f"{machine.name} is {view.power or 'in no known state'}")
-    return found
+            problems.append(f"{machine.name} is {view.power or 'in no known state'}")
+    return problems
 
 
-def may_go_on(half: HalfDone, seen: ObservedPlane) -> bool:
+def may_go_on(half: HalfDone, observed: ObservedPlane) -> bool:
     """Return whether a half-done restore can be gone on with. Once a member has been started, one that knows nothing of
     the restore cannot be given the same data: its etcd cluster has been told more since."""
     for role in roles_of(half):
-        those = seen.members[role]
-        if seen.alive(role, half.id):
+        those = observed.members[role]
+        if observed.alive(role, half.id):
             continue
-        furthest = max(max(one.step, one.noted) if one.id == half.id else MemberStep.NONE for one in those)
-        if furthest >= MemberStep.STARTED and min(one.at(half.id) for one in those) < MemberStep.REBUILT:
+        furthest = max(max(member.step, member.noted) if member.id == half.id else MemberStep.NONE for member in those)
+        if furthest >= MemberStep.STARTED and min(member.at(half.id) for member in those) < MemberStep.REBUILT:
             return False
     return True
 
@@ -163,17 +165,17 @@ def roles_of(half: HalfDone) -> list[Role]:
     return [Role(name) for name in half.clusters]
 
 
-def _member(told: Answer) -> MemberSeen:
-    record: Mapping[str, Any] = told.get("record") or {}
+def _member(answer: Answer) -> MemberSeen:
+    record: Mapping[str, Any] = answer.get("record") or {}
     return MemberSeen(
-        name=str(told["machine"]),
-        quorum=bool(told.get("quorum")),
-        revision=int(told.get("revision") or 0),
+        name=str(answer["machine"]),
+        quorum=bool(answer.get("quorum")),
+        revision=int(answer.get("revision") or 0),
         id=str(record.get("id", "")),
         backup=str(record.get("backup", "")),
         step=MemberStep(int(record["step"])) if record else MemberStep.NONE,
         noted=MemberStep(int(record.get("noted", record["step"]))) if record else MemberStep.NONE,
         made=str(record.get("cluster", "")),
-        cluster=str(told.get("cluster", "")),
-        asides=tuple(map(str, told.get("asides") or ())),
+        cluster=str(answer.get("cluster", "")),
+        asides=tuple(map(str, answer.get("asides") or ())),
     )

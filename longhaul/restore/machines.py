@@ -37,15 +37,15 @@ class PlaceMachines:
         except CloudError as error:
             raise RefusedStepError(str(error)) from None
         try:
-            found = json.loads(output.stdout.strip().splitlines()[-1])
+            answer = json.loads(output.stdout.strip().splitlines()[-1])
         except (ValueError, IndexError):
-            said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
-            raise RefusedStepError(said[-1]) from None
-        if not isinstance(found, dict):
-            raise RefusedStepError(f"it said {found!r}")
-        if found.get("error"):
-            raise RefusedStepError(str(found["error"]))
-        return found
+            lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+            raise RefusedStepError(lines[-1]) from None
+        if not isinstance(answer, dict):
+            raise RefusedStepError(f"it said {answer!r}")
+        if answer.get("error"):
+            raise RefusedStepError(str(answer["error"]))
+        return answer
 
     def ask_all(self, words: Mapping[str, str], *, limit_s: float) -> dict[str, Answer | RefusedStepError]:
         """Ask several machines at once, each its own words, and return what each said.
@@ -64,13 +64,13 @@ class PlaceMachines:
 
         for machine in words:
             threading.Thread(target=ask, args=(machine,), daemon=True).start()
-        found = dict(answers.get() for _ in words)
-        return {machine: found[machine] for machine in words}
+        replies = dict(answers.get() for _ in words)
+        return {machine: replies[machine] for machine in words}
 
     def must(self, words: Mapping[str, str], *, what: str, limit_s: float) -> dict[str, Answer]:
         """Ask several machines at once; ``CommandError`` with each reason when one does not do it."""
-        found = self.ask_all(words, limit_s=limit_s)
-        refused = [f"{name}: {one}" for name, one in found.items() if isinstance(one, RefusedStepError)]
+        replies = self.ask_all(words, limit_s=limit_s)
+        refused = [f"{name}: {reply}" for name, reply in replies.items() if isinstance(reply, RefusedStepError)]
         if refused:
             raise CommandError(f"{what}: {'; '.join(refused)}")
-        return {name: one for name, one in found.items() if not isinstance(one, RefusedStepError)}
+        return {name: reply for name, reply in replies.items() if not isinstance(reply, RefusedStepError)}

@@ -63,24 +63,24 @@ def prepare(environment: Environment, book: Book, fleet: PlaceMachines, wanted: 
             "again. `up` waits for members that cannot be ready before the restore: interrupt it when the machine runs",
             code=Exit.REFUSED,
         )
-    seen = look(fleet, machines)
-    found = backups(environment, list(seen.members), now=datetime.now(tz=UTC))
-    seen = replace(seen, backups=found)
-    if names := unknown(wanted.names, found):
-        said = f"{', '.join(names)}: no such backup. `longhaul backups --env {environment.name} --all` lists them"
-        raise CommandError(said, code=Exit.USAGE)
+    observed = look(fleet, machines)
+    listed = backups(environment, list(observed.members), now=datetime.now(tz=UTC))
+    observed = replace(observed, backups=listed)
+    if names := unknown(wanted.names, listed):
+        message = f"{', '.join(names)}: no such backup. `longhaul backups --env {environment.name} --all` lists them"
+        raise CommandError(message, code=Exit.USAGE)
     begun = half
-    if half is not None and not any(seen.stopped(role, half.id) for role in roles_of(half)):
+    if half is not None and not any(observed.stopped(role, half.id) for role in roles_of(half)):
         half = None  # it has stopped no member, so what it found may be true no more
-    if half is not None and not _another(half, wanted) and may_go_on(half, seen):
-        return replace(_gone_on(half, found, seen, wanted), before=last)
+    if half is not None and not _another(half, wanted) and may_go_on(half, observed):
+        return replace(_gone_on(half, listed, observed, wanted), before=last)
     try:
-        return replace(_begun(environment, half, found, seen, wanted, last.revisions if last else {}), before=last)
+        return replace(_begun(environment, half, listed, observed, wanted, last.revisions if last else {}), before=last)
     except CommandError as error:
         if begun is None:
             raise
-        said = f"{error}. To end the restore {begun.id}, which may have stopped API servers: --give-up"
-        raise CommandError(said, code=error.code) from None
+        message = f"{error}. To end the restore {begun.id}, which may have stopped API servers: --give-up"
+        raise CommandError(message, code=error.code) from None
 
 
 def _another(half: HalfDone, wanted: RestoreArguments) -> bool:
@@ -90,10 +90,12 @@ def _another(half: HalfDone, wanted: RestoreArguments) -> bool:
     return other_roles or wanted.at is not None or not set(wanted.names) <= known
 
 
-def _gone_on(half: HalfDone, found: Sequence[ListedBackup], seen: ObservedPlane, wanted: RestoreArguments) -> Prepared:
+def _gone_on(
+    half: HalfDone, listed: Sequence[ListedBackup], observed: ObservedPlane, wanted: RestoreArguments
+) -> Prepared:
     allowed = half.although_healthy or wanted.although_healthy
-    lost = seen.without_quorum()
-    back = [role for role in roles_of(half) if role not in lost and not seen.started(role, half.id)]
+    lost = observed.without_quorum()
+    back = [role for role in roles_of(half) if role not in lost and not observed.started(role, half.id)]
     if back and not allowed:
         raise CommandError(
             f"{' and '.join(map(str, back))}: there is a quorum again, so the restore {half.id} does not go on: "
@@ -101,55 +103,55 @@ def _gone_on(half: HalfDone, found: Sequence[ListedBackup], seen: ObservedPlane,
             code=Exit.REFUSED,
         )
     names = [cluster.backup for cluster in half.clusters.values()]
-    mine = {role: chosen(str(role), found, at=None, names=names) for role in roles_of(half)}
-    if away := set(names) - {one.name for one in mine.values()}:
-        said = f"{', '.join(sorted(away))} is half restored, and is no longer there: name another one with --backup"
-        raise CommandError(said)
+    mine = {role: chosen(str(role), listed, at=None, names=names) for role in roles_of(half)}
+    if away := set(names) - {backup.name for backup in mine.values()}:
+        message = f"{', '.join(sorted(away))} is half restored, and is no longer there: name another one with --backup"
+        raise CommandError(message)
     note = f"a restore is half done (its id is {half.id}): this goes on with it"
-    notes = [note, *_joining(half, seen)]
+    notes = [note, *_joining(half, observed)]
     half = replace(half, state=RestoreState.RUNNING, although_healthy=allowed)
-    return Prepared(half=half, backups=mine, seen=seen, notes=notes, healthy=back, before=None)
+    return Prepared(half=half, backups=mine, seen=observed, notes=notes, healthy=back, before=None)
 
 
-def _joining(half: HalfDone, seen: ObservedPlane) -> Iterator[str]:
+def _joining(half: HalfDone, observed: ObservedPlane) -> Iterator[str]:
     """Yield what is said of restored etcd clusters that have a quorum without some member."""
     for role in roles_of(half):
-        names = [member.name for member in seen.members[role] if member.at(half.id) < MemberStep.REBUILT]
-        if names and seen.alive(role, half.id):
+        names = [member.name for member in observed.members[role] if member.at(half.id) < MemberStep.REBUILT]
+        if names and observed.alive(role, half.id):
             yield f"{role} is restored and has a quorum: {', '.join(names)} joins it without the backup"
 
 
 def _begun(
     environment: Environment,
     half: HalfDone | None,
-    found: Sequence[ListedBackup],
-    seen: ObservedPlane,
+    listed: Sequence[ListedBackup],
+    observed: ObservedPlane,
     wanted: RestoreArguments,
     given: Mapping[str, int],
 ) -> Prepared:
     """Return a new restore. ``given``: the highest revisions that restores have begun with."""
-    roles = list(wanted.roles) or (roles_of(half) if half else seen.without_quorum())
-    stopped = [role for role in roles_of(half) if seen.stopped(role, half.id)] if half else []
+    roles = list(wanted.roles) or (roles_of(half) if half else observed.without_quorum())
+    stopped = [role for role in roles_of(half) if observed.stopped(role, half.id)] if half else []
     if left := [str(role) for role in stopped if role not in roles]:
-        said = f"{', '.join(left)}: half restored, too. Leave --etcd out, so that both are restored"
-        raise CommandError(said, code=Exit.USAGE)
-    lost = seen.without_quorum()
+        message = f"{', '.join(left)}: half restored, too. Leave --etcd out, so that both are restored"
+        raise CommandError(message, code=Exit.USAGE)
+    lost = observed.without_quorum()
     healthy = [role for role in roles if role not in lost]
     if not roles or (healthy and not wanted.although_healthy):
         raise CommandError(
-            f"{' and '.join(map(str, healthy or seen.members))}: there is a quorum, so nothing is lost and nothing was "
-            "done. To go back in time all the same: --etcd NAME --although-healthy",
+            f"{' and '.join(map(str, healthy or observed.members))}: there is a quorum, so nothing is lost and nothing "
+            "was done. To go back in time all the same: --etcd NAME --although-healthy",
             code=Exit.REFUSED,
         )
     names = wanted.names or (
         [cluster.backup for cluster in half.clusters.values()] if half and wanted.at is None else ()
     )
-    mine = {role: chosen(str(role), found, at=wanted.at, names=names) for role in roles}
+    mine = {role: chosen(str(role), listed, at=wanted.at, names=names) for role in roles}
     choices = {}
-    for role, one in mine.items():
-        newest = newest_known(one, found, seen.revisions(role).values())
-        choices[str(role)] = Choice(backup=one.name, bump=bump(one, max(newest, given.get(str(role), 0))))
-    first = {str(role): one.revision + choices[str(role)].bump for role, one in mine.items()}
+    for role, backup in mine.items():
+        newest = newest_known(backup, listed, observed.revisions(role).values())
+        choices[str(role)] = Choice(backup=backup.name, bump=bump(backup, max(newest, given.get(str(role), 0))))
+    first = {str(role): backup.revision + choices[str(role)].bump for role, backup in mine.items()}
     new = HalfDone(
         id=uuid.uuid4().hex[:12],
         state=RestoreState.RUNNING,
@@ -158,20 +160,20 @@ def _begun(
         although_healthy=wanted.although_healthy,
     )
     notes = [
-        *_given_up(half, seen, roles),
-        *_not_the_last(mine, found, wanted),
-        *_newer(mine, seen),
+        *_given_up(half, observed, roles),
+        *_not_the_last(mine, listed, wanted),
+        *_newer(mine, observed),
         *_too_large(mine, environment),
     ]
-    return Prepared(half=new, backups=mine, seen=seen, notes=notes, healthy=healthy, before=None)
+    return Prepared(half=new, backups=mine, seen=observed, notes=notes, healthy=healthy, before=None)
 
 
 def _not_the_last(
-    backups: Mapping[Role, ListedBackup], found: Sequence[ListedBackup], wanted: RestoreArguments
+    backups: Mapping[Role, ListedBackup], listed: Sequence[ListedBackup], wanted: RestoreArguments
 ) -> Iterator[str]:
     """Yield what is said of backups that were made later, of which one has less."""
     for role, mine in backups.items() if wanted.at is None else ():
-        last = next((one for one in found if one.etcd == mine.etcd and not one.flaw), mine)
+        last = next((backup for backup in listed if backup.etcd == mine.etcd and not backup.flaw), mine)
         if mine.name not in wanted.names and last.revision < mine.revision:
             yield (
                 f"{role}: {last.name} was made later, and has revision {last.revision}, "
@@ -180,10 +182,10 @@ def _not_the_last(
             )
 
 
-def _newer(backups: Mapping[Role, ListedBackup], seen: ObservedPlane) -> Iterator[str]:
+def _newer(backups: Mapping[Role, ListedBackup], observed: ObservedPlane) -> Iterator[str]:
     """Yield what is said of a learner that has more than the backup."""
     backup = backups.get(Role.ETCD)
-    for learner in seen.learners if backup else ():
+    for learner in observed.learners if backup else ():
         if backup and learner.revision > backup.revision:
             yield (
                 f"{learner.name} has revision {learner.revision}, {learner.revision - backup.revision} more than that "
@@ -205,9 +207,9 @@ def _too_large(backups: Mapping[Role, ListedBackup], environment: Environment) -
             )
 
 
-def _given_up(half: HalfDone | None, seen: ObservedPlane, roles: Sequence[Role]) -> list[str]:
+def _given_up(half: HalfDone | None, observed: ObservedPlane, roles: Sequence[Role]) -> list[str]:
     """Return what is said of restores that are half done, and given up for this one."""
-    left = {member.half_done: member.backup for role in roles for member in seen.members[role] if member.half_done}
+    left = {member.half_done: member.backup for role in roles for member in observed.members[role] if member.half_done}
     if half is not None:
         left.setdefault(half.id, ", ".join(cluster.backup for cluster in half.clusters.values()))
     return [

@@ -80,16 +80,16 @@ class Restoration:
     def _look_again(self) -> None:
         """Refuse what has come back, or was restored by somebody else, while the question was on the screen."""
         if self.book.last() != self.before:
-            said = "another run has begun or ended a restore meanwhile, so nothing was done: run this again"
-            raise CommandError(said, code=Exit.REFUSED)
+            message = "another run has begun or ended a restore meanwhile, so nothing was done: run this again"
+            raise CommandError(message, code=Exit.REFUSED)
         touched = [role for role in self._roles if self.seen.stopped(role, self.half.id)]
         if self.half.although_healthy or len(touched) == len(self._roles):
             return
         environment = self.book.environment
         lost = look(self.fleet, control_machines(environment, plan(environment))).without_quorum()
         if healthy := [str(role) for role in self._roles if role not in touched and role not in lost]:
-            said = f"{' and '.join(healthy)}: there is a quorum again, so nothing was done: `longhaul status`"
-            raise CommandError(said, code=Exit.REFUSED)
+            message = f"{' and '.join(healthy)}: there is a quorum again, so nothing was done: `longhaul status`"
+            raise CommandError(message, code=Exit.REFUSED)
 
     def _stop_servers(self) -> None:
         self.say(f"stopping the API servers: {', '.join(self.seen.servers)}")
@@ -108,11 +108,11 @@ class Restoration:
     def _ask_learners(self, words: Mapping[str, str], what: str) -> dict[str, Answer]:
         """Ask learners, and say which do not do it: nobody waits for them, since they serve nobody, and the new etcd
         cluster refuses their old data."""
-        found = self.fleet.ask_all(words, limit_s=STOP_S)
-        for name, one in found.items():
-            if isinstance(one, RefusedStepError):
-                self.say(f"{name}: {what}, and left out: {one}. After the restore: delete it in the cloud, then `up`")
-        return {name: one for name, one in found.items() if not isinstance(one, RefusedStepError)}
+        replies = self.fleet.ask_all(words, limit_s=STOP_S)
+        for name, reply in replies.items():
+            if isinstance(reply, RefusedStepError):
+                self.say(f"{name}: {what}, and left out: {reply}. After the restore: delete it in the cloud, then `up`")
+        return {name: reply for name, reply in replies.items() if not isinstance(reply, RefusedStepError)}
 
     def _stop_members(self, roles: Sequence[Role]) -> dict[str, str]:
         """Stop every member, and return the one-time public keys of those that need new data."""
@@ -128,7 +128,7 @@ class Restoration:
                 instead = ["--instead", member.half_done] if member.half_done not in ("", self.half.id) else []
                 words[member.name] = shlex.join(["restore", "stop", *names, *instead, *healthy])
         answers = self.fleet.must(words, what="not stopped", limit_s=STOP_S)
-        return {name: str(one["recipient"]) for name, one in answers.items() if one.get("recipient")}
+        return {name: str(answer["recipient"]) for name, answer in answers.items() if answer.get("recipient")}
 
     def _rebuild(self, roles: Sequence[Role], recipients: Mapping[str, str]) -> None:
         if recipients:
@@ -208,7 +208,7 @@ class Restoration:
         answers = self.fleet.must(
             dict.fromkeys(servers, f"ready --wait {READY_S:.0f}"), what="not ready", limit_s=READY_S + LOOK_S
         )
-        idle = [f"{name}: {_why(one)}" for name, one in answers.items() if not one.get("ready")]
+        idle = [f"{name}: {_why(answer)}" for name, answer in answers.items() if not answer.get("ready")]
         if idle:
             raise CommandError(f"the etcd clusters are restored, and API servers are not ready: {'; '.join(idle)}")
 

@@ -87,8 +87,8 @@ class AuthorityRotation(OfServers):
     @classmethod
     def of(cls, vault: RotationVault, name: str, *, api: ConfigMaps, tell: Callable[[str], None], **more: Any) -> Self:
         """Return the rotation of the authority ``name``; ``more`` is for a class of its own."""
-        (found,) = (one for one in authorities(vault.environment) if one.name == name)
-        return cls(vault=vault, authority=found, api=api, tell=tell, **more)
+        (authority,) = (authority for authority in authorities(vault.environment) if authority.name == name)
+        return cls(vault=vault, authority=authority, api=api, tell=tell, **more)
 
     @property
     def name(self) -> str:
@@ -125,10 +125,11 @@ class AuthorityRotation(OfServers):
         new = self._new()
         if self._pair(self.authority.secret) != new:
             self._keep(self.authority.secret, new)
-        for one in self._issued():
-            if not issuing.is_issued_by(_certificate(self.vault.get(one.name)), new.certificate):
+        for certificate in self._issued():
+            if not issuing.is_issued_by(_certificate(self.vault.get(certificate.name)), new.certificate):
                 self.vault.write_text(
-                    one.name, issuing.secret_value(issuing.issue(issuing.subject_of(one), authority=new), new)
+                    certificate.name,
+                    issuing.secret_value(issuing.issue(issuing.subject_of(certificate), authority=new), new),
                 )
 
     def why_not_over(self, until: datetime) -> str:  # noqa: ARG002 - all that it signed has ended by then
@@ -161,22 +162,26 @@ class AuthorityRotation(OfServers):
         return next_secret(self.authority.secret)
 
     def _secrets(self) -> set[str]:
-        return {self.authority.secret, self.authority.trust_secret, *(one.name for one in self._issued())}
+        return {
+            self.authority.secret,
+            self.authority.trust_secret,
+            *(certificate.name for certificate in self._issued()),
+        }
 
     def _issued(self) -> list[Certificate]:
         planned = certificates(self.vault.environment, plan(self.vault.environment))
-        return [one for one in planned if one.authority == self.authority.name]
+        return [certificate for certificate in planned if certificate.authority == self.authority.name]
 
     def _new(self) -> issuing.Pair:
         """Return the authority that takes over."""
-        found = self._pair(self._next) or self._pair(self.authority.secret)
-        if found is None:
+        pair = self._pair(self._next) or self._pair(self.authority.secret)
+        if pair is None:
             raise LookupError(self._next)
-        return found
+        return pair
 
     def _pair(self, secret: str) -> issuing.Pair | None:
-        found = json.loads(self.vault.text(secret) or "{}")
-        return issuing.Pair(certificate=found["certificate"], key=found["key"]) if found else None
+        pair = json.loads(self.vault.text(secret) or "{}")
+        return issuing.Pair(certificate=pair["certificate"], key=pair["key"]) if pair else None
 
     def _keep(self, secret: str, pair: issuing.Pair) -> None:
         self.vault.write_text(secret, json.dumps({"certificate": pair.certificate, "key": pair.key}))

@@ -21,7 +21,7 @@ TAKES_REST = False
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``rotate``."""
-    known = "; ".join(f"{one.name}: {one.what}" for one in KNOWN.values())
+    known = "; ".join(f"{rotation.name}: {rotation.what}" for rotation in KNOWN.values())
     parser.add_argument("what", metavar="WHAT", choices=[*KNOWN], help=known)
     parser.add_argument(
         "--now",
@@ -57,12 +57,12 @@ def run(invocation: Invocation) -> int:
 
     refuse_half_restored(environment)
     try:
-        told = _rotate(where, environment, known, invocation.options)
+        outcome = _rotate(where, environment, known, invocation.options)
     except ApiError as error:
         code = Exit.UNREACHABLE if error.passing else Exit.FAILED
         raise CommandError(f"{error}. Run this again: it goes on from here", code=code) from None
     if invocation.options.json:
-        print(document(told))
+        print(document(outcome))
     return Exit.OK
 
 
@@ -86,9 +86,9 @@ def _rotate(
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
-        said = f"the control plane is on {place.site.kind}, where no key can be rotated yet"
-        raise CommandError(said, code=Exit.USAGE)
-    with api_of(where, environment, os.environ, master=known.master) as api, rotating(api) as held:
+        reason = f"the control plane is on {place.site.kind}, where no key can be rotated yet"
+        raise CommandError(reason, code=Exit.USAGE)
+    with api_of(where, environment, os.environ, master=known.master) as api, rotating(api) as is_sole:
         asked = RotationArguments(
             what=known.name,
             where=where,
@@ -96,7 +96,7 @@ def _rotate(
             control=control,
             place=place,
             api=api,
-            held=held,
+            held=is_sole,
             tell=say,
             readmit=options.readmit,
             now=options.now,

@@ -61,14 +61,14 @@ class Rotation:
     def readmit(self, name: str) -> EncryptionKeys:
         """Have API servers read with a former key again, for data from a backup; the next run retires it again."""
         keys = self.record.keys()
-        found = next((key for key in self.record.retired() if key.name == name), None)
+        former = next((key for key in self.record.retired() if key.name == name), None)
         if name in keys.names:
             self.tell(f"{name} is in use already")
-        elif found is None:
+        elif former is None:
             known = names(self.record.retired()) or "none is"
             raise CommandError(f"{name} is no former key that the vault keeps ({known})")
         else:
-            keys = self._write(keys.readmitting(found))
+            keys = self._write(keys.readmitting(former))
         self._hand_out(keys)
         return keys
 
@@ -89,22 +89,22 @@ class Rotation:
         for _ in range(ROUNDS):
             done = sum(self._rewrite_all(resource) for resource in ENCRYPTED)
             self.tell(f"{counted(done, 'object')} rewritten")
-            found = secret_keys.written(self.record.environment, self.record.control, self.record.place)
-            left = {name: count for name, count in found.items() if name != keys.names[0] and count}
+            counts = secret_keys.written(self.record.environment, self.record.control, self.record.place)
+            left = {name: count for name, count in counts.items() if name != keys.names[0] and count}
             if not left:
                 return
-        said = ", ".join(f"{name or 'without encryption'}: {count}" for name, count in left.items())
+        remaining = ", ".join(f"{name or 'without encryption'}: {count}" for name, count in left.items())
         raise CommandError(
-            f"objects are still stored with other keys ({said}), so those stay in use: run this again. An object that "
-            "the API does not list was written into etcd by something else than the API servers"
+            f"objects are still stored with other keys ({remaining}), so those stay in use: run this again. An object "
+            "that the API does not list was written into etcd by something else than the API servers"
         )
 
     def _rewrite_all(self, resource: str) -> int:
         """Rewrite every object of a resource, and return their number. A change of nothing is a write when another key
         than the first has encrypted the object (k8s.io/apiserver, pkg/storage/etcd3/store.go, ``origState.stale``)."""
         listed = [
-            (str(one["metadata"]["namespace"]), str(one["metadata"]["name"]))
-            for one in self.api.items(f"/api/v1/{resource}")
+            (str(stored["metadata"]["namespace"]), str(stored["metadata"]["name"]))
+            for stored in self.api.items(f"/api/v1/{resource}")
         ]
         for number, (namespace, name) in enumerate(listed, start=1):
             self._rewrite_one(f"/api/v1/namespaces{path_of(namespace, resource, name)}")

@@ -62,51 +62,51 @@ class Followers:
     def silent(self) -> list[str]:
         """Return the names of the Nodes that do not say what they believe. Those that have just joined get the time to
         say so."""
-        told, nodes = False, self._nodes()
+        announced, nodes = False, self._nodes()
         first = set(nodes)
         while True:
             silent = {name: metadata for name, metadata in nodes.items() if name in first and not _believed(metadata)}
             new = [name for name, metadata in silent.items() if self._is_new(metadata)]
             if not new:
                 return list(silent)
-            if not told:
+            if not announced:
                 self.tell(f"waiting until {', '.join(new)}, which joined just now, say what they believe")
-                told = True
+                announced = True
             self.sleep(LOOK_S)
             nodes = self._nodes()
 
     def await_all(self, authorities: str) -> None:
         """Return once every Node believes these authorities (PEM) and no others; ``CommandError`` with those that do
         not in time. One that joins meanwhile has them from its user-data, and is not waited for until it says so."""
-        wanted, deadline, said = set(digests(authorities)), self.clock() + PATIENCE, False
+        wanted, deadline, announced = set(digests(authorities)), self.clock() + PATIENCE, False
         first = set(self._nodes())
         while behind := self._behind(wanted, first):
             if self.clock() >= deadline:
                 raise CommandError(behind)
-            if not said:
+            if not announced:
                 self.tell(f"waiting: {behind}")
-                said = True
+                announced = True
             self.sleep(LOOK_S)
 
     def restart_own(self, authorities: str) -> None:
         """Have the pods of our Deployments start anew with these authorities: such as read them once would not know an
         API server that shows a certificate of the new one."""
-        told = {AUTHORITIES: ",".join(digests(authorities))}
-        for one in self.api.items(DEPLOYMENTS, labelSelector=OURS):
-            template = one["spec"]["template"].get("metadata") or {}
-            if (template.get("annotations") or {}).get(AUTHORITIES) != told[AUTHORITIES]:
-                name = one["metadata"]["name"]
-                body = {"spec": {"template": {"metadata": {"annotations": told}}}}
+        template_annotations = {AUTHORITIES: ",".join(digests(authorities))}
+        for deployment in self.api.items(DEPLOYMENTS, labelSelector=OURS):
+            template = deployment["spec"]["template"].get("metadata") or {}
+            if (template.get("annotations") or {}).get(AUTHORITIES) != template_annotations[AUTHORITIES]:
+                name = deployment["metadata"]["name"]
+                body = {"spec": {"template": {"metadata": {"annotations": template_annotations}}}}
                 self.api.patch(f"{DEPLOYMENTS}/{name}", body)
                 self.tell(f"the pods of {name} start anew")
-            self._await_started(f"{DEPLOYMENTS}/{one['metadata']['name']}")
+            self._await_started(f"{DEPLOYMENTS}/{deployment['metadata']['name']}")
 
     def _await_started(self, path: str) -> None:
         """Return once no pod of a Deployment is from before its last change; ``CommandError`` when one stays."""
         deadline = self.clock() + PATIENCE
-        while (found := self.api.find(path)) is not None and not _is_rolled_out(found):
+        while (deployment := self.api.find(path)) is not None and not _is_rolled_out(deployment):
             if self.clock() >= deadline:
-                name = found["metadata"]["name"]
+                name = deployment["metadata"]["name"]
                 raise CommandError(
                     f"pods of {name} from before do not go (kubectl --namespace {SYSTEM_NAMESPACE} rollout status "
                     f"deployment {name}): they would not know an API server. Run this again when they have"
@@ -124,12 +124,16 @@ class Followers:
             for name, metadata in self._nodes(fresh=True).items()
             if (believed := _believed(metadata)) != wanted and (believed or name in first or not self._is_new(metadata))
         ]
-        said = "have not followed yet (journalctl -u longhaul-authorities there). To go on without them: --without NAME"
-        return f"the nodes {', '.join(names)} {said}" if names else ""
+        reason = (
+            "have not followed yet (journalctl -u longhaul-authorities there). To go on without them: --without NAME"
+        )
+        return f"the nodes {', '.join(names)} {reason}" if names else ""
 
     def _nodes(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, Any]]:
         """Return the metadata of each Node; with ``fresh``, without what was said in an earlier boot."""
-        nodes = {one["metadata"]["name"]: _fresh(one) if fresh else one["metadata"] for one in self.api.items(NODES)}
+        nodes = {
+            node["metadata"]["name"]: _fresh(node) if fresh else node["metadata"] for node in self.api.items(NODES)
+        }
         return {name: metadata for name, metadata in nodes.items() if name not in self.without}
 
     def _is_new(self, metadata: Mapping[str, Any]) -> bool:
@@ -141,8 +145,8 @@ def _is_rolled_out(deployment: Mapping[str, Any]) -> bool:
     """Return whether all pods of a Deployment are of its last change (kubectl's `rollout status` asks the same)."""
     status = deployment.get("status") or {}
     counts = {int(status.get(key) or 0) for key in ("replicas", "updatedReplicas", "availableReplicas")}
-    seen = int(status.get("observedGeneration") or 0) >= int(deployment["metadata"].get("generation") or 0)
-    return seen and counts == {int(deployment["spec"].get("replicas", 1))}
+    is_current = int(status.get("observedGeneration") or 0) >= int(deployment["metadata"].get("generation") or 0)
+    return is_current and counts == {int(deployment["spec"].get("replicas", 1))}
 
 
 def _fresh(node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -156,5 +160,5 @@ def _fresh(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _believed(metadata: Mapping[str, Any]) -> set[str]:
-    told = str((metadata.get("annotations") or {}).get(AUTHORITIES) or "")
-    return set(told.split(",")) - {""}
+    annotation = str((metadata.get("annotations") or {}).get(AUTHORITIES) or "")
+    return set(annotation.split(",")) - {""}

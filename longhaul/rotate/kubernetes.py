@@ -104,8 +104,10 @@ class StackMachines:
     def _refuse_other_changes(self, resources: Sequence[str]) -> None:
         if not self.stack.is_as_declared(resources):
             env = self.stack.environment.name
-            said = f"`longhaul plan --env {env}` shows it, `longhaul up --env {env}` makes it so. {self.stack.log}"
-            raise CommandError(f"the environment's pools are not as its file says, and this would change them: {said}")
+            advice = f"`longhaul plan --env {env}` shows it, `longhaul up --env {env}` makes it so. {self.stack.log}"
+            raise CommandError(
+                f"the environment's pools are not as its file says, and this would change them: {advice}"
+            )
 
     def _resources(self) -> tuple[str, ...]:
         return users_in(self.stack.resources())
@@ -115,7 +117,7 @@ def users_in(resources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the authority of API servers in a state, what has it in its user-data, and the groups that use that."""
     kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
     secret = Authority(name=KUBERNETES, common_name="").secret
-    own = next(
+    authority = next(
         resource["urn"]
         for resource in resources
         if resource["type"] == AUTHORITY_TYPE and resource["inputs"]["secret"] == secret
@@ -123,14 +125,14 @@ def users_in(resources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     direct = [
         resource["urn"]
         for resource in resources
-        if own in _needs(resource) and not resource["type"].startswith(CERTIFICATE_TYPE)
+        if authority in _needs(resource) and not resource["type"].startswith(CERTIFICATE_TYPE)
     ]
     groups = [
         resource["urn"]
         for resource in resources
         if kinds.get(without_version(resource["type"])) is ResourceKind.POOL and _needs(resource) & set(direct)
     ]
-    return tuple(dict.fromkeys((own, *direct, *groups)))
+    return tuple(dict.fromkeys((authority, *direct, *groups)))
 
 
 def _needs(resource: Mapping[str, Any]) -> set[str]:

@@ -199,10 +199,10 @@ class Overlap:
 
     def _until(self, phase: RotationPhase, life: timedelta) -> RotationStanding:
         """Record until when the phase lasts."""
-        found = self._write(RotationStanding(phase=phase, until=self.clock() + life))
+        standing = self._write(RotationStanding(phase=phase, until=self.clock() + life))
         # For `longhaul status`, which asks the servers.
         self.subject.hand_out()
-        return found
+        return standing
 
     def _over(self, standing: RotationStanding, *, now: bool) -> bool:
         """Return whether nothing of the former key is left, or nobody is to wait for that."""
@@ -229,9 +229,9 @@ class Overlap:
             self.tell(f"waiting {left:.0f} s until {what}")
             self.sleep(left)
 
-    def _go(self, phase: RotationPhase, told: str) -> RotationStanding:
+    def _go(self, phase: RotationPhase, message: str) -> RotationStanding:
         standing = self._write(RotationStanding(phase=phase))
-        self.tell(told)
+        self.tell(message)
         return standing
 
     def _write(self, standing: RotationStanding) -> RotationStanding:

@@ -35,24 +35,24 @@ def unpublish(api: ConfigMaps, name: str, believed: Collection[str], *, tell: Ca
     if _change(api, name, believed):
         tell(f"extension servers are not told the former authority {name} any more")
         if _change(api, name, believed):
-            said = f"an API server still publishes the former authority {name}: run this again in a minute"
-            raise CommandError(said)
+            message = f"an API server still publishes the former authority {name}: run this again in a minute"
+            raise CommandError(message)
 
 
 def _change(api: ConfigMaps, name: str, believed: Collection[str]) -> bool:
     """Take former certificates away, and return whether there were any."""
-    keys = {issuing.key_fingerprint(one) for one in believed}
+    keys = {issuing.key_fingerprint(certificate) for certificate in believed}
 
     def stays(certificate: str) -> bool:
         return issuing.common_name(certificate) != name or issuing.key_fingerprint(certificate) in keys
 
-    found = api.find(PUBLISHED) or {}
-    data = found.get("data") or {}
+    config_map = api.find(PUBLISHED) or {}
+    data = config_map.get("data") or {}
     listed = {field: issuing.certificates_in(str(data[field])) for field in AUTHORITIES if field in data}
     kept = {field: tuple(filter(stays, certificates)) for field, certificates in listed.items()}
     if kept == listed:
         return False
-    version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    version = {"resourceVersion": config_map["metadata"]["resourceVersion"]}
     changed = {field: "".join(certificates) for field, certificates in kept.items()}
     try:
         api.patch(PUBLISHED, {"metadata": version, "data": changed})

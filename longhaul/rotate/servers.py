@@ -33,11 +33,11 @@ def hand_out(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Call
     ``secrets`` takes, one machine after the other. ``CommandError`` for the first that does not."""
     for machine in _holders(vault, secrets):
         wanted = _wanted(vault, machine, secrets)
-        told = json.loads(vault.get(ROTATIONS)) if machine.role is Role.API else None
+        rotations = json.loads(vault.get(ROTATIONS)) if machine.role is Role.API else None
         answer: Mapping[str, Any] = {}
         for _ in range(TRIES):
             answer = asked(vault.control, vault.place, machine.name, _take_over(vault, machine), what="credentials")
-            if _has(answer, wanted) and (told is None or answer.get("rotations") == told):
+            if _has(answer, wanted) and (rotations is None or answer.get("rotations") == rotations):
                 break
         if problem := _problem(answer, wanted):
             raise CommandError(f"{machine.name} {problem}. Run this again: it goes on from here")
@@ -49,21 +49,21 @@ def behind(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> t
     """Return the API servers that still know of the rotation ``name``, and the machines with such secrets that use
     others than they have. ``CommandError`` for the first that does not tell: no rotation begins where a machine is
     away."""
-    found = []
+    names = []
     for machine in _holders(vault, secrets):
         answer = asked(vault.control, vault.place, machine.name, "longhaul-node credentials", what="credentials")
         if name in (answer.get("rotations") or {}) or answer.get("unused"):
-            found.append(machine.name)
-    return tuple(found)
+            names.append(machine.name)
+    return tuple(names)
 
 
 def _holders(vault: RotationVault, secrets: Callable[[str], bool]) -> tuple[Machine, ...]:
     """Return the members and VPN machines that hold such secrets, then all API servers: they know of every rotation."""
     machines = control_machines(vault.environment, plan(vault.environment))
-    found = [
+    holders = [
         machine for machine in machines if machine.role is not Role.API and any(map(secrets, _held(vault, machine)))
     ]
-    return (*found, *members(machines, Role.API))
+    return (*holders, *members(machines, Role.API))
 
 
 def _held(vault: RotationVault, machine: Machine) -> frozenset[str]:
@@ -110,7 +110,7 @@ def digests(text: str) -> tuple[str, ...]:
 
 def _has(answer: Mapping[str, Any], wanted: Digests) -> bool:
     files = answer.get("files") or {}
-    return all(tuple(files.get(name, ())) == found for name, found in wanted.items())
+    return all(tuple(files.get(name, ())) == expected for name, expected in wanted.items())
 
 
 def _problem(answer: Mapping[str, Any], wanted: Digests) -> str:
@@ -121,7 +121,7 @@ def _problem(answer: Mapping[str, Any], wanted: Digests) -> str:
     if answer.get("error"):
         return f"does not use what it has: {answer['error']}"
     shown = answer.get("shown") or {}
-    if other := [name for name, found in wanted.items() if not {*shown.get(name, ())} <= {*found[:1]}]:
+    if other := [name for name, expected in wanted.items() if not {*shown.get(name, ())} <= {*expected[:1]}]:
         return f"has {', '.join(other)} as the vault does, but a port shows another certificate: {_UNREAD}"
     unused = ", ".join(answer.get("unused", ()))
     return f"has units that do not use what it has: {unused}" if unused else ""

@@ -67,9 +67,9 @@ class ServiceAccounts(OfServers):
         """Return which tokens without an end the former key has signed."""
         begun = until - self.life
         left = [
-            f"{one['metadata']['namespace']}/{one['metadata']['name']}"
-            for one in self.api.items("/api/v1/secrets", fieldSelector=ENDLESS)
-            if datetime.fromisoformat(str(one["metadata"]["creationTimestamp"]).replace("Z", "+00:00")) < begun
+            f"{secret['metadata']['namespace']}/{secret['metadata']['name']}"
+            for secret in self.api.items("/api/v1/secrets", fieldSelector=ENDLESS)
+            if datetime.fromisoformat(str(secret["metadata"]["creationTimestamp"]).replace("Z", "+00:00")) < begun
         ]
         return (
             f"the Secrets {', '.join(left)} hold tokens of the former key that never end. Make them anew, or run this "

@@ -46,8 +46,8 @@ class Stack:
         """Return the resources of the state."""
         engine = self._engine(self.environ)
         text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")
-        found = (json.loads(text).get("deployment") or {}).get("resources") or ()
-        return [one for one in found if not one.get("delete")]
+        entries = (json.loads(text).get("deployment") or {}).get("resources") or ()
+        return [entry for entry in entries if not entry.get("delete")]
 
     def apply(self, resources: Iterable[str], *, what: str) -> None:
         """Run the engine on some resources, with what the vault has now; ``CommandError`` when ``what`` could not be
@@ -57,8 +57,8 @@ class Stack:
         recover(engine)
         ran = change_with_pending(engine, "up", [*TARGETED, *_targets(resources)])
         if ran.code != 0:
-            said = "; ".join(error.message for error in ran.events.errors) or f"it ended with {ran.code}"
-            raise CommandError(f"{what} could not be changed: {said}. {AGAIN}; {self.log}", code=exit_code(ran))
+            reason = "; ".join(error.message for error in ran.events.errors) or f"it ended with {ran.code}"
+            raise CommandError(f"{what} could not be changed: {reason}. {AGAIN}; {self.log}", code=exit_code(ran))
 
     def is_as_declared(self, resources: Iterable[str]) -> bool:
         """Return whether `longhaul up` would change none of these resources."""

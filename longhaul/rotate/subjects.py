@@ -166,5 +166,5 @@ _ALL = (
     KnownRotation(name=AUTHORITY + ETCD_CLIENT, what="the authority of etcd's clients", run=_authority, takes=_NOW),
     KnownRotation(name=TUNNELS, what="the keys of IPsec tunnels between sites", run=_tunnels),
 )
-KNOWN = {one.name: one for one in _ALL}
+KNOWN = {rotation.name: rotation for rotation in _ALL}
 """All that can be rotated, by name."""

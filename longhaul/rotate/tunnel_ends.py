@@ -25,7 +25,7 @@ def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[KeyedTunnel, ...
     kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
     ends = [resource for resource in resources if kinds.get(without_version(resource["type"])) is ResourceKind.TUNNEL]
     users = {key["urn"]: tuple(_depending(ends, key["urn"])) for key in keys}
-    known = {urn for found in users.values() for urn in found}
+    known = {urn for urns in users.values() for urn in urns}
     carrying = [end["urn"] for end in ends if _has_key(end) and end["urn"] not in known]
     if carrying:
         names = ", ".join(urn.rpartition("::")[2] for urn in carrying)
@@ -44,17 +44,17 @@ def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[KeyedTunnel, ...
 def _depending(ends: Iterable[Mapping[str, Any]], urn: str) -> list[str]:
     """Return the parts of tunnels that depend on a resource, in the state's order: each comes after what it depends
     on."""
-    found = [urn]
+    urns = [urn]
     for end in ends:
-        if set(found) & set(end.get("dependencies") or ()):
-            found.append(end["urn"])
-    return found[1:]
+        if set(urns) & set(end.get("dependencies") or ()):
+            urns.append(end["urn"])
+    return urns[1:]
 
 
 def _has_key(resource: Mapping[str, Any]) -> bool:
     """Return whether a part of a tunnel has a key, as a connection has and the address of its other end has not."""
-    held = {**(resource.get("inputs") or {}), **(resource.get("outputs") or {})}
-    return any(name.lower().endswith(("sharedkey", "shared_key")) for name in held)
+    properties = {**(resource.get("inputs") or {}), **(resource.get("outputs") or {})}
+    return any(name.lower().endswith(("sharedkey", "shared_key")) for name in properties)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,5 +88,5 @@ class StackEnds:
             account = roll(stack.where, stack.environment, [there], asked, stack.environ, limited=True)
         if account.exit_code() is not Exit.OK:
             text = to_text(stack.where.env, "run", account, colour=False)
-            said = f"not all gateways have their keys and tunnels\n{text}\n{AGAIN}; {stack.log}"
-            raise CommandError(said, code=account.exit_code())
+            reason = f"not all gateways have their keys and tunnels\n{text}\n{AGAIN}; {stack.log}"
+            raise CommandError(reason, code=account.exit_code())

@@ -24,20 +24,23 @@ def believe(api: ConfigMaps, authorities: str, *, tell: Callable[[str], None]) -
 
 
 def _believe(api: ConfigMaps, path: str, bundle: str, *, tell: Callable[[str], None]) -> None:
-    found = api.find(path)
-    if found is None or all(webhook["clientConfig"].get("caBundle") == bundle for webhook in found["webhooks"]):
+    configuration = api.find(path)
+    if configuration is None or all(
+        webhook["clientConfig"].get("caBundle") == bundle for webhook in configuration["webhooks"]
+    ):
         return
     webhooks = [
-        {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": bundle}} for webhook in found["webhooks"]
+        {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": bundle}}
+        for webhook in configuration["webhooks"]
     ]
-    version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    version = {"resourceVersion": configuration["metadata"]["resourceVersion"]}
     try:
         api.patch(path, {"metadata": version, "webhooks": webhooks})
     except ApiError as error:
         if error.status != 409:
             raise
         raise CommandError(f"{path} was changed by somebody else just now: run this again") from error
-    tell(f"API servers know the webhooks of {found['metadata']['name']} by {bundle_words(bundle)}")
+    tell(f"API servers know the webhooks of {configuration['metadata']['name']} by {bundle_words(bundle)}")
 
 
 def bundle_words(bundle: str) -> str:

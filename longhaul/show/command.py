@@ -64,11 +64,11 @@ def _content(environment: Environment, invocation: Invocation) -> str:
     overview, cost = survey(environment), _cost(environment, invocation)
     if form == "json":
         return f"{to_json(overview, cost=cost)}\n"
-    own = "E" if options.example else environment.name
-    unpriced = f"no prices are known; `longhaul prices --env {own}` reads those of your machine types"
-    told = cost_text(cost) if cost else unpriced
+    env = "E" if options.example else environment.name
+    unpriced = f"no prices are known; `longhaul prices --env {env}` reads those of your machine types"
+    cost_line = cost_text(cost) if cost else unpriced
     unicode = options.output is not None or _has_utf8()
-    return f"{to_text(overview, cost=told, everything=options.all, unicode=unicode)}\n"
+    return f"{to_text(overview, cost=cost_line, everything=options.all, unicode=unicode)}\n"
 
 
 def _format_of(output: Path | None) -> str:

@@ -48,8 +48,8 @@ def total(spans: Iterable[Bounds]) -> Bounds:
 
 def by_model(counts: Iterable[GpuCount]) -> tuple[GpuCount, ...]:
     """Return one count for each model, the largest first. Models without any GPU are left out."""
-    found: dict[str, Bounds] = {}
+    totals: dict[str, Bounds] = {}
     for each in counts:
-        found[each.model] = found.get(each.model, exactly(0)) + each.count
-    merged = (GpuCount(model=model, count=count) for model, count in found.items() if count.max)
+        totals[each.model] = totals.get(each.model, exactly(0)) + each.count
+    merged = (GpuCount(model=model, count=count) for model, count in totals.items() if count.max)
     return tuple(sorted(merged, key=lambda each: (-each.count.max, each.model)))

@@ -98,8 +98,8 @@ def drawing(overview: Overview, *, pools: int | None) -> list[str]:
 
 
 def _column(overview: Overview, kind: str, *, pools: int | None) -> _Column:
-    own = [site for site in overview.sites if site.kind == kind]
-    boxes = tuple(_Box(title=site.name, content=tuple(_content(overview, site, pools=pools))) for site in own)
+    sites = [site for site in overview.sites if site.kind == kind]
+    boxes = tuple(_Box(title=site.name, content=tuple(_content(overview, site, pools=pools))) for site in sites)
     return _Column(boxes=boxes, kind=_inside(overview, kind))
 
 
@@ -170,9 +170,9 @@ def _inside(overview: Overview, kind: str) -> LinkKind | None:
 def _drawn(kinds: Iterable[LinkKind]) -> LinkKind | None:
     """Return the kind that a line stands for: the kind that Longhaul makes, if it makes any, else the existing
     circuits."""
-    found = set(kinds)
-    made = found - {LinkKind.EXISTING}
-    return next(iter(made or found), None)
+    present = set(kinds)
+    made = present - {LinkKind.EXISTING}
+    return next(iter(made or present), None)
 
 
 def _exceptions(overview: Overview, across: LinkKind | None) -> Iterator[str]:

@@ -217,11 +217,11 @@ class Overview:
 
     def linked(self, site: str) -> dict[LinkKind, list[str]]:
         """Return the sites that ``site`` is linked to, by kind of link."""
-        found: dict[LinkKind, list[str]] = {}
+        by_kind: dict[LinkKind, list[str]] = {}
         for link in self.links:
             if site in (link.first, link.second):
-                found.setdefault(link.kind, []).append(link.second if link.first == site else link.first)
-        return found
+                by_kind.setdefault(link.kind, []).append(link.second if link.first == site else link.first)
+        return by_kind
 
 
 def where(site: SiteView) -> str:

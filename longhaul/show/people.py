@@ -100,7 +100,7 @@ def _vpn(vpn: Vpn, addresses: AddressPlan) -> VpnView:
 def _teams(environment: Environment) -> Iterator[TeamView]:
     for name, team in environment.teams.items():
         shares = tuple(
-            ShareView(kind=kind, gpus=one.gpus, cores=one.cores, borrow=one.borrow, lend=one.lend)
-            for kind, one in team.shares.items()
+            ShareView(kind=kind, gpus=share.gpus, cores=share.cores, borrow=share.borrow, lend=share.lend)
+            for kind, share in team.shares.items()
         )
         yield TeamView(name=name, priority=team.priority, groups=team.groups, shares=shares)

@@ -19,8 +19,8 @@ def people_lines(people: PeopleView) -> Iterator[str]:
         ]
         yield from table(("GROUP", "EVERYWHERE", "NAMESPACES", "LAPTOPS"), rows)
     if vpn := people.vpn:
-        told = f"laptops connect to {vpn.name or 'the VPN machines'} from {', '.join(vpn.sources)}"
-        yield from wrapped(f"{told}, tunnels in {vpn.tunnels}", indent=INDENT)
+        sentence = f"laptops connect to {vpn.name or 'the VPN machines'} from {', '.join(vpn.sources)}"
+        yield from wrapped(f"{sentence}, tunnels in {vpn.tunnels}", indent=INDENT)
 
 
 def team_lines(people: PeopleView, *, queues: bool) -> Iterator[str]:

@@ -82,19 +82,19 @@ def _totals(environment: Environment, pools: tuple[PoolOverview, ...], onprem: t
 def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteView]:
     uses = site_uses(environment, addresses)
     for name, site in environment.sites.items():
-        own = addresses.sites[name]
+        ranges = addresses.sites[name]
         yield SiteView(
             name=name,
             kind=site.kind,
             region=site.region,
-            block=own.block,
-            infra=own.infra,
-            nodes=own.nodes,
-            pods=own.pods,
+            block=ranges.block,
+            infra=ranges.infra,
+            nodes=ranges.nodes,
+            pods=ranges.pods,
             # Addresses of the VPN's machines are told with the machines.
-            subnets={part: own.subnet(part) for part in INFRA_SUBNETS if part != Role.VPN},
+            subnets={part: ranges.subnet(part) for part in INFRA_SUBNETS if part != Role.VPN},
             zones=tuple(
-                ZoneRanges(zone=zone, nodes=own.zone_subnet(index), pods=own.zone_pods(index))
+                ZoneRanges(zone=zone, nodes=ranges.zone_subnet(index), pods=ranges.zone_pods(index))
                 for index, zone in enumerate(site.zones)
             ),
             most_nodes=uses[name].nodes,
@@ -114,7 +114,7 @@ def _control_plane(environment: Environment, addresses: AddressPlan) -> ControlP
         api_port=environment.control_plane.api.port,
         kubernetes=environment.versions.kubernetes,
         etcd=environment.versions.etcd,
-        roles=tuple(_role(role, own) for role in Role if (own := members(machines, role))),
+        roles=tuple(_role(role, servers) for role in Role if (servers := members(machines, role))),
         learner=next((_machine(learner) for learner in learners(machines)), None),
         learner_type=next((learner.machine_type for learner in learners(machines)), ""),
     )
@@ -164,18 +164,19 @@ def _hosts(environment: Environment, addresses: AddressPlan) -> Iterator[HostsVi
     for name, site in environment.sites.items():
         if cloud_of(site).rents:
             continue
-        own = sorted((place for place in places if place.site == name), key=attrgetter("address"))
+        placed = sorted((place for place in places if place.site == name), key=attrgetter("address"))
         hosts = [host for host in environment.hosts if host.site == name]
         yield HostsView(
             site=name,
             hosts=len(hosts),
             room=addresses.sites[name].hosts,
             gpus=by_model(GpuCount(model=host.gpu_model, count=exactly(host.gpus)) for host in hosts),
-            first=own[0].address if own else None,
-            last=own[-1].address if own else None,
+            first=placed[0].address if placed else None,
+            last=placed[-1].address if placed else None,
             gateways=tuple(_gateway(environment, gateway) for gateway in gateways if gateway.site == name),
             machines=tuple(
-                HostView(name=host_node_name(environment, one.name), address=one.address, pods=one.pods) for one in own
+                HostView(name=host_node_name(environment, place.name), address=place.address, pods=place.pods)
+                for place in placed
             ),
         )
 

@@ -66,8 +66,8 @@ def to_text(overview: Overview, *, cost: str, everything: bool, unicode: bool) -
 
 def _titled(title: str, lines: Iterable[str]) -> list[str]:
     """Return a section; empty when it has no lines."""
-    found = list(lines)
-    return [title, *found] if found else []
+    content = list(lines)
+    return [title, *content] if content else []
 
 
 def _head(overview: Overview) -> list[str]:
@@ -107,8 +107,8 @@ def _zones(site: SiteView) -> str:
 
 
 def _linked(overview: Overview, site: SiteView) -> str:
-    found = overview.linked(site.name)
-    return "; ".join(f"{NAMES[kind]} {', '.join(names)}" for kind, names in found.items()) or "-"
+    by_kind = overview.linked(site.name)
+    return "; ".join(f"{NAMES[kind]} {', '.join(names)}" for kind, names in by_kind.items()) or "-"
 
 
 def _control_plane(overview: Overview, *, everything: bool) -> Iterator[str]:
@@ -128,13 +128,13 @@ def _control_plane(overview: Overview, *, everything: bool) -> Iterator[str]:
         for role in control.roles
     ]
     if control.learner is not None:
-        own = control.learner
-        rows.append(("etcd's learner", f"1 × {control.learner_type}", own.name, str(own.address), "-"))
+        learner = control.learner
+        rows.append(("etcd's learner", f"1 × {control.learner_type}", learner.name, str(learner.address), "-"))
     yield from table(("ROLE", "MACHINES", "NAMES", "ADDRESSES", "SURVIVES"), rows)
     if everything:
         every = [machine for role in control.roles for machine in role.machines]
         every += [control.learner] if control.learner else []
-        machines = [(one.name, str(one.address), one.zone or "-") for one in every]
+        machines = [(machine.name, str(machine.address), machine.zone or "-") for machine in every]
         yield ""
         yield from table(("MACHINE", "ADDRESS", "ZONE"), machines)
 
@@ -144,8 +144,8 @@ def _range(first: str, last: str) -> str:
     if first == last:
         return first
     for mark in ".-":
-        start, found, end = last.rpartition(mark)
-        if found and first.startswith(start + mark):
+        start, separator, end = last.rpartition(mark)
+        if separator and first.startswith(start + mark):
             return f"{first}..{end}"
     return f"{first}..{last}"
 
@@ -166,14 +166,14 @@ def _pools(overview: Overview, *, everything: bool) -> Iterator[str]:
 
 
 def _of_site(overview: Overview, site: str, *, everything: bool) -> Iterator[tuple[str, ...]]:
-    own = [pool for pool in overview.pools if pool.site == site]
-    shown = folded(own, None if everything else LISTED)
+    pools = [pool for pool in overview.pools if pool.site == site]
+    shown = folded(pools, None if everything else LISTED)
     for pool in shown:
         gpus = f"{pool.gpus.count} {pool.gpus.model}".rstrip() if pool.gpus_each else "-"
         machine_type = f"{pool.machine_type}, spot" if pool.spot else pool.machine_type
         nodes = f"{pool.nodes}, {pool.spare} spare" if pool.spare else str(pool.nodes)
         yield pool.name, site, machine_type, nodes, gpus, ", ".join(pool.fallbacks) or "-"
-    yield from _rest(own[len(shown) :], site)
+    yield from _rest(pools[len(shown) :], site)
 
 
 def _rest(hidden: Sequence[PoolOverview], site: str) -> Iterator[tuple[str, ...]]:
@@ -242,10 +242,14 @@ def _links(overview: Overview) -> Iterator[str]:
 def _names(overview: Overview, *, everything: bool) -> Iterator[str]:
     rows: list[tuple[str, str, str]] = []
     for site in overview.sites:
-        own = [name for name in overview.names if name.site == site.name]
-        pools = list(dict.fromkeys(one.pool for one in own if one.pool))
+        cloud_names = [name for name in overview.names if name.site == site.name]
+        pools = list(dict.fromkeys(cloud_name.pool for cloud_name in cloud_names if cloud_name.pool))
         shown = ["", *folded(pools, None if everything else LISTED)]
-        rows += [(one.site, _what(one), one.name) for one in own if one.pool in shown]
+        rows += [
+            (cloud_name.site, _what(cloud_name), cloud_name.name)
+            for cloud_name in cloud_names
+            if cloud_name.pool in shown
+        ]
         if hidden := len(pools) - len(shown) + 1:
             rows.append((site.name, f"of {counted(hidden, 'more pool')}", "(--all lists them)"))
     if rows:

@@ -57,5 +57,5 @@ def meanings(command: str | None = None) -> dict[Exit, str]:
     """Return the meaning of each code, for any command or for one."""
     if command is None:
         return dict(MEANINGS)
-    own = {**MEANINGS, Exit.REFUSED: _REFUSALS.get(command, "")}
-    return {code: meaning for code, meaning in own.items() if meaning}
+    by_code = {**MEANINGS, Exit.REFUSED: _REFUSALS.get(command, "")}
+    return {code: meaning for code, meaning in by_code.items() if meaning}

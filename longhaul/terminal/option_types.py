@@ -28,26 +28,26 @@ class MachineShare:
 
 def duration(text: str) -> timedelta:
     """Parse ``90s``, ``30m``, ``6h`` or ``2d``; an argument error for anything else."""
-    found = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
-    if not found:
+    match = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
+    if not match:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: 90s, 30m, 6h or 2d")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 def share(text: str) -> MachineShare:
     """Parse ``N`` or ``N%`` of the machines; an argument error for anything else."""
-    found = _SHARE.fullmatch(text)
-    if not found or (found[2] and int(found[1]) > 100):
+    match = _SHARE.fullmatch(text)
+    if not match or (match[2] and int(match[1]) > 100):
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number of hosts nor a percentage: 3, or 10%")
-    return MachineShare(number=int(found[1]), percent=bool(found[2]))
+    return MachineShare(number=int(match[1]), percent=bool(match[2]))
 
 
 def some(text: str) -> MachineShare:
     """Parse a share as :func:`share` does, and refuse zero."""
-    found = share(text)
-    if found.number == 0:
+    portion = share(text)
+    if portion.number == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is nobody's turn: one machine at least, 1 or 1%")
-    return found
+    return portion
 
 
 def add_max_removed(parser: argparse.ArgumentParser) -> None:

@@ -74,8 +74,8 @@ class Output:
             file.seek(since)
             lines = file.read().decode(errors="replace").splitlines()
         notes_left_out = (line for line in lines if not line.startswith(OWN))
-        own = (line.removeprefix(self.prefix) for line in notes_left_out if line.startswith(self.prefix))
-        return "\n".join([line for line in own if line.strip()][-TAIL:])
+        phase_lines = (line.removeprefix(self.prefix) for line in notes_left_out if line.startswith(self.prefix))
+        return "\n".join([line for line in phase_lines if line.strip()][-TAIL:])
 
     def note(self, text: str) -> None:
         """Write lines of this program's own into the log. A full disk is no reason to fail."""

@@ -46,8 +46,8 @@ class Progress:
 
     def say(self, line: str) -> None:
         """Show a line and log it; further lines in it are indented."""
-        said = line.replace("\n", "\n    ")
-        self.output.tell(f"[{time.monotonic() - self.began:4.0f} s] {self.title}: {said}")
+        indented = line.replace("\n", "\n    ")
+        self.output.tell(f"[{time.monotonic() - self.began:4.0f} s] {self.title}: {indented}")
 
     def interrupt(self) -> None:
         """Say that a signal came. It has been passed on."""
@@ -144,7 +144,7 @@ def awaited(since: Mapping[str, float]) -> str:
     """Return what is under way, with what has taken longest first: ``since`` maps each name to its begin by
     ``time.monotonic``."""
     now = time.monotonic()
-    longest = sorted(since.items(), key=lambda one: one[1])
+    longest = sorted(since.items(), key=lambda entry: entry[1])
     named = ", ".join(f"{name} for {now - begun:.0f} s" for name, begun in longest[:NAMED])
     more = len(longest) - NAMED
     return f"awaiting {named}{f' and {more} more' if more > 0 else ''}"

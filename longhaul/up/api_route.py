@@ -32,7 +32,7 @@ def require_api(environment: Environment, kubeconfig: Path, *, say: Callable[[st
         return
     api = Api.of(json.loads(kubeconfig.read_text(encoding="utf-8")))
     run = f"run `longhaul vpn --env {environment.name}` in another terminal and leave it open"
-    began, said = time.monotonic(), False
+    began, announced = time.monotonic(), False
     while True:
         try:
             api.get("/version")
@@ -45,9 +45,9 @@ def require_api(environment: Environment, kubeconfig: Path, *, say: Callable[[st
                 raise CommandError(
                     f"the API cannot be reached from here ({error}): {run}, then run this again", code=Exit.UNREACHABLE
                 ) from None
-            if waited >= WAIT_S and not said:
+            if waited >= WAIT_S and not announced:
                 say(f"the API cannot be reached from here: {run}. This waits for it, {PERSON_S:.0f} s at most")
-                said = True
+                announced = True
             time.sleep(PAUSE_S)
             continue
         return

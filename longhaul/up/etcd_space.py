@@ -58,25 +58,25 @@ def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]
             passed_over(name, f"its agent does not answer ({error})")
             continue
         try:
-            told = _told(control.run_command(place, name, COMMAND, timeout_s=LIMIT_S))
+            answer = _told(control.run_command(place, name, COMMAND, timeout_s=LIMIT_S))
         except CloudError as error:
             raise CommandError(_halfway(name, role, f"{error}. It may be at it still")) from None
-        if told.get("done"):
-            return "; ".join([str(told["reason"]), *_sizes(told.get("sizes", {}))])
-        if not told.get("ask_another"):
-            raise CommandError(_halfway(name, role, str(told.get("reason") or "it did nothing")))
-        passed_over(name, str(told["reason"]))
+        if answer.get("done"):
+            return "; ".join([str(answer["reason"]), *_sizes(answer.get("sizes", {}))])
+        if not answer.get("ask_another"):
+            raise CommandError(_halfway(name, role, str(answer.get("reason") or "it did nothing")))
+        passed_over(name, str(answer["reason"]))
     raise CommandError(f"no member of {role} could make room: {'; '.join(reasons)}")
 
 
 def _told(output: CommandOutput) -> dict[str, Any]:
     """Return the member's answer, or a reason where it gave none."""
     try:
-        told = json.loads(output.stdout)
+        answer = json.loads(output.stdout)
     except ValueError:
-        said = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
-        return {"reason": said[-1]}
-    return told if isinstance(told, dict) else {}
+        lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
+        return {"reason": lines[-1]}
+    return answer if isinstance(answer, dict) else {}
 
 
 def _halfway(name: str, role: Role, reason: str) -> str:

@@ -78,12 +78,12 @@ class UpJob:
     @property
     def words(self) -> tuple[str, ...]:
         """All options for the engine. By default it reads the clouds first: what vanished there is made anew."""
-        told = self.options.no_refresh or any(word.startswith(("--refresh", "-r")) for word in self.rest)
+        given = self.options.no_refresh or any(word.startswith(("--refresh", "-r")) for word in self.rest)
         return (
             "--suppress-outputs",
             *(["--yes"] if self.options.yes else []),
             *(["--json"] if self.json else []),
-            *([] if told else [REFRESH]),
+            *([] if given else [REFRESH]),
             *self.rest,
         )
 
@@ -215,8 +215,8 @@ class Forked:
             seconds = round(time.monotonic() - self._begun, 1)
             code = exit_code(result)
             return PhaseOutcome(title=self._phase, code=code, seconds=seconds, interrupted=result.interrupted)
-        found = json.loads(text)
-        return PhaseOutcome(**{**found, "code": Exit(found["code"]), "unfinished": tuple(found["unfinished"])})
+        fields = json.loads(text)
+        return PhaseOutcome(**{**fields, "code": Exit(fields["code"]), "unfinished": tuple(fields["unfinished"])})
 
 
 def run_side_by_side(job: UpJob, side: Sequence[Phase]) -> list[PhaseOutcome]:
@@ -225,11 +225,11 @@ def run_side_by_side(job: UpJob, side: Sequence[Phase]) -> list[PhaseOutcome]:
     def work() -> list[PhaseOutcome]:
         with kubeconfig_file(job.where, job.environment, job.environ, master=True) as kubeconfig:
             forked = [Forked(job.consented(**{GIVEN: str(kubeconfig)}), phase) for phase in side]
-            results = run_together([one.run for one in forked])
-        return [one.outcome(result) for one, result in zip(forked, results, strict=True)]
+            results = run_together([child.run for child in forked])
+        return [child.outcome(result) for child, result in zip(forked, results, strict=True)]
 
-    found = caught(work, Output(log=job.log))
-    return not_begun(side, found) if isinstance(found, Exit) else found
+    outcomes = caught(work, Output(log=job.log))
+    return not_begun(side, outcomes) if isinstance(outcomes, Exit) else outcomes
 
 
 class Preparation:

@@ -28,8 +28,8 @@ def hand_out(environment: Environment, renewed: Collection[str], say: Callable[[
     """Have the holders of the certificates named ``renewed`` fetch them, and API servers the issuers if these are among
     them, one machine after the other."""
     addresses = plan(environment)
-    held = {certificate.name: certificate.holder for certificate in certificates(environment, addresses)}
-    holders = {held[name] for name in renewed if name in held}
+    by_certificate = {certificate.name: certificate.holder for certificate in certificates(environment, addresses)}
+    holders = {by_certificate[name] for name in renewed if name in by_certificate}
     machines = control_machines(environment, addresses)
     believing: set[str] = set()
     if f"{environment.name}-{ISSUERS}" in renewed:

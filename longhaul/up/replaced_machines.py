@@ -21,8 +21,8 @@ def replacing(environment: Environment, machines: Sequence[str]) -> tuple[str, .
     from clouds.registry import cloud_of
     from components.model import control_machines, plan
 
-    found = control_machines(environment, plan(environment))
-    there = {machine.name: environment.sites[machine.site] for machine in found}
+    declared = control_machines(environment, plan(environment))
+    there = {machine.name: environment.sites[machine.site] for machine in declared}
     unknown = [name for name in machines if name not in there]
     if unknown:
         raise CommandError(

@@ -45,13 +45,13 @@ def _examined(invocation: Invocation) -> Mapping[str, Examined]:
 
     project, env = find_project(invocation.options.project), invocation.options.env
     project.definition()  # a file that the engine refuses makes no environment
-    found = {env: project.examine(env)} if env else examine_directory(project.stacks)
-    problems = [problem for name, examined in found.items() for problem in _of_images(project, name, examined)]
+    by_name = {env: project.examine(env)} if env else examine_directory(project.stacks)
+    problems = [problem for name, examined in by_name.items() for problem in _of_images(project, name, examined)]
     if problems:
         raise ConfigurationError(
-            problems, warnings=[warning for examined in found.values() for warning in examined.warnings]
+            problems, warnings=[warning for examined in by_name.values() for warning in examined.warnings]
         )
-    return found
+    return by_name
 
 
 def _of_images(project: Project, env: str, examined: Examined) -> Iterator[Problem]:
@@ -71,15 +71,15 @@ def _for_programs(invocation: Invocation) -> Exit:
     names: list[str] = []
     problems: Sequence[Problem] = ()
     try:
-        found = _examined(invocation)
-        names, warnings = list(found), [warning for examined in found.values() for warning in examined.warnings]
+        by_name = _examined(invocation)
+        names, warnings = list(by_name), [warning for examined in by_name.values() for warning in examined.warnings]
     except ConfigurationError as error:
         problems, warnings = error.problems, list(error.warnings)
-    told = {
+    remarks = {
         "problems": [asdict(problem) for problem in problems],
         "warnings": [asdict(warning) for warning in warnings],
     }
-    print(document({"valid": not problems, "environments": names, **told}))
+    print(document({"valid": not problems, "environments": names, **remarks}))
     return Exit.USAGE if problems else Exit.OK
 
 

@@ -21,14 +21,14 @@ class QuarantineVault(VaultRecord):
 
     def read(self) -> Quarantine:
         """Return the list."""
-        found = self.find()
-        if found is None:
+        quarantine = self.find()
+        if quarantine is None:
             env = self.environment.name
             raise CommandError(
                 f"the vault of {env} has no {QUARANTINE} yet, so no API server would refuse a machine: `longhaul up "
                 f"--env {env} --only infrastructure` makes both"
             )
-        return found
+        return quarantine
 
     def find(self) -> Quarantine | None:
         """Return the list; None in an environment of a release that had none."""
@@ -54,8 +54,8 @@ def record_of(environment: Environment) -> QuarantineVault:
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
-        said = f"the control plane is on {place.site.kind}, where no machine can be put into quarantine yet"
-        raise CommandError(said, code=Exit.USAGE)
+        reason = f"the control plane is on {place.site.kind}, where no machine can be put into quarantine yet"
+        raise CommandError(reason, code=Exit.USAGE)
     return QuarantineVault(control=control, place=place, environment=environment)
 
 
@@ -70,15 +70,15 @@ def refuse_kept(environment: Environment) -> None:
     """Refuse to take an environment down that keeps machines in quarantine, or may: they would be lost, or hold their
     network. Not to be asked where the list was never made, or is deleted already (:func:`has_list`)."""
     try:
-        found = record_of(environment).find()
+        quarantine = record_of(environment).find()
     except CommandError as error:
         raise CommandError(
             f"{error}. So it is not known whether {environment.name} keeps machines in quarantine, which would go with "
             "it, and nothing was destroyed: run this again from where the vault answers, as somebody who may read it",
             code=Exit.UNREACHABLE if error.code is Exit.UNREACHABLE else Exit.REFUSED,
         ) from None
-    if found is not None and found.held:
-        env, names = environment.name, [one.name for one in found.held]
+    if quarantine is not None and quarantine.held:
+        env, names = environment.name, [machine.name for machine in quarantine.held]
         raise CommandError(
             f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} in quarantine, and what is kept would go with "
             f"{env}: `longhaul machine quarantine --env {env} NAME --release` lets go of it, so nothing was done",

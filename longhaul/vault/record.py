@@ -38,12 +38,12 @@ class VaultRecord:
             raise CommandError(f"the vault's secret {name} cannot be written: {error}") from None
 
 
-def not_read(environment: Environment, said: str, error: CloudError) -> CommandError:
+def not_read(environment: Environment, message: str, error: CloudError) -> CommandError:
     """Return the error for a vault that gave no secret, with what to do where nothing answered."""
     if error.answered:
-        return CommandError(f"{said}: {error}")
+        return CommandError(f"{message}: {error}")
     step = f"no network here, or `longhaul up` has not made it yet: `longhaul doctor --env {environment.name}`"
-    return CommandError(f"{said}: {error}; {step}", code=Exit.UNREACHABLE)
+    return CommandError(f"{message}: {error}; {step}", code=Exit.UNREACHABLE)
 
 
 def unusable(name: str, error: ValueError) -> CommandError:

@@ -73,8 +73,8 @@ class Book:
             return None
         try:
             raw = json.loads(text)
-            clusters = {name: Choice(**one) for name, one in raw["clusters"].items()}
-            revisions = {name: int(one) for name, one in raw["revisions"].items()}
+            clusters = {name: Choice(**choice) for name, choice in raw["clusters"].items()}
+            revisions = {name: int(revision) for name, revision in raw["revisions"].items()}
             return HalfDone(
                 id=str(raw["id"]),
                 state=RestoreState(raw["state"]),
@@ -125,14 +125,14 @@ def refuse_half_restored(environment: Environment) -> None:
     if control is None:
         return
     try:
-        found = Book(control=control, place=place, environment=environment).last()
+        record = Book(control=control, place=place, environment=environment).last()
     except CommandError as error:
         if error.code is Exit.UNREACHABLE:
             return
         raise
-    if found is not None and found.state is RestoreState.RUNNING:
+    if record is not None and record.state is RestoreState.RUNNING:
         raise CommandError(
-            f"a restore of {', '.join(found.clusters)} is half done (its id is {found.id}), so nothing was done: "
+            f"a restore of {', '.join(record.clusters)} is half done (its id is {record.id}), so nothing was done: "
             f"`longhaul restore --env {environment.name} --key KEYFILE` goes on with it, and `longhaul restore --env "
             f"{environment.name} --give-up` ends it while no member has new data",
             code=Exit.REFUSED,

@@ -53,14 +53,14 @@ def admit(environment: Environment, request: str) -> tuple[str, Admission]:
             common_name=name, user_id=issuing.fingerprint(key)[:MARK], usages=["client"], days=HOURS / 24
         )
         certificate = issuing.sign(subject, key, authority=authority)
-        said = {
+        reply = {
             "certificate": certificate,
             "authority": secret_of(environment, source.trust_secret),
             "lasts_s": HOURS * 3600,
             "tls_crypt": secret_of(environment, VPN_KEY),
             "remotes": json.loads(secret_of(environment, VPN_REMOTES)),
         }
-        return name, parse(said, name=vpn_name(environment), inside=inside_of(environment))
+        return name, parse(reply, name=vpn_name(environment), inside=inside_of(environment))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise CommandError(
             f"what the vault of {environment.name} holds of the VPN is not what `longhaul up` writes: "

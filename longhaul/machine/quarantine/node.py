@@ -52,12 +52,12 @@ def close(api: Api, node: str) -> None:
 
 def _close(api: Api, node: str) -> None:
     path = NODES + path_of(node)
-    found = api.find(path)
-    if found is None:
+    live = api.find(path)
+    if live is None:
         return
-    others = [taint for taint in found["spec"].get("taints") or () if taint.get("key") != QUARANTINE_TAINT["key"]]
+    others = [taint for taint in live["spec"].get("taints") or () if taint.get("key") != QUARANTINE_TAINT["key"]]
     body = {
-        "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
+        "metadata": {"resourceVersion": live["metadata"]["resourceVersion"]},
         "spec": {"unschedulable": True, "taints": [*others, QUARANTINE_TAINT]},
     }
     try:
@@ -76,9 +76,9 @@ def remove(api: Api, node: str) -> int:
         # Nobody ends its processes: the kubelet is refused. The machine is off or cut off by now.
         api.delete(path, uid=pod["metadata"]["uid"], grace_s=0)
         number += 1
-    found = api.find(NODES + path_of(node))
-    if found is not None:
-        api.delete(NODES + path_of(node), uid=found["metadata"]["uid"])
+    live = api.find(NODES + path_of(node))
+    if live is not None:
+        api.delete(NODES + path_of(node), uid=live["metadata"]["uid"])
     return number
 
 
@@ -88,30 +88,30 @@ def _pods(api: Api, node: str) -> Iterator[Object]:
 
 def _secrets(spec: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of the Secrets that a pod uses."""
-    for one in spec.get("imagePullSecrets") or ():
-        yield str(one.get("name", ""))
+    for reference in spec.get("imagePullSecrets") or ():
+        yield str(reference.get("name", ""))
     yield from _of_volumes(spec.get("volumes") or ())
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(kind) or ():
-            for one in container.get("envFrom") or ():
-                yield str((one.get("secretRef") or {}).get("name", ""))
-            for one in container.get("env") or ():
-                yield str(((one.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name", ""))
+            for source in container.get("envFrom") or ():
+                yield str((source.get("secretRef") or {}).get("name", ""))
+            for variable in container.get("env") or ():
+                yield str(((variable.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name", ""))
 
 
-def _of_volumes(found: Any) -> Iterator[str]:
+def _of_volumes(part: Any) -> Iterator[str]:
     """Yield the names of the Secrets in a pod's volumes, of whatever kind (kubernetes 1.36, pkg/api/v1/pod,
     ``VisitPodSecretNames``)."""
-    if isinstance(found, Mapping):
-        yield str(found.get("secretName", ""))
-        for key, value in found.items():
+    if isinstance(part, Mapping):
+        yield str(part.get("secretName", ""))
+        for key, value in part.items():
             if key in ("secret", "secretRef", "nodePublishSecretRef") and isinstance(value, Mapping):
                 yield str(value.get("name", ""))
             yield from _of_volumes(value)
-    elif isinstance(found, list | tuple):
-        for one in found:
-            yield from _of_volumes(one)
+    elif isinstance(part, list | tuple):
+        for child in part:
+            yield from _of_volumes(child)
 
 
-def _named(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    return tuple(sorted({f"{namespace}/{name}" for namespace, name in found if name}))
+def _named(secrets: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(sorted({f"{namespace}/{name}" for namespace, name in secrets if name}))

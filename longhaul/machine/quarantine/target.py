@@ -53,8 +53,8 @@ def refuse_others(environment: Environment, name: str) -> None:
 
 def host_site(environment: Environment, name: str) -> str:
     """Return the site of a host; empty when no host has this name."""
-    found = host_nodes(environment, plan(environment)).values()
-    return next((host.place.site for host in found if host.node_name == name), "")
+    hosts = host_nodes(environment, plan(environment)).values()
+    return next((host.place.site for host in hosts if host.node_name == name), "")
 
 
 def pool_machine(environment: Environment, name: str) -> PoolMachine | None:

@@ -18,7 +18,7 @@ SHOWN = 20
 
 
 def step_lines(
-    entry: Quarantined, machine: PoolMachine | None, seen: NodeExposure, *, sites: Collection[str]
+    entry: Quarantined, machine: PoolMachine | None, exposure: NodeExposure, *, sites: Collection[str]
 ) -> list[str]:
     """Return a line for each thing that will be done, and for what stays to be done by people. ``sites`` are those of
     the environment's file."""
@@ -35,16 +35,16 @@ def step_lines(
         "- every API server refuses whatever presents its certificate, and ends what is open: each is started anew, "
         "one after the other, so watches and `kubectl exec` of others are interrupted too",
         "- no certificate is renewed for its name, and it cannot join again",
-        f"- {counted(len(seen.pods), 'pod')} of it are deleted at once, disruption budgets or not; controllers make "
-        "theirs elsewhere. The tokens of their accounts are void then",
+        f"- {counted(len(exposure.pods), 'pod')} of it are deleted at once, disruption budgets or not; controllers "
+        "make theirs elsewhere. The tokens of their accounts are void then",
         *(f"- {line}" for line in cloud),
     ]
-    if seen.accounts:
-        lines.append(f"whoever was root on it was {_some(seen.accounts)}: look in the audit log for what they did")
-    if seen.secrets:
+    if exposure.accounts:
+        lines.append(f"whoever was root on it was {_some(exposure.accounts)}: look in the audit log for what they did")
+    if exposure.secrets:
         lines.append(
-            f"and knows {counted(len(seen.secrets), 'Secret')} of pods that are there now, which have to be changed: "
-            f"{_some(seen.secrets)}. Those of earlier pods are in the audit log: `get` of Secrets by "
+            f"and knows {counted(len(exposure.secrets), 'Secret')} of pods that are there now, which have to be "
+            f"changed: {_some(exposure.secrets)}. Those of earlier pods are in the audit log: `get` of Secrets by "
             f"system:node:{entry.name}"
         )
     return lines
@@ -76,9 +76,9 @@ def released(entry: Quarantined, machine: PoolMachine | None) -> list[str]:
     ]
 
 
-def document(entry: Quarantined, seen: NodeExposure | None) -> dict[str, Any]:
+def document(entry: Quarantined, exposure: NodeExposure | None) -> dict[str, Any]:
     """Return the outcome for programs."""
-    return {"machine": asdict(entry), "known": asdict(seen) if seen else None}
+    return {"machine": asdict(entry), "known": asdict(exposure) if exposure else None}
 
 
 def _some(names: Sequence[str]) -> str:

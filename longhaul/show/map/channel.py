@@ -108,11 +108,11 @@ def ports(ranked: Sequence[Wire], ends: Mapping[str, End]) -> dict[tuple[str, Wi
     nearest track is outermost, and likewise of those that go right. So a card's own wires do not cross."""
     places: dict[tuple[str, Wire], float] = {}
     for name, end in ends.items():
-        own = [(depth, wire) for depth, wire in enumerate(ranked) if name in (wire.first, wire.second)]
+        wires = [(depth, wire) for depth, wire in enumerate(ranked) if name in (wire.first, wire.second)]
         if end.lower:
-            own.reverse()
-        left = [wire for _, wire in own if _leads_left(name, wire, ends)]
-        right = [wire for _, wire in own if wire not in left]
+            wires.reverse()
+        left = [wire for _, wire in wires if _leads_left(name, wire, ends)]
+        right = [wire for _, wire in wires if wire not in left]
         along = [*left, *reversed(right)]
         pitch = PITCH if (len(along) - 1) * PITCH + 2 * SIDE <= end.box.width else GRID
         start = _snap(end.box.middle - pitch * (len(along) - 1) / 2, lower=end.lower)
@@ -123,12 +123,12 @@ def ports(ranked: Sequence[Wire], ends: Mapping[str, End]) -> dict[tuple[str, Wi
 def _leads_left(name: str, wire: Wire, ends: Mapping[str, End]) -> bool:
     """Return whether the wire goes left from this card. A wire to a card straight above or below goes to the outer
     side, where there is room beside it for its label."""
-    own = ends[name].box.middle
+    position = ends[name].box.middle
     other = ends[wire.second if name == wire.first else wire.first].box.middle
-    if abs(other - own) >= ends[name].box.width / 2:
-        return other < own
+    if abs(other - position) >= ends[name].box.width / 2:
+        return other < position
     middles = [end.box.middle for end in ends.values()]
-    return own + other < min(middles) + max(middles)
+    return position + other < min(middles) + max(middles)
 
 
 def _snap(x: float, *, lower: bool) -> int:
@@ -141,8 +141,8 @@ def crossings(ranked: Sequence[Wire], ends: Mapping[str, End]) -> int:
     places = ports(ranked, ends)
     spans = [(places[wire.first, wire], places[wire.second, wire]) for wire in ranked]
     count = 0
-    for depth, (wire, own) in enumerate(zip(ranked, spans, strict=True)):
-        for name, x in ((wire.first, own[0]), (wire.second, own[1])):
+    for depth, (wire, leads) in enumerate(zip(ranked, spans, strict=True)):
+        for name, x in ((wire.first, leads[0]), (wire.second, leads[1])):
             passed = spans[depth + 1 :] if ends[name].lower else spans[:depth]
             count += sum(min(span) < x < max(span) for span in passed)
     return count
@@ -153,7 +153,7 @@ def courses(wires: Sequence[Wire], ends: Mapping[str, End], *, width: float) -> 
     included, do not overlap."""
     ranked = order(wires, ends)
     places = ports(ranked, ends)
-    found: dict[Wire, Course] = {}
+    by_wire: dict[Wire, Course] = {}
     track, taken = 0, list[tuple[float, float]]()
     for wire in ranked:
         course = Course(x1=places[wire.first, wire], x2=places[wire.second, wire], track=track)
@@ -161,8 +161,8 @@ def courses(wires: Sequence[Wire], ends: Mapping[str, End], *, width: float) -> 
         if any(low < right + GRID and left < high + GRID for left, right in taken):
             track, taken = track + 1, []
         taken.append((low, high))
-        found[wire] = replace(course, track=track)
-    return {wire: _labelled(wire, found, ends, width) for wire in ranked}
+        by_wire[wire] = replace(course, track=track)
+    return {wire: _labelled(wire, by_wire, ends, width) for wire in ranked}
 
 
 def _slots(course: Course, label: float) -> tuple[float, float]:
@@ -180,10 +180,10 @@ def _reach(course: Course, label: float) -> tuple[float, float]:
     return min(course.left, low - label / 2), max(course.right, high + label / 2)
 
 
-def _labelled(wire: Wire, found: Mapping[Wire, Course], ends: Mapping[str, End], width: float) -> Course:
+def _labelled(wire: Wire, by_wire: Mapping[Wire, Course], ends: Mapping[str, End], width: float) -> Course:
     """Return the course with its label where the fewest other wires pass, and as near the middle as possible."""
-    course = found[wire]
-    passing = [x for other, place in found.items() if other != wire for x in _passing(other, place, course, ends)]
+    course = by_wire[wire]
+    passing = [x for other, place in by_wire.items() if other != wire for x in _passing(other, place, course, ends)]
     half = wire.label / 2
     low, high = _slots(course, wire.label)
 

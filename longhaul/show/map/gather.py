@@ -20,10 +20,10 @@ def gather(environment: Environment) -> MapFacts:
     """Return the content of the map of ``environment``."""
     addresses = plan(environment)
     joined = tuple(_link(environment, link) for link in links(environment))
-    held: Counter[str] = Counter()
+    tunnel_counts: Counter[str] = Counter()
     for link in links(environment):
         if link.kind is LinkKind.IPSEC:
-            held.update({site: tunnels(environment, link) for site in (link.first, link.second)})
+            tunnel_counts.update({site: tunnels(environment, link) for site in (link.first, link.second)})
     return MapFacts(
         name=environment.name,
         subtitle=(
@@ -34,7 +34,9 @@ def gather(environment: Environment) -> MapFacts:
         supernet=addresses.supernet,
         parts=tuple(_parts(environment, addresses)),
         shared=tuple(_shared(addresses)),
-        sites=tuple(site_facts(environment, addresses, name, tunnels=held[name]) for name in environment.sites),
+        sites=tuple(
+            site_facts(environment, addresses, name, tunnels=tunnel_counts[name]) for name in environment.sites
+        ),
         links=joined,
     )
 
@@ -66,8 +68,8 @@ def _figures(environment: Environment, addresses: AddressPlan) -> Iterator[tuple
         yield f"{gpus:,}", "GPUs at most"
 
 
-def _counted(number: int, one: str) -> tuple[str, str]:
-    figure, _, word = counted(number, one).partition(" ")
+def _counted(number: int, singular: str) -> tuple[str, str]:
+    figure, _, word = counted(number, singular).partition(" ")
     return figure, word
 
 

@@ -136,7 +136,7 @@ def _row_width(row: Groups, wide: int) -> int:
 def _row(row: Groups, *, x: float, wide: int) -> list[GroupPlace]:
     """Return the groups of a row at height 0. All its cards are as high as the highest."""
     drawn = {site.name: card(site, wide) for _, sites in row for site in sites}
-    height = max((own for _, own in drawn.values()), default=0)
+    height = max((card_height for _, card_height in drawn.values()), default=0)
     placed = []
     for kind, sites in row:
         left, cards = x + PAD, []

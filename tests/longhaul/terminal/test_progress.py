@@ -45,7 +45,7 @@ def told(events: EngineEvents, *given: dict[str, Any]) -> list[str]:
 
 @pytest.fixture(name="events")
 def _events() -> EngineEvents:
-    return EngineEvents(said=set())
+    return EngineEvents(shown=set())
 
 
 def test_changes_are_shown_by_name_and_counted(events: EngineEvents) -> None:
@@ -181,7 +181,7 @@ def test_an_event_of_another_form_ends_nothing(tmp_path: Path, capsys: pytest.Ca
     path.write_text(
         '{"summaryEvent": []}\n{"diagnosticEvent": 1}\n[]\nno JSON\n' + json.dumps(says("error", "no")) + "\n"
     )
-    with Progress(title="x", output=Output(log=None), began=0).following(EngineEvents(said=set()), path) as followed:
+    with Progress(title="x", output=Output(log=None), began=0).following(EngineEvents(shown=set()), path) as followed:
         followed.look()
     assert shown(capsys) == ["no"]
 
