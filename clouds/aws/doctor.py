@@ -30,12 +30,12 @@ class AwsCloudDoctor(CloudDoctor[AwsSite]):
 
     def services(self, share: CloudShare[AwsSite]) -> dict[str, tuple[str, ...]]:
         """Return the URLs of the services that are needed, each with the names of the sites that need it."""
-        found: dict[str, tuple[str, ...]] = {}
+        sites_of: dict[str, tuple[str, ...]] = {}
         regions = share.regions()
         for region, urls in endpoints(SERVICES, regions).items():
             for url in urls:
-                found[url] = (*found.get(url, ()), *regions[region])
-        return found
+                sites_of[url] = (*sites_of.get(url, ()), *regions[region])
+        return sites_of
 
     def questions(self, share: CloudShare[AwsSite], reader: AwsReader | None = None) -> Iterator[DoctorQuestion]:
         """Yield the questions for the account, for each region and for each site."""
@@ -70,8 +70,8 @@ def credentials(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Findi
     declared = {name: account for name, account in accounts.items() if account is not None}
     for name, account in declared.items():
         if account != caller.account:
-            said = f"AWS: the credentials are of the account {caller.account}, the file says {account}"
-            yield problem(said, share.at("sites", name, "account"), do="sign in to that one, or correct the file")
+            wrong = f"AWS: the credentials are of the account {caller.account}, the file says {account}"
+            yield problem(wrong, share.at("sites", name, "account"), do="sign in to that one, or correct the file")
     if caller.arn.endswith(":root"):
         do = "sign in as a role that may do what docs/getting-started.md lists, and nothing else"
         yield warning(f"AWS: the account {caller.account}, as its root, who may do everything", *sites, do=do)
@@ -105,15 +105,15 @@ def image(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Iterator[
     with reader_errors(what, needs="ec2:DescribeImages"):
         try:
             with session.aws_errors(what):
-                found = ec2.describe_images(ImageIds=[site.image])["Images"]
+                images = ec2.describe_images(ImageIds=[site.image])["Images"]
         except session.AwsError as error:
             if error.code not in NONE:
                 raise
-            found = []
-    if not found:
+            images = []
+    if not images:
         yield problem(f"AWS has no image {site.image} in {site.region}", key, do=bake(share, name))
-    elif found[0].get("State") != "available":
-        do = "wait until it is" if found[0].get("State") == "pending" else bake(share, name)
-        yield problem(f"the image {site.image} is {found[0].get('State')}, not available", key, do=do)
+    elif images[0].get("State") != "available":
+        do = "wait until it is" if images[0].get("State") == "pending" else bake(share, name)
+        yield problem(f"the image {site.image} is {images[0].get('State')}, not available", key, do=do)
     else:
-        yield ok(f"the image {site.image} ({found[0].get('Name', 'without a name')}) is in {site.region}", key)
+        yield ok(f"the image {site.image} ({images[0].get('Name', 'without a name')}) is in {site.region}", key)

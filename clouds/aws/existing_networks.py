@@ -9,14 +9,14 @@ from clouds.aws.site import AwsSite
 from clouds.base.existing_networks import FoundSubnet, ranges_text
 
 
-def subnet_faults(found: FoundSubnet, wanted: IPv4Network, site: AwsSite, *, zone: str) -> Iterator[str]:
+def subnet_faults(subnet: FoundSubnet, wanted: IPv4Network, site: AwsSite, *, zone: str) -> Iterator[str]:
     """Yield the reasons why a subnet cannot be the subnet of a zone's nodes."""
-    if found.ranges != (wanted,):
-        yield f"it has {ranges_text(found.ranges)}, and the address plan {wanted}; they are to be equal"
-    if found.network != site.existing.vpc:
-        yield f"it is in {found.network}, not in {site.existing.vpc}; name one of this VPC"
-    if found.zone != f"{site.region}{zone}":
-        yield f"it is in {found.zone}, not in {site.region}{zone}; name one of this zone"
+    if subnet.ranges != (wanted,):
+        yield f"it has {ranges_text(subnet.ranges)}, and the address plan {wanted}; they are to be equal"
+    if subnet.network != site.existing.vpc:
+        yield f"it is in {subnet.network}, not in {site.existing.vpc}; name one of this VPC"
+    if subnet.zone != f"{site.region}{zone}":
+        yield f"it is in {subnet.zone}, not in {site.region}{zone}; name one of this zone"
 
 
 def table_faults(associated: Iterable[str], subnet: str) -> Iterator[str]:

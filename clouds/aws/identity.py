@@ -63,7 +63,7 @@ class AllowStatement:
     def list(self, key: str) -> list[str]:
         """Return the values of ``key``. A single text counts as a list of one."""
         value = self.content.get(key)
-        return [] if value is None else [str(one) for one in value] if isinstance(value, list) else [str(value)]
+        return [] if value is None else [str(text) for text in value] if isinstance(value, list) else [str(value)]
 
 
 def allowing(place: str, document: Any) -> Iterator[AllowStatement]:
@@ -132,7 +132,7 @@ def _conditions(condition: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]
     for operator, keys in condition.items():
         if re.match(r"^(ForAnyValue:)?String(Equals|Like)$", operator) and isinstance(keys, Mapping):
             for key, value in keys.items():
-                yield key.rpartition(":")[2], [str(one) for one in value] if isinstance(value, list) else [str(value)]
+                yield key.rpartition(":")[2], [str(text) for text in value] if isinstance(value, list) else [str(value)]
 
 
 def _judged(place: str, document: Any, wide: Callable[[AllowStatement], Iterator[str]], write: str) -> Iterator[Breach]:

@@ -42,8 +42,8 @@ class AwsMachineImages(MachineImages[AwsSite]):
         if not needed:
             return {}
         with session.aws_errors("no AWS credentials"):
-            found = session.shared().signed_in()
-        if not found:
+            keys = session.shared().signed_in()
+        if not keys:
             raise CloudError("no AWS credentials: sign in (`aws sso login`), or set AWS_PROFILE or AWS_ACCESS_KEY_ID …")
         return {}
 

@@ -39,15 +39,15 @@ class AwsResourceListing(ResourceListing[AwsSite]):
         """Yield the environment's Elastic IPs in the region, and the public addresses of its instances."""
         ec2, wanted, region = _asked_of(place)
         gateways = _ask(region, lambda: ec2.describe_nat_gateways(Filter=wanted))["NatGateways"]
-        own = {
+        nat_ids = {
             address.get("PublicIp"): gateway["NatGatewayId"]
             for gateway in gateways
             for address in gateway.get("NatGatewayAddresses", [])
         }
         for address in _ask(region, lambda: ec2.describe_addresses(Filters=wanted))["Addresses"]:
             public = str(address["PublicIp"])
-            holder = own.get(public) or address.get("InstanceId") or address.get("NetworkInterfaceId") or "nobody"
-            yield PublicAddress(address=public, holder=str(holder), allowed=public in own or holder == "nobody")
+            holder = nat_ids.get(public) or address.get("InstanceId") or address.get("NetworkInterfaceId") or "nobody"
+            yield PublicAddress(address=public, holder=str(holder), allowed=public in nat_ids or holder == "nobody")
         for instance in _instances(ec2, wanted, region):
             if own_address := instance.get("PublicIpAddress"):
                 yield PublicAddress(address=str(own_address), holder=str(instance["InstanceId"]), allowed=False)
@@ -55,15 +55,15 @@ class AwsResourceListing(ResourceListing[AwsSite]):
     def remaining(self, place: Place[AwsSite]) -> list[str]:
         """Return all resources in the region that have the environment's tag and are not being deleted."""
         ec2, wanted, region = _asked_of(place)
-        found = []
+        parts = []
         for method, key, id_ in LISTED:
             items: Sequence[Mapping[str, Any]] = (
                 list(_instances(ec2, wanted, region))
                 if method == "describe_instances"
                 else _ask(region, partial(_listed, ec2, method, wanted))[key]
             )
-            found += [f"{item[id_]} in {region}" for item in items if _state(item) not in GONE]
-        return found
+            parts += [f"{item[id_]} in {region}" for item in items if _state(item) not in GONE]
+        return parts
 
 
 def _asked_of(place: Place[AwsSite]) -> tuple[Any, list[Mapping[str, Any]], str]:

@@ -178,8 +178,8 @@ class AwsGroup:
         return f"aws ec2 get-console-output --region {self._region} --instance-id {machine.id} --latest --output text"
 
     def _group(self) -> Mapping[str, Any]:
-        found = self._client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._name])
-        for group in found["AutoScalingGroups"]:
+        answer = self._client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._name])
+        for group in answer["AutoScalingGroups"]:
             return dict(group)
         raise CloudError(f"AWS {self._region} has no auto scaling group {self._name}: `longhaul up` makes it")
 

@@ -53,7 +53,7 @@ def keep(
     wall: Callable[[], float] = time.time,
 ) -> None:
     """Keep a valid token in a file that only this program reads, until stopped."""
-    until, said = 0.0, ""
+    until, last_error = 0.0, ""
     while True:
         try:
             if wall() > until - EARLY_S:
@@ -63,10 +63,10 @@ def keep(
                 new.touch(mode=0o600)
                 new.write_text(token, encoding="ascii")
                 new.replace(path)
-                said = ""
+                last_error = ""
         except (NoTokenError, OSError) as error:
-            if str(error) != said:
-                said = str(error)
-                log.warning("no token for AWS: %s", said)
+            if str(error) != last_error:
+                last_error = str(error)
+                log.warning("no token for AWS: %s", last_error)
         if stop.wait(LOOK_S):
             return

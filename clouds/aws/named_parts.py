@@ -25,8 +25,8 @@ def named_parts(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Ite
     vpc = _described(ec2, "vpcs", "vpc-id", there.vpc)
     faults: Iterable[str] = ()
     if vpc is not None:
-        found = FoundNetwork(region=site.region, ranges=ranges_of(vpc_blocks(vpc)))
-        faults = network_faults(found, ranges, region=site.region)
+        network = FoundNetwork(region=site.region, ranges=ranges_of(vpc_blocks(vpc)))
+        faults = network_faults(network, ranges, region=site.region)
     yield from fitted(share, f"{key}.vpc", "VPC", there.vpc, vpc, faults)
     for zone, named in there.node_subnets.items():
         yield from _node_subnet(share, ec2, site, named, f"{key}.node_subnets.{zone}", name=name, zone=zone)
@@ -48,8 +48,8 @@ def _node_subnet(
     if subnet is not None:
         wanted = share.ranges[name].zones[site.zones.index(zone)]
         ranges, place = ranges_of([subnet["CidrBlock"]]), str(subnet["AvailabilityZone"])
-        found = FoundSubnet(ranges=ranges, network=str(subnet["VpcId"]), zone=place)
-        faults = subnet_faults(found, wanted, site, zone=zone)
+        actual = FoundSubnet(ranges=ranges, network=str(subnet["VpcId"]), zone=place)
+        faults = subnet_faults(actual, wanted, site, zone=zone)
     yield from fitted(share, f"{key}.subnet", "subnet", named.subnet, subnet, faults)
     table, faults = _described(ec2, "route_tables", "route-table-id", named.route_table), ()
     if table is not None:
@@ -62,15 +62,15 @@ def _described(ec2: Any, what: str, filter_: str, id_: str) -> dict[str, Any] | 
     list_ = what.title().replace("_", "")
     with reader_errors(id_, needs=f"ec2:Describe{list_}"):
         answer = getattr(ec2, f"describe_{what}")(Filters=[{"Name": filter_, "Values": [id_]}])
-        found: list[dict[str, Any]] = answer[list_]
-    return found[0] if found else None
+        items: list[dict[str, Any]] = answer[list_]
+    return items[0] if items else None
 
 
 def _attached(gateway: dict[str, Any]) -> str:
     """Return the VPC that a gateway of either kind is attached to; empty for none. A VPC that is being detached does
     not count."""
     attachments = gateway.get("VpcAttachments") or gateway.get("Attachments") or []
-    held = [
+    vpcs = [
         attachment["VpcId"] for attachment in attachments if attachment.get("State") not in ("detaching", "detached")
     ]
-    return str(held[0]) if held else ""
+    return str(vpcs[0]) if vpcs else ""

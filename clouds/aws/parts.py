@@ -34,10 +34,10 @@ class AwsSiteParts(SiteParts[AwsSite]):
     def existing_parts(self, site: AwsSite) -> tuple[str, ...]:
         """Return a phrase for each existing part that the site names."""
         existing, zones = site.existing, list(site.existing.node_subnets)
-        said = (
+        parts = (
             ("VPC", existing.vpc),
             ("internet gateway", existing.internet_gateway),
             (f"node subnet{'s' if len(zones) > 1 else ''} {word_list(zones)}", zones),
             ("VPN gateway", existing.vpn_gateway),
         )
-        return tuple(words for words, there in said if there)
+        return tuple(words for words, there in parts if there)

@@ -107,18 +107,18 @@ TAGGED = (
 def _interface(resource: Resource, _: Declared) -> Iterator[Breach]:
     key = "associatePublicIpAddress"
     if resource.kind == INSTANCE:
-        found = [(key, resource.inputs.get(key))]
+        settings = [(key, resource.inputs.get(key))]
     else:
         interfaces = list(sections(resource.inputs, "networkInterfaces"))
         # Beside a second interface EC2 refuses the parameter and gives no address.
         left_out = "false" if len(interfaces) > 1 else None
-        found = [(f"{place}.{key}", one.get(key, left_out)) for place, one in interfaces]
-    if not found:
+        settings = [(f"{place}.{key}", interface.get(key, left_out)) for place, interface in interfaces]
+    if not settings:
         yield Breach(
             what="no networkInterfaces: whether machines get public addresses is left to the subnet",
             write=f"networkInterfaces with {key}: false",
         )
-    for place, value in found:
+    for place, value in settings:
         if value is not False and str(value).lower() != "false":
             yield Breach(what=f"{place} is {shown(value)}", write=f"{key}: false")
 
@@ -207,7 +207,7 @@ def _disk(resource: Resource, _: Declared) -> Iterator[Breach]:
         places = [(name, at(inputs, name)) for name in root] + sections(inputs, "ebsBlockDevices")
     else:
         mappings = sections(inputs, "blockDeviceMappings")
-        places = [(f"{place}.ebs", one["ebs"]) for place, one in mappings if one.get("ebs")]
+        places = [(f"{place}.ebs", mapping["ebs"]) for place, mapping in mappings if mapping.get("ebs")]
         if not places:
             yield Breach(
                 what="no blockDeviceMappings: whether the root disk is encrypted is left to its image",
@@ -253,14 +253,14 @@ def _hops(resource: Resource, _: Declared) -> Iterator[Breach]:
 
 def _tags(resource: Resource, declared: Declared) -> Iterator[Breach]:
     wanted = (*(() if resource.kind in NO_SITE else (SITE,)), *MORE_TAGS.get(resource.kind, ()))
-    found = _group_tags(resource.inputs) if resource.kind == GROUP else resource.inputs.get("tags")
-    yield from missing_tags("tags", found, wanted, declared)
+    tags = _group_tags(resource.inputs) if resource.kind == GROUP else resource.inputs.get("tags")
+    yield from missing_tags("tags", tags, wanted, declared)
     if resource.kind != LAUNCH_TEMPLATE:
         return
     specifications = sections(resource.inputs, "tagSpecifications")
-    for place, one in specifications:
-        yield from missing_tags(f"{place}.tags", one.get("tags"), wanted, declared)
-    if "volume" not in [one.get("resourceType") for _, one in specifications]:
+    for place, specification in specifications:
+        yield from missing_tags(f"{place}.tags", specification.get("tags"), wanted, declared)
+    if "volume" not in [specification.get("resourceType") for _, specification in specifications]:
         yield Breach(what="tagSpecifications name no tags of volumes", write="tagSpecifications for volume")
 
 

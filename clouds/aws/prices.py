@@ -97,7 +97,7 @@ def files(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> li
             keys=tuple(group),
             read=_reader(tuple(group), offer=offer, region=region, web=web, today=today, url=url),
         )
-        for (region, offer), group in ((place, list(found)) for place, found in groupby(ours, key=_file))
+        for (region, offer), group in ((place, list(members)) for place, members in groupby(ours, key=_file))
     ]
 
 
@@ -111,8 +111,8 @@ def _reader(
 ) -> Callable[[Say], PriceAnswer]:
     def read(say: Say) -> PriceAnswer:
         address = _address(offer, region, web=web, url=url)
-        found = web.scan(address, lambda lines: _amounts(lines, keys, address), say=say)
-        return joined([only(key, found[key], source=address, today=today) for key in keys])
+        amounts = web.scan(address, lambda lines: _amounts(lines, keys, address), say=say)
+        return joined([only(key, amounts[key], source=address, today=today) for key in keys])
 
     return read
 
@@ -133,14 +133,14 @@ def _amounts(
     lines: Iterator[str], keys: tuple[MachineKey | PartKey, ...], address: str
 ) -> dict[MachineKey | PartKey, set[Decimal]]:
     """Return the possible prices of each key, from the rows that fit it."""
-    found: dict[MachineKey | PartKey, set[Decimal]] = {key: set() for key in keys}
+    amounts: dict[MachineKey | PartKey, set[Decimal]] = {key: set() for key in keys}
     for row in _rows(lines, tuple({_needle(key) for key in keys}), address):
         amount = _amount(row)
         if amount is not None:
             for key in keys:
                 if _fits(key, row):
-                    found[key].add(amount)
-    return found
+                    amounts[key].add(amount)
+    return amounts
 
 
 def _needle(key: MachineKey | PartKey) -> str:

@@ -80,7 +80,7 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
         scaling = shared().client("autoscaling", place.site.region)
         with aws_errors(f"AWS {place.site.region}, {suspect.group} without {suspect.machine}"):
             there = scaling.describe_auto_scaling_instances(InstanceIds=[suspect.machine])["AutoScalingInstances"]
-            if any(one["AutoScalingGroupName"] == suspect.group for one in there):
+            if any(instance["AutoScalingGroupName"] == suspect.group for instance in there):
                 scaling.detach_instances(
                     AutoScalingGroupName=suspect.group,
                     InstanceIds=[suspect.machine],
@@ -90,12 +90,12 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
     def release(self, place: Place[AwsSite], kept: tuple[str, ...]) -> None:
         """Terminate the instance, and delete its disks."""
         ec2 = _ec2(place)
-        for machine in (one for one in kept if one.startswith("i-")):
+        for machine in (id_ for id_ in kept if id_.startswith("i-")):
             with _unless_gone(), aws_errors(f"AWS {place.site.region}, the end of {machine}"):
                 ec2.terminate_instances(InstanceIds=[machine])
                 waiter = ec2.get_waiter("instance_terminated")
                 waiter.wait(InstanceIds=[machine], WaiterConfig={"Delay": LOOK_S, "MaxAttempts": LOOKS})
-        for disk in (one for one in kept if one.startswith("vol-")):
+        for disk in (id_ for id_ in kept if id_.startswith("vol-")):
             with _unless_gone(), aws_errors(f"AWS {place.site.region}, disk {disk}"):
                 ec2.delete_volume(VolumeId=disk)
 
@@ -118,8 +118,10 @@ def _instance(place: Place[AwsSite], machine: str) -> Mapping[str, Any] | None:
     """Return an instance as EC2 describes it; None when it has ended. A filter may name one that EC2 has forgotten."""
     with aws_errors(f"AWS {place.site.region}, {machine}"):
         answer = _ec2(place).describe_instances(Filters=[{"Name": "instance-id", "Values": [machine]}])
-    found: Iterator[Mapping[str, Any]] = (instance for each in answer["Reservations"] for instance in each["Instances"])
-    return next((one for one in found if one["State"]["Name"] not in ENDED), None)
+    instances: Iterator[Mapping[str, Any]] = (
+        instance for each in answer["Reservations"] for instance in each["Instances"]
+    )
+    return next((instance for instance in instances if instance["State"]["Name"] not in ENDED), None)
 
 
 def _group(place: Place[AwsSite], vpc: str) -> str:
@@ -127,10 +129,10 @@ def _group(place: Place[AwsSite], vpc: str) -> str:
     wanted = {"group-name": quarantine_group(place), "vpc-id": vpc}
     ask = partial(_ec2(place).describe_security_groups, Filters=[{"Name": k, "Values": [v]} for k, v in wanted.items()])
     with aws_errors(f"AWS {place.site.region}, security group {wanted['group-name']}"):
-        found = ask()["SecurityGroups"]
-    if not found:
+        groups = ask()["SecurityGroups"]
+    if not groups:
         raise CloudError(
             f"AWS {place.site.region} has no security group {wanted['group-name']}: `longhaul up --env "
             f"{place.environment} --only infrastructure` makes it"
         )
-    return str(found[0]["GroupId"])
+    return str(groups[0]["GroupId"])

@@ -71,10 +71,10 @@ class _Region:
 def quotas(share: CloudShare[AwsSite], reader: AwsReader, region: str) -> Iterator[Finding]:
     """Check one region's quotas of cores by family, of Elastic IPs, of VPCs and of VPN connections."""
     names = share.regions()[region]
-    found = _Region(name=region, quotas=_applied(reader, region), machines=share.machines_in(*names))
-    yield from _cores(share, reader.client("ec2", region), found)
-    yield from _networks(share, reader.client("ec2", region), found, names)
-    yield from _connections(share, reader.client("ec2", region), found, names)
+    limits = _Region(name=region, quotas=_applied(reader, region), machines=share.machines_in(*names))
+    yield from _cores(share, reader.client("ec2", region), limits)
+    yield from _networks(share, reader.client("ec2", region), limits, names)
+    yield from _connections(share, reader.client("ec2", region), limits, names)
 
 
 def quota_names(machine_type: str, *, spot: bool) -> tuple[str, ...]:
@@ -92,15 +92,15 @@ def quota_names(machine_type: str, *, spot: bool) -> tuple[str, ...]:
 def _applied(reader: AwsReader, region: str) -> dict[str, _Applied]:
     """Return the quotas of EC2 and VPC, by name. "If the applied quota value is not available for a quota, the quota is
     not retrieved" (Service Quotas API, ``ListServiceQuotas``)."""
-    found: dict[str, _Applied] = {}
+    by_name: dict[str, _Applied] = {}
     with reader_errors(f"the quotas of {region}", needs="servicequotas:ListServiceQuotas"):
         for service in ("ec2", "vpc"):
             pages = reader.client("service-quotas", region).get_paginator("list_service_quotas")
             for page in pages.paginate(ServiceCode=service):
                 for quota in page["Quotas"]:
                     applied = _Applied(service=service, code=quota["QuotaCode"], value=int(quota["Value"]))
-                    found[quota["QuotaName"]] = applied
-    return found
+                    by_name[quota["QuotaName"]] = applied
+    return by_name
 
 
 def _cores(share: CloudShare[AwsSite], ec2: Any, region: _Region) -> Iterator[Finding]:
@@ -115,14 +115,14 @@ def _cores(share: CloudShare[AwsSite], ec2: Any, region: _Region) -> Iterator[Fi
             yield unknown(what, share.at(*machine.key))
     for name, wanted in groups.items():
         taken = sum(cores for (kind, spot), cores in used.items() if region.quota(kind, spot=spot) == name)
-        least = sum(one.least * one.vcpus for one in wanted)
-        most = sum(one.most * one.vcpus for one in wanted)
-        where = tuple(share.at(*one.key) for one in wanted)
+        least = sum(demand.least * demand.vcpus for demand in wanted)
+        most = sum(demand.most * demand.vcpus for demand in wanted)
+        where = tuple(share.at(*demand.key) for demand in wanted)
         yield _judged(region, name, "vCPUs", taken, (least, most), where)
 
 
-def _words(one: MachineDemand) -> str:
-    return f"{one.machine_type}, spot" if one.spot else one.machine_type
+def _words(demand: MachineDemand) -> str:
+    return f"{demand.machine_type}, spot" if demand.spot else demand.machine_type
 
 
 def _cores_in_use(ec2: Any, environment: str) -> dict[tuple[str, bool], int]:
@@ -133,7 +133,7 @@ def _cores_in_use(ec2: Any, environment: str) -> dict[tuple[str, bool], int]:
     running = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     with reader_errors("the instances that run", needs="ec2:DescribeInstances"):
         for page in ec2.get_paginator("describe_instances").paginate(Filters=running):
-            for instance in (one for reservation in page["Reservations"] for one in reservation["Instances"]):
+            for instance in (machine for reservation in page["Reservations"] for machine in reservation["Instances"]):
                 lifecycle = instance.get("InstanceLifecycle", "")
                 if lifecycle in ("", "spot") and not tagged(instance, environment):
                     key = (str(instance["InstanceType"]), lifecycle == "spot")
@@ -185,9 +185,9 @@ def _connections(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: l
     if not wanted:
         return
     with reader_errors("the VPN connections that there are", needs="ec2:DescribeVpnConnections"):
-        found = ec2.describe_vpn_connections()["VpnConnections"]
-    alive = [one for one in found if one.get("State") not in ("deleting", "deleted")]
-    others = [one for one in alive if not tagged(one, share.environment)]
+        connections = ec2.describe_vpn_connections()["VpnConnections"]
+    alive = [connection for connection in connections if connection.get("State") not in ("deleting", "deleted")]
+    others = [connection for connection in alive if not tagged(connection, share.environment)]
     for name, count in wanted.items():
         gateway = share.places[name].site.existing.vpn_gateway
         here = sum(other.get("VpnGatewayId") == gateway for other in others) if gateway else 0

@@ -77,8 +77,8 @@ def reader_errors(what: str, *, needs: str) -> Iterator[None]:
         if error.denied:
             raise NotAllowedError(f"{what}: AWS refuses ({error.code})", do=f"allow {needs}") from None
         if error.stale:
-            said = f"{what}: AWS does not take the credentials ({error.code})"
-            raise NotAskedError(said, do=session.SIGN_IN) from None
+            message = f"{what}: AWS does not take the credentials ({error.code})"
+            raise NotAskedError(message, do=session.SIGN_IN) from None
         raise NotAskedError(f"{what}: {error.code}: {error.said}" if error.code else str(error)) from None
     except KeyError as error:
         raise NotAskedError(f"{what}: AWS's answer has no {error}") from None
@@ -88,9 +88,9 @@ def vpc_blocks(vpc: dict[str, Any]) -> list[str]:
     """Return every range that a VPC has or is about to have (EC2 API, ``VpcCidrBlockState``), from the answer of
     ``DescribeVpcs``."""
     more = [
-        str(one["CidrBlock"])
-        for one in vpc.get("CidrBlockAssociationSet") or []
-        if (one.get("CidrBlockState") or {}).get("State") in ("associated", "associating")
+        str(association["CidrBlock"])
+        for association in vpc.get("CidrBlockAssociationSet") or []
+        if (association.get("CidrBlockState") or {}).get("State") in ("associated", "associating")
     ]
     return list(dict.fromkeys([str(vpc["CidrBlock"]), *more]))
 

@@ -34,16 +34,16 @@ def table(answers: list[Path], *, day: str) -> Regions:
     sold: defaultdict[str, set[str]] = defaultdict(set)
     newer = [(path.stem, json.loads(path.read_text(encoding="utf-8"))["InstanceTypeOfferings"]) for path in answers]
     copies = [(path.name.split(".")[0], json.loads(gzip.decompress(path.read_bytes()))) for path in _copies()]
-    told = dict(newer)
-    for region, offers in [*((name, one) for name, one in copies if name not in told), *newer]:
+    fresh = dict(newer)
+    for region, offers in [*((name, listing) for name, listing in copies if name not in fresh), *newer]:
         zones[region] = {offer["Location"] for offer in offers if _ZONE.fullmatch(offer["Location"])}
         for offer in offers:
             sold[offer["InstanceType"]].add(region)
     source = f"botocore {version('botocore')}, moto {version('moto')} (DescribeInstanceTypeOfferings)"
     return Regions(
         day=day,
-        source=f"{source}, and EC2 itself for {', '.join(sorted(told))}" if told else source,
-        regions={region: "".join(sorted(zone[-1] for zone in found)) for region, found in zones.items()},
+        source=f"{source}, and EC2 itself for {', '.join(sorted(fresh))}" if fresh else source,
+        regions={region: "".join(sorted(zone[-1] for zone in names)) for region, names in zones.items()},
         types={name: tuple(sorted(regions)) for name, regions in sold.items()},
     )
 
@@ -56,10 +56,10 @@ def _regions() -> Iterator[str]:
 
 
 def _copies() -> list[Path]:
-    found = find_spec("moto")
-    if found is None or found.origin is None:
+    spec = find_spec("moto")
+    if spec is None or spec.origin is None:
         raise SystemExit("moto is not installed: name EC2's own answers")
-    return sorted((Path(found.origin).parent / _OFFERINGS).glob("*.json.gz"))
+    return sorted((Path(spec.origin).parent / _OFFERINGS).glob("*.json.gz"))
 
 
 if __name__ == "__main__":

@@ -79,8 +79,8 @@ class AwsResourceTypes(ResourceTypes):
         first, last = inputs.get("fromPort"), inputs.get("toPort")
         ports = "any port" if first is None else f"ports {first}" if first == last else f"ports {first}-{last}"
         ends = ", ".join(str(inputs[key]) for key in _ENDS if inputs.get(key)) or "nobody"
-        said = f" ({inputs['description']})" if inputs.get("description") else ""
-        return (f"allow {direction}, {protocol}, {ports}, {'from' if direction == 'in' else 'to'} {ends}{said}",)
+        note = f" ({inputs['description']})" if inputs.get("description") else ""
+        return (f"allow {direction}, {protocol}, {ports}, {'from' if direction == 'in' else 'to'} {ends}{note}",)
 
 
 _DIRECTIONS: Mapping[str, str] = {

@@ -152,8 +152,8 @@ def aws_errors(what: str) -> Iterator[None]:
         yield
     except ClientError as error:
         details = error.response.get("Error", {})
-        code, said = str(details.get("Code", "")), str(details.get("Message", ""))
-        raise AwsError(f"{what}: {error}", code=code, said=said) from None
+        code, text = str(details.get("Code", "")), str(details.get("Message", ""))
+        raise AwsError(f"{what}: {error}", code=code, said=text) from None
     except (BotoCoreError, ValueError) as error:
         answered = not isinstance(error, (ConnectionError, HTTPClientError))
         raise AwsError(f"{what}: {error}", answered=answered) from None

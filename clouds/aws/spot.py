@@ -65,10 +65,10 @@ def batches(keys: tuple[Key, ...], asking: PriceRequest[AwsSite]) -> list[PriceB
 
 
 def _zones(sites: Iterable[AwsSite]) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
+    names: dict[str, dict[str, None]] = {}
     for site in sites:
-        found.setdefault(site.region, {}).update(dict.fromkeys(f"{site.region}{zone}" for zone in site.zones))
-    return {region: tuple(sorted(zones)) for region, zones in found.items()}
+        names.setdefault(site.region, {}).update(dict.fromkeys(f"{site.region}{zone}" for zone in site.zones))
+    return {region: tuple(sorted(zones)) for region, zones in names.items()}
 
 
 def _reader(keys: tuple[MachineKey, ...], region: str, spot: Spot) -> Callable[[Say], PriceAnswer]:
@@ -81,15 +81,15 @@ def _reader(keys: tuple[MachineKey, ...], region: str, spot: Spot) -> Callable[[
         except AwsError as error:
             return PriceAnswer(missing=dict.fromkeys(keys, str(error)))
         zones = spot.zones.get(region, ())
-        found: dict[Key, Price] = {}
+        prices: dict[Key, Price] = {}
         missing: dict[Key, str] = {}
         for key in keys:
             amounts = [price for (kind, zone), price in history.items() if kind == key.machine_type and zone in zones]
             if amounts:
-                found[key] = _highest(amounts, region, zones, spot.now)
+                prices[key] = _highest(amounts, region, zones, spot.now)
             else:
                 missing[key] = f"{SOURCE} has no price of it in {', '.join(zones)}"
-        return PriceAnswer(prices=found, missing=missing)
+        return PriceAnswer(prices=prices, missing=missing)
 
     return read
 

@@ -49,13 +49,13 @@ def seen_of(place: Place[AwsSite], connection: Mapping[str, Any], links: Sequenc
     link = link_of(place, f"{tags.get('Name', '')}-", links)
     if link is None:
         return
-    for told in connection.get("VgwTelemetry", []):
-        changed, up = told.get("LastStatusChange"), told.get("Status") == "UP"
+    for telemetry in connection.get("VgwTelemetry", []):
+        changed, up = telemetry.get("LastStatusChange"), telemetry.get("Status") == "UP"
         yield TunnelView(
             link=link,
             site=place.name,
-            name=f"{tags['Name']} {told.get('OutsideIpAddress', '')}",
+            name=f"{tags['Name']} {telemetry.get('OutsideIpAddress', '')}",
             up=up,
             since=changed.isoformat() if changed is not None else "",
-            reason="" if up else f"AWS says {told.get('StatusMessage') or told.get('Status', 'nothing')}",
+            reason="" if up else f"AWS says {telemetry.get('StatusMessage') or telemetry.get('Status', 'nothing')}",
         )

@@ -67,20 +67,20 @@ class AzureApi:
         """Return every virtual machine of a group whose name has the prefix; an empty list when the group does not
         exist."""
         try:
-            found = list(self._manager.pages(self._path(resource_group), version=COMPUTE_VERSION))
+            items = list(self._manager.pages(self._path(resource_group), version=COMPUTE_VERSION))
         except AzureError as error:
             if error.status == 404:
                 return []
             raise
-        names = [str(machine["name"]) for machine in found]
-        own = [name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)]
-        return [view for name in own if (view := self.machine(resource_group, name)) is not None]
+        names = [str(machine["name"]) for machine in items]
+        short_names = [name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)]
+        return [view for name in short_names if (view := self.machine(resource_group, name)) is not None]
 
     def machine(self, resource_group: str, machine: str) -> MachineView | None:
         """Return one virtual machine; None when it does not exist."""
         path = self._path(resource_group, machine)
-        found = self._manager.find(path, version=COMPUTE_VERSION, expand="instanceView")
-        return None if found is None else _view(machine, found.get("properties", {}))
+        document = self._manager.find(path, version=COMPUTE_VERSION, expand="instanceView")
+        return None if document is None else _view(machine, document.get("properties", {}))
 
     def run_command(self, resource_group: str, machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
         """Run a shell script as root on a machine through Azure's agent, and return its output. No network route to the
@@ -88,10 +88,10 @@ class AzureApi:
         using action Run Commands", "Restrictions"), so what the script says comes compressed."""
         path = self._path(resource_group, machine, "runCommand")
         body = {"commandId": "RunShellScript", "script": [packing(script)]}
-        found = _command_output(
+        output = _command_output(
             self._finished(path, body, what=f"{machine}: the run command", limit_s=timeout_s).json()
         )
-        return replace(found, stdout=unpacked(found.stdout))
+        return replace(output, stdout=unpacked(output.stdout))
 
     def start(self, resource_group: str, machine: str) -> None:
         """Start a machine, and return when it runs."""

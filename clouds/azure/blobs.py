@@ -53,5 +53,5 @@ def _view(blob: ElementTree.Element) -> BackupView:
         name=blob.findtext("Name") or "",
         size=int(blob.findtext("Properties/Content-Length") or 0),
         made=parsedate_to_datetime(blob.findtext("Properties/Last-Modified") or ""),
-        metadata={one.tag.lower(): one.text or "" for one in blob.iterfind("Metadata/*")},
+        metadata={element.tag.lower(): element.text or "" for element in blob.iterfind("Metadata/*")},
     )

@@ -25,10 +25,10 @@ def retained(container: str) -> bool:
 
 def end_retention(container: str) -> None:
     """End the retention of a container; do nothing when it has none. Raise ``AzureError`` when it is locked."""
-    found = _found(container)
-    if found is None:
+    policy = _found(container)
+    if policy is None:
         return
-    exactly = ResourceManager(AzureSession(MANAGEMENT, headers={"If-Match": str(found.get("etag", ""))}))
+    exactly = ResourceManager(AzureSession(MANAGEMENT, headers={"If-Match": str(policy.get("etag", ""))}))
     try:
         exactly.ask("DELETE", _policy(container), version=VERSION)
     except AzureError as error:
@@ -37,11 +37,11 @@ def end_retention(container: str) -> None:
 
 
 def _found(container: str) -> dict[str, Any] | None:
-    found = ResourceManager().find(_policy(container), version=VERSION)
+    policy = ResourceManager().find(_policy(container), version=VERSION)
     # Azure answers with a policy of 0 days for a container that has none.
-    if found is None or not found.get("properties", {}).get("immutabilityPeriodSinceCreationInDays"):
+    if policy is None or not policy.get("properties", {}).get("immutabilityPeriodSinceCreationInDays"):
         return None
-    return found
+    return policy
 
 
 def _policy(container: str) -> str:

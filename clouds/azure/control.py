@@ -88,7 +88,7 @@ class AzureControlAccess(ControlAccess[AzureSite]):
 
     def backups(self, place: Place[AzureSite], storage: str, container: str, prefix: str) -> list[BackupView]:
         """Return the blobs of a container of the storage account below a prefix, the oldest first."""
-        return sorted(listed(storage, container, prefix), key=lambda one: one.made)
+        return sorted(listed(storage, container, prefix), key=lambda backup: backup.made)
 
     def fetch_backup(self, place: Place[AzureSite], storage: str, container: str, name: str, to: Path) -> None:
         """Write a blob of the storage account to a file."""

@@ -82,13 +82,13 @@ def credentials(share: CloudShare[AzureSite], reader: AzureReader, subscription:
     """Check that a subscription is visible and enabled, and that it trusts the tenant in the file: learn.microsoft.com,
     "Subscriptions - Get" (``displayName``, ``state``, ``tenantId``)."""
     names = by_subscription(share)[subscription]
-    found = reader.get(f"/subscriptions/{subscription}", version=RESOURCES_VERSION)
-    tenant, state = str(found["tenantId"]), str(found["state"])
+    document = reader.get(f"/subscriptions/{subscription}", version=RESOURCES_VERSION)
+    tenant, state = str(document["tenantId"]), str(document["state"])
     wrong = [name for name in names if share.places[name].site.tenant != tenant]
     for name in wrong:
-        said = share.places[name].site.tenant
+        declared = share.places[name].site.tenant
         yield problem(
-            f"the subscription {subscription} is of the tenant {tenant}, the file says {said}",
+            f"the subscription {subscription} is of the tenant {tenant}, the file says {declared}",
             share.at("sites", name, "tenant"),
             do=f"tenant: {tenant}, unless the subscription is the wrong one",
         )
@@ -99,8 +99,8 @@ def credentials(share: CloudShare[AzureSite], reader: AzureReader, subscription:
             do="have it enabled, or name another one",
         )
     elif not wrong:
-        said = f"Azure: the subscription {subscription} ({found.get('displayName')}) of the tenant {tenant}"
-        yield ok(said, *share.sites(*names))
+        message = f"Azure: the subscription {subscription} ({document.get('displayName')}) of the tenant {tenant}"
+        yield ok(message, *share.sites(*names))
 
 
 def addresses(share: CloudShare[AzureSite], reader: AzureReader, subscription: str) -> Iterator[Finding]:
@@ -127,11 +127,11 @@ def image(share: CloudShare[AzureSite], reader: AzureReader, name: str) -> Itera
     if AzureMachineImages().is_placeholder(site):
         yield unbaked(share, name)
         return
-    found = reader.find(site.image, version=GALLERY_VERSION)
-    if found is None:
+    document = reader.find(site.image, version=GALLERY_VERSION)
+    if document is None:
         yield problem("Azure has no such image version", key, do=bake(share, name))
         return
-    properties = found["properties"]
+    properties = document["properties"]
     targets = (properties.get("publishingProfile") or {}).get("targetRegions") or []
     regions = [region_name(str(target["name"])) for target in targets]
     version = site.image.rpartition("/")[2]

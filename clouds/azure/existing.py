@@ -129,7 +129,7 @@ def name_of(resource_id: str) -> str:
 
 def subscription_of(resource_id: str) -> str:
     """Return the subscription in a resource's id. Raise ``ValueError`` when there is none."""
-    found = re.match(r"/subscriptions/([^/]+)/", resource_id)
-    if found is None:
+    match = re.match(r"/subscriptions/([^/]+)/", resource_id)
+    if match is None:
         raise ValueError(f"{resource_id} is in no subscription")
-    return found[1]
+    return match[1]

@@ -37,12 +37,12 @@ class FoundGateway:
     """Resource ids of the subnets that it is in."""
 
 
-def network_faults(found: FoundNetwork, place: Place[AzureSite], ranges: SiteRanges) -> Iterator[str]:
+def network_faults(network: FoundNetwork, place: Place[AzureSite], ranges: SiteRanges) -> Iterator[str]:
     """Yield the reasons why a virtual network and its named subnets cannot be those of a site."""
-    yield from existing_networks.network_faults(found, ranges, region=place.site.region)
+    yield from existing_networks.network_faults(network, ranges, region=place.site.region)
     wanted, named = ranges.parts, place.site.existing.subnets.named()
     for part, name in named.items():
-        subnet = found.subnets.get(name.lower())
+        subnet = network.subnets.get(name.lower())
         if subnet is None:
             yield f"it has no subnet {name}, named for {part}; make it with {wanted[part]}, or leave `{part}` out"
             continue
@@ -51,10 +51,10 @@ def network_faults(found: FoundNetwork, place: Place[AzureSite], ranges: SiteRan
         )
     for part, range_ in wanted.items():
         if part not in named and part in made_parts(place):
-            for name, subnet in found.subnets.items():
+            for name, subnet in network.subnets.items():
                 # A subnet with this name and range was made by an earlier `longhaul up`.
                 ours = name == subnet_name(place, part).lower() and subnet.ranges == (range_,)
-                if not ours and any(one.overlaps(range_) for one in subnet.ranges):
+                if not ours and any(taken.overlaps(range_) for taken in subnet.ranges):
                     yield f"its subnet {name} is in the way of {range_}, where the subnet for {part} is to be made"
 
 
@@ -68,29 +68,30 @@ def made_parts(place: Place[AzureSite]) -> tuple[str, ...]:
     )
 
 
-def _subnet(found: FoundSubnet, part: str, wanted: IPv4Network, place: Place[AzureSite]) -> Iterator[str]:
-    if found.ranges != (wanted,):
-        yield f"has {ranges_text(found.ranges)}, and the address plan {wanted}; they are to be equal"
-    if found.delegated:
-        yield f"is delegated to {found.delegated}; end that"
-    if part in control_subnets(place) and VAULT_ENDPOINT not in found.endpoints:
+def _subnet(subnet: FoundSubnet, part: str, wanted: IPv4Network, place: Place[AzureSite]) -> Iterator[str]:
+    if subnet.ranges != (wanted,):
+        yield f"has {ranges_text(subnet.ranges)}, and the address plan {wanted}; they are to be equal"
+    if subnet.delegated:
+        yield f"is delegated to {subnet.delegated}; end that"
+    if part in control_subnets(place) and VAULT_ENDPOINT not in subnet.endpoints:
         yield f"lacks the service endpoint {VAULT_ENDPOINT}, by which machines reach the vault; add it"
-    if place.has_backups and part in BACKUP_SUBNETS and STORAGE not in found.endpoints:
+    if place.has_backups and part in BACKUP_SUBNETS and STORAGE not in subnet.endpoints:
         yield f"lacks the service endpoint {STORAGE}, by which members reach the backups; add it"
 
 
-def gateway_faults(found: FoundGateway, vpn: AzureVpn, *, network: str) -> Iterator[str]:
+def gateway_faults(gateway: FoundGateway, vpn: AzureVpn, *, network: str) -> Iterator[str]:
     """Yield the reasons why a gateway cannot end the tunnels of the site. ``network`` is the id of the site's
     network."""
-    if found.gateway_type != "Vpn" or found.vpn_type != "RouteBased":
+    if gateway.gateway_type != "Vpn" or gateway.vpn_type != "RouteBased":
         yield (
-            f"it is {found.gateway_type}, {found.vpn_type}; only route-based VPN gateways take the tunnels' policies"
+            f"it is {gateway.gateway_type}, {gateway.vpn_type}; "
+            "only route-based VPN gateways take the tunnels' policies"
         )
-    if found.size == "Basic":
+    if gateway.size == "Basic":
         yield "its size is Basic, which takes no IPsec policies; name a larger one"
-    if [IPv4Address(address) for address in found.addresses] != list(vpn.addresses):
-        real, declared = ", ".join(found.addresses) or "none", ", ".join(map(str, vpn.addresses))
+    if [IPv4Address(address) for address in gateway.addresses] != list(vpn.addresses):
+        real, declared = ", ".join(gateway.addresses) or "none", ", ".join(map(str, vpn.addresses))
         yield f"its addresses are {real}, and the file has {declared}; write the former"
-    outside = [subnet for subnet in found.subnets if not subnet.lower().startswith(f"{network.lower()}/")]
+    outside = [subnet for subnet in gateway.subnets if not subnet.lower().startswith(f"{network.lower()}/")]
     if outside:
         yield f"it stands in {outside[0].rpartition('/subnets/')[0]}, not in the site's network"

@@ -49,10 +49,10 @@ class AzureMachineImages(MachineImages[AzureSite]):
     def recipe(self, site: AzureSite, asked: BakeOptions, version: str) -> Recipe:
         """Return the settings with which Packer bakes the image, in the gallery of the site's present image id. Raise
         ``ValueError`` when an option or that id cannot be used."""
-        found = _GALLERY.match(site.image)
-        if found is None:
+        match = _GALLERY.match(site.image)
+        if match is None:
             raise ValueError(f"sites.{asked.site}.image is in no compute gallery: {site.image}")
-        subscription, group, gallery, named = found.groups()
+        subscription, group, gallery, named = match.groups()
         definition = named.removesuffix(_GPU) + (_GPU if asked.kind == "gpu" else "")
         place = f"/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/galleries/{gallery}"
         variables: dict[str, Any] = {
@@ -96,10 +96,10 @@ class AzureMachineImages(MachineImages[AzureSite]):
 
 
 def _network(subnet: str) -> dict[str, str]:
-    found = _SUBNET.fullmatch(subnet)
-    if found is None:
+    match = _SUBNET.fullmatch(subnet)
+    if match is None:
         raise ValueError(
             f"--subnet {subnet}: on Azure the subnet's resource id, /subscriptions/…/resourceGroups/…/providers/"
             "Microsoft.Network/virtualNetworks/…/subnets/…"
         )
-    return dict(zip(("resource_group", "network", "subnet"), found.groups(), strict=True))
+    return dict(zip(("resource_group", "network", "subnet"), match.groups(), strict=True))

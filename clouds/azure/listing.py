@@ -27,9 +27,9 @@ class AzureResourceListing(ResourceListing[AzureSite]):
         """Yield the public addresses in the site's resource group. In a group that is not the environment's own, only
         those with its tag."""
         manager, group = ResourceManager(), resource_group_path(place)
-        own = _tagged(manager.find(group, version=GROUPS_VERSION) or {}, place.environment)
+        ours = _tagged(manager.find(group, version=GROUPS_VERSION) or {}, place.environment)
         for item in manager.pages(f"{group}/providers/Microsoft.Network/publicIPAddresses", version=NETWORK_VERSION):
-            if not own and not _tagged(item, place.environment):
+            if not ours and not _tagged(item, place.environment):
                 continue
             properties = item["properties"]
             holder = (properties.get("natGateway") or properties.get("ipConfiguration") or {}).get("id", "")
@@ -45,11 +45,11 @@ class AzureResourceListing(ResourceListing[AzureSite]):
     def remaining(self, place: Place[AzureSite]) -> list[str]:
         """Return the resource group, or the environment's resources in a group that is not its own."""
         manager, group = ResourceManager(), resource_group_path(place)
-        found = manager.find(group, version=GROUPS_VERSION)
-        if found is None:
+        document = manager.find(group, version=GROUPS_VERSION)
+        if document is None:
             return []
-        if _tagged(found, place.environment):
-            return [f"resource group {found['name']}"]
+        if _tagged(document, place.environment):
+            return [f"resource group {document['name']}"]
         listed = manager.pages(f"{group}/resources", version=GROUPS_VERSION)
         return [f"{item['type']} {item['name']}" for item in listed if _tagged(item, place.environment)]
 

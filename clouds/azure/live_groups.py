@@ -95,8 +95,8 @@ class AzureGroup:
         until = self._clock() + TAKES_OVER_S
         while True:
             item = self._manager.get(f"{self._path}/virtualMachines/{machine.id}", version=COMPUTE_VERSION)
-            seen = machine_of(item)
-            if seen is not None and seen.current and seen.life is Life.PRESENT:
+            view = machine_of(item)
+            if view is not None and view.current and view.life is Life.PRESENT:
                 break
             if self._clock() > until:
                 raise CloudError(
@@ -129,10 +129,10 @@ class AzureGroup:
         """Return the times of creation. One request for the list is less than one for each machine."""
         wanted = {machine.id for machine in machines}
         items = list(self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION)) if wanted else []
-        found = {
+        times = {
             str(item["instanceId"]): str((item.get("properties") or {}).get("timeCreated") or "") for item in items
         }
-        return {id_: made for id_, made in found.items() if id_ in wanted and made}
+        return {id_: made for id_, made in times.items() if id_ in wanted and made}
 
     def refusals(self) -> tuple[Refusal, ...]:
         """Return the machines that could not be allocated. They stay in the scale set and count as its capacity, as

@@ -43,35 +43,35 @@ def _gateway(
     document = reader.find(vpn.id, version=NETWORK_VERSION)
     faults: Iterable[str] = ()
     if document is not None:
-        told = document["properties"]
-        instances = [ip_configuration["properties"] for ip_configuration in told.get("ipConfigurations") or []]
+        properties = document["properties"]
+        instances = [ip_configuration["properties"] for ip_configuration in properties.get("ipConfigurations") or []]
         ids = [instance["publicIPAddress"]["id"] for instance in instances if instance.get("publicIPAddress")]
         addresses = [reader.get(id_, version=NETWORK_VERSION)["properties"].get("ipAddress") for id_ in ids]
-        found = FoundGateway(
-            gateway_type=str(told.get("gatewayType")),
-            vpn_type=str(told.get("vpnType")),
-            size=str((told.get("sku") or {}).get("name")),
+        actual = FoundGateway(
+            gateway_type=str(properties.get("gatewayType")),
+            vpn_type=str(properties.get("vpnType")),
+            size=str((properties.get("sku") or {}).get("name")),
             addresses=tuple(address for address in addresses if address),
             subnets=tuple(instance["subnet"]["id"] for instance in instances if instance.get("subnet")),
         )
-        faults = gateway_faults(found, vpn, network=network)
+        faults = gateway_faults(actual, vpn, network=network)
     yield from fitted(share, key, "VPN gateway", name_of(vpn.id), document, faults)
 
 
 def _network(document: dict[str, Any]) -> FoundNetwork:
-    told = document["properties"]
+    properties = document["properties"]
     return FoundNetwork(
         region=str(document["location"]),
-        ranges=ranges_of((told.get("addressSpace") or {}).get("addressPrefixes") or ()),
-        subnets={subnet["name"].lower(): _subnet(subnet["properties"]) for subnet in told.get("subnets") or ()},
+        ranges=ranges_of((properties.get("addressSpace") or {}).get("addressPrefixes") or ()),
+        subnets={subnet["name"].lower(): _subnet(subnet["properties"]) for subnet in properties.get("subnets") or ()},
     )
 
 
-def _subnet(told: dict[str, Any]) -> FoundSubnet:
-    single = [told["addressPrefix"]] if told.get("addressPrefix") else []
-    delegated = [delegation["properties"]["serviceName"] for delegation in told.get("delegations") or ()]
+def _subnet(properties: dict[str, Any]) -> FoundSubnet:
+    single = [properties["addressPrefix"]] if properties.get("addressPrefix") else []
+    delegated = [delegation["properties"]["serviceName"] for delegation in properties.get("delegations") or ()]
     return FoundSubnet(
-        ranges=ranges_of(told.get("addressPrefixes") or single),
-        endpoints=tuple(service_endpoint["service"] for service_endpoint in told.get("serviceEndpoints") or ()),
+        ranges=ranges_of(properties.get("addressPrefixes") or single),
+        endpoints=tuple(service_endpoint["service"] for service_endpoint in properties.get("serviceEndpoints") or ()),
         delegated=", ".join(delegated),
     )

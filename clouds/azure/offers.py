@@ -32,71 +32,75 @@ def offers(share: CloudShare[AzureSite], reader: AzureReader, name: str) -> Iter
     """Check the machine types of one site, and the disks that outlive their machines."""
     site, wanted = share.places[name].site, share.machines_in(name)
     skus = reader.skus(site.subscription, site.region) if wanted else {}
-    for one in wanted:
-        yield _judged(share, one, skus.get(one.machine_type))
-    for one in wanted:
-        if one.durable_disk:
-            yield _durable(share, one, reader.skus(site.subscription, site.region, of="disks").get(DURABLE))
-    cores = {type_: _capability(skus[type_], "vCPUs") for type_ in {one.machine_type for one in wanted} & set(skus)}
+    for demand in wanted:
+        yield _judged(share, demand, skus.get(demand.machine_type))
+    for demand in wanted:
+        if demand.durable_disk:
+            yield _durable(share, demand, reader.skus(site.subscription, site.region, of="disks").get(DURABLE))
+    cores = {
+        type_: _capability(skus[type_], "vCPUs") for type_ in {demand.machine_type for demand in wanted} & set(skus)
+    }
     yield from cores_differ(share, wanted, {type_: count for type_, count in cores.items() if count is not None})
 
 
-def _judged(share: CloudShare[AzureSite], one: MachineDemand, sku: dict[str, Any] | None) -> Finding:
-    site, key = share.places[one.site].site, share.at(*one.key)
+def _judged(share: CloudShare[AzureSite], demand: MachineDemand, sku: dict[str, Any] | None) -> Finding:
+    site, key = share.places[demand.site].site, share.at(*demand.key)
     if sku is None:
         do = "another type, or another region"
-        return problem(f"{one.machine_type} is not offered in {site.region} to this subscription", key, do=do)
+        return problem(f"{demand.machine_type} is not offered in {site.region} to this subscription", key, do=do)
     barred = _barred(sku, site.region)
     if barred:
-        what = f"{one.machine_type} is not for this subscription in {site.region} ({barred})"
+        what = f"{demand.machine_type} is not for this subscription in {site.region} ({barred})"
         return problem(what, key, do="ask Azure's support for it, or take another type or region")
     # A placement group is in one place, which Azure chooses (components/azure/pools.py).
-    zonal = not (one.pooled and has_infiniband(one.machine_type))
+    zonal = not (demand.pooled and has_infiniband(demand.machine_type))
     zones = _zones(sku, site.region)
-    own = one.zones or site.zones
-    missing = [zone for zone in own if zone not in zones] if zonal else []
+    chosen = demand.zones or site.zones
+    missing = [zone for zone in chosen if zone not in zones] if zonal else []
     if missing:
-        what = f"{one.machine_type} is not to be had in zone {', '.join(missing)} of {site.region}"
+        what = f"{demand.machine_type} is not to be had in zone {', '.join(missing)} of {site.region}"
         have = ", ".join(sorted(zones)) or "none"
-        return problem(what, key, share.at("sites", one.site, "zones"), do=f"another type, or of the zones: {have}")
+        return problem(what, key, share.at("sites", demand.site, "zones"), do=f"another type, or of the zones: {have}")
     if _said(sku, ENCRYPTION) == "False":
-        what = f"{one.machine_type} has no encryption at host in {site.region}, and machines are not made without it"
+        what = f"{demand.machine_type} has no encryption at host in {site.region}, and machines are not made without it"
         return problem(what, key, do="another type")
-    where = f"zones {', '.join(own)} of {site.region}" if zonal else site.region
-    return _disks(one, sku, key) if one.etcd else ok(f"{one.machine_type} is offered in {where}", key)
+    where = f"zones {', '.join(chosen)} of {site.region}" if zonal else site.region
+    return _disks(demand, sku, key) if demand.etcd else ok(f"{demand.machine_type} is offered in {where}", key)
 
 
-def _durable(share: CloudShare[AzureSite], one: MachineDemand, sku: dict[str, Any] | None) -> Finding:
+def _durable(share: CloudShare[AzureSite], demand: MachineDemand, sku: dict[str, Any] | None) -> Finding:
     """Judge the type of the disk in the machine's zone (learn.microsoft.com, "Deploy a Premium SSD v2", "Determine
     region availability programmatically")."""
-    region, key = share.places[one.site].site.region, share.at(*one.key, "zone")
+    region, key = share.places[demand.site].site.region, share.at(*demand.key, "zone")
     barred = "not offered there" if sku is None else _barred(sku, region)
     zones = _zones(sku, region) if sku and not barred else set()
-    missing = [zone for zone in one.zones if zone not in zones]
+    missing = [zone for zone in demand.zones if zone not in zones]
     if missing:
         where = f"zone {', '.join(missing)} of {region}{f' ({barred})' if barred else ''}"
         have = f"one of the zones: {', '.join(sorted(zones))}" if zones else "no learner in this region"
         return problem(f"{DURABLE} disks are not to be had in {where}, and the learner's is one", key, do=have)
-    return ok(f"{DURABLE} disks are offered in zone {', '.join(one.zones)} of {region}", key)
+    return ok(f"{DURABLE} disks are offered in zone {', '.join(demand.zones)} of {region}", key)
 
 
-def _disks(one: MachineDemand, sku: dict[str, Any], key: str) -> Finding:
+def _disks(demand: MachineDemand, sku: dict[str, Any], key: str) -> Finding:
     """Judge a type's local disks, because members of etcd clusters write to local SSD."""
     nvme, temporary = _capability(sku, NVME), _capability(sku, TEMPORARY)
     if nvme:
-        return ok(f"{one.machine_type} is offered in every zone, with local NVMe disks", key)
+        return ok(f"{demand.machine_type} is offered in every zone, with local NVMe disks", key)
     if temporary:
-        what = f"{one.machine_type} is offered in every zone, but Azure tells of no NVMe disks, only of a temporary one"
+        what = (
+            f"{demand.machine_type} is offered in every zone, but Azure tells of no NVMe disks, only of a temporary one"
+        )
         return warning(what, key, do="a type with local NVMe disks: etcd's latency is that of its disk")
     if nvme is None and temporary is None:
-        return unknown(f"Azure does not tell whether {one.machine_type} has local disks", key)
-    return problem(f"{one.machine_type} has no local disk", key, do="a type with local NVMe disks")
+        return unknown(f"Azure does not tell whether {demand.machine_type} has local disks", key)
+    return problem(f"{demand.machine_type} has no local disk", key, do="a type with local NVMe disks")
 
 
 def _capability(sku: dict[str, Any], name: str) -> int | None:
     """Return a capability that is a number; None when the type does not state it."""
-    found = _said(sku, name)
-    return int(found) if found.isdecimal() else None
+    text = _said(sku, name)
+    return int(text) if text.isdecimal() else None
 
 
 def _said(sku: dict[str, Any], name: str) -> str:

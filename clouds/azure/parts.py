@@ -53,11 +53,11 @@ class AzureSiteParts(SiteParts[AzureSite]):
     def existing_parts(self, site: AzureSite) -> tuple[str, ...]:
         """Return a phrase for each existing part that the site names."""
         existing, named = site.existing, list(site.existing.subnets.named())
-        said = (
+        parts = (
             ("resource group", existing.resource_group),
             ("network", existing.network),
             (f"subnet{'s' if len(named) > 1 else ''} {word_list(named)}", named),
             ("DNS zone", existing.dns_zone),
             ("VPN gateway", existing.vpn_gateway),
         )
-        return tuple(words for words, there in said if there)
+        return tuple(words for words, there in parts if there)

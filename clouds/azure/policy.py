@@ -97,11 +97,13 @@ def _addresses(resource: Resource, declared: Declared) -> Iterator[Breach]:
 
 def _ingress(resource: Resource, declared: Declared) -> Iterator[Breach]:
     if resource.kind == RULE:
-        found = list(_let_in("", resource.inputs))
+        ingresses = list(_let_in("", resource.inputs))
     else:
         listed = sections(resource.inputs, "securityRules")
-        found = [one for place, rule in listed for one in _let_in(f"{place} ({rule.get('name', 'no name')})", rule)]
-    yield from ingress_breaches(resource, declared, found, key="securityRules", own=OWN_TAGS)
+        ingresses = [
+            ingress for place, rule in listed for ingress in _let_in(f"{place} ({rule.get('name', 'no name')})", rule)
+        ]
+    yield from ingress_breaches(resource, declared, ingresses, key="securityRules", internal=OWN_TAGS)
 
 
 def _let_in(place: str, rule: Mapping[str, Any]) -> Iterator[Ingress]:

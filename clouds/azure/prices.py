@@ -169,5 +169,5 @@ def _fits(key: MachineKey | PartKey, item: Item) -> bool:
 def _nearest(key: MachineKey | PartKey, items: list[Item]) -> list[Item]:
     """Prefer items of the region itself to those of all regions, then primary meters, by which Azure bills, to
     others."""
-    own = [item for item in items if item.get("armRegionName") == key.region] or items
-    return [item for item in own if item.get("isPrimaryMeterRegion")] or own
+    regional = [item for item in items if item.get("armRegionName") == key.region] or items
+    return [item for item in regional if item.get("isPrimaryMeterRegion")] or regional

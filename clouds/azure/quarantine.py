@@ -41,8 +41,8 @@ class AzurePoolQuarantine(PoolQuarantine[AzureSite]):
     def isolate(self, place: Place[AzureSite], suspect: Suspect) -> None:
         """Power it off, which keeps its disk and its place in the scale set."""
         manager, path = ResourceManager(), _machine(place, suspect)
-        found = manager.find(path, version=COMPUTE_VERSION, expand="instanceView")
-        if found is None or _codes(found) & set(OFF):
+        document = manager.find(path, version=COMPUTE_VERSION, expand="instanceView")
+        if document is None or _codes(document) & set(OFF):
             return
         begun = manager.ask("POST", f"{path}/powerOff", version=COMPUTE_VERSION, options={"skipShutdown": "true"})
         manager.finished(begun, what=f"{suspect.node}: powering it off", limit_s=LIMIT_S)

@@ -53,9 +53,9 @@ def quotas(share: CloudShare[AzureSite], reader: AzureReader, subscription: str,
     usages = _Usages(reader.pages(f"{root}/Microsoft.Compute/locations/{region}/usages", version=COMPUTE_VERSION))
     wanted = share.machines_in(*names)
     for name, group in _groups(reader, subscription, region, wanted).items():
-        where = tuple(dict.fromkeys(share.at(*one.key) for one in group))
-        least = sum(one.least * one.vcpus for one in group)
-        most = sum(one.most * one.vcpus for one in group)
+        where = tuple(dict.fromkeys(share.at(*demand.key) for demand in group))
+        least = sum(demand.least * demand.vcpus for demand in group)
+        most = sum(demand.most * demand.vcpus for demand in group)
         yield _judged(usages, region, name, "vCPUs", (least, most), where, mixed=mixed)
     path = f"{root}/Microsoft.Network/locations/{region}/usages"
     network = _Usages(reader.pages(path, version=NETWORK_VERSION))
@@ -81,16 +81,16 @@ def _groups(
     """Return the machines by the quotas that they count against: the family's and the region's quota, or the one for
     all spot machines."""
     skus = reader.skus(subscription, region) if wanted else {}
-    found: dict[str, list[MachineDemand]] = {}
-    for one in wanted:
-        if one.spot:
-            found.setdefault(SPOT, []).append(one)
+    groups: dict[str, list[MachineDemand]] = {}
+    for demand in wanted:
+        if demand.spot:
+            groups.setdefault(SPOT, []).append(demand)
             continue
-        family = str(skus.get(one.machine_type, {}).get("family") or "")
+        family = str(skus.get(demand.machine_type, {}).get("family") or "")
         if family:
-            found.setdefault(family, []).append(one)
-        found.setdefault(REGION, []).append(one)
-    return found
+            groups.setdefault(family, []).append(demand)
+        groups.setdefault(REGION, []).append(demand)
+    return groups
 
 
 def _networks(
@@ -119,11 +119,11 @@ def _judged(
     usage = usages.find(name)
     if usage is None:
         return unknown(f"Azure {region}: it tells of no quota {name!r}", *where)
-    said = usage["name"].get("localizedValue") or name
+    title = usage["name"].get("localizedValue") or name
     return judge(
         Quota(
             place=f"Azure {region}",
-            name=f"{said} ({name})",
+            name=f"{title} ({name})",
             unit=unit,
             limit=int(usage["limit"]),
             used=int(usage["currentValue"]),

@@ -52,8 +52,8 @@ class AzureReader:
         with lock:
             if place not in self._skus:
                 path = f"/subscriptions/{subscription}/providers/Microsoft.Compute/skus"
-                found = self.pages(path, version=SKUS_VERSION, filter=f"location eq '{region}'")
-                self._skus[place] = list(found)
+                entries = self.pages(path, version=SKUS_VERSION, filter=f"location eq '{region}'")
+                self._skus[place] = list(entries)
             return {str(sku["name"]): sku for sku in self._skus[place] if sku.get("resourceType") == of}
 
 

@@ -20,7 +20,7 @@ NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|\S*/\S*")
 """Names and paths in a message: a resource's own name may have a sign in it."""
 
 
-def refuses_machines(code: str, said: str) -> bool:
+def refuses_machines(code: str, message: str) -> bool:
     """Return whether an error with this code and message refuses machines. Azure answers some of them with 409, as it
     does while another operation is under way."""
-    return cause_of(f"{code} {NAMES.sub(' ', said)}", SIGNS) is not Cause.OTHER
+    return cause_of(f"{code} {NAMES.sub(' ', message)}", SIGNS) is not Cause.OTHER

@@ -74,8 +74,8 @@ class AzureResourceTypes(ResourceTypes):
 
     def rules(self, type_: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
         """The rules of a security group; no other type has ``securityRules``."""
-        found = inputs.get("securityRules") if type_.startswith("azure-native:") else None
-        return tuple(_rule(one) for one in found if isinstance(one, Mapping)) if isinstance(found, list) else ()
+        entries = inputs.get("securityRules") if type_.startswith("azure-native:") else None
+        return tuple(_rule(rule) for rule in entries if isinstance(rule, Mapping)) if isinstance(entries, list) else ()
 
 
 def _rule(rule: Mapping[str, Any]) -> str:

@@ -200,8 +200,8 @@ def _refusal(what: str, answer: Any) -> AzureError:
     except ValueError:
         error = {}
     inner = (error.get("innererror") or {}).get("code")
-    code, said = str(inner or error.get("code") or answer.status_code), str(error.get("message", answer.reason))
-    return AzureError(f"{what}: {code}: {said}", status=answer.status_code, code=code, said=said)
+    code, text = str(inner or error.get("code") or answer.status_code), str(error.get("message", answer.reason))
+    return AzureError(f"{what}: {code}: {text}", status=answer.status_code, code=code, said=text)
 
 
 def shared() -> AzureSession:
@@ -288,15 +288,15 @@ class ResourceManager:
         what: str,
         limit_s: float,
         since: float | None = None,
-        held: bool = False,
+        long_poll: bool = False,
         wait: Callable[[float], None] = time.sleep,
     ) -> Any:
         """Wait for the operation that the answer ``begun`` has started, and return its last answer
         (learn.microsoft.com, "Track asynchronous Azure operations"). Raise ``AzureError`` when it fails or does not end
         in time.
 
-        ``since`` is the start of the time limit, by the monotonic clock. ``held``: the server may delay an answer until
-        something has changed (RFC 7240, ``Prefer: wait``), so no pause is made here.
+        ``since`` is the start of the time limit, by the monotonic clock. ``long_poll``: the server may delay an answer
+        until something has changed (RFC 7240, ``Prefer: wait``), so no pause is made here.
         """
         until, answer = (time.monotonic() if since is None else since) + limit_s, begun
         location = begun.headers.get("Location", "") if begun.status_code == 202 else ""
@@ -304,7 +304,7 @@ class ResourceManager:
         while location or status:
             if time.monotonic() > until:
                 raise AzureError(f"{what} did not end within {limit_s:.0f} s", code="TimedOut")
-            wait(0.0 if held and (answer is begun or "Preference-Applied" in answer.headers) else _pause(answer))
+            wait(0.0 if long_poll and (answer is begun or "Preference-Applied" in answer.headers) else _pause(answer))
             answer = self._session.request("GET", location or status)
             if not (_in_progress(answer, what) if status else answer.status_code == 202):
                 break
@@ -338,8 +338,8 @@ def _in_progress(answer: Any, what: str) -> bool:
     body = answer.json() if answer.content else {}
     state, error = body.get("status"), body.get("error") or {}
     if state in ("Failed", "Canceled"):
-        code, said = str(error.get("code", state)), str(error.get("message", "the operation failed"))
-        raise AzureError(f"{what}: {code}: {said}", status=409, code=code, said=said)
+        code, text = str(error.get("code", state)), str(error.get("message", "the operation failed"))
+        raise AzureError(f"{what}: {code}: {text}", status=409, code=code, said=text)
     return bool(state != "Succeeded")
 
 

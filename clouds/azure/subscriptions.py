@@ -14,15 +14,15 @@ def is_example(site: AzureSite) -> bool:
 
 def by_subscription(share: CloudShare[AzureSite]) -> dict[str, list[str]]:
     """Return the names of the sites in each subscription."""
-    found: dict[str, list[str]] = {}
+    sites: dict[str, list[str]] = {}
     for name, place in share.places.items():
-        found.setdefault(place.site.subscription, []).append(name)
-    return found
+        sites.setdefault(place.site.subscription, []).append(name)
+    return sites
 
 
 def by_region(share: CloudShare[AzureSite]) -> dict[tuple[str, str], list[str]]:
     """Return the names of the sites by subscription and region."""
-    found: dict[tuple[str, str], list[str]] = {}
+    sites: dict[tuple[str, str], list[str]] = {}
     for name, place in share.places.items():
-        found.setdefault((place.site.subscription, place.site.region), []).append(name)
-    return found
+        sites.setdefault((place.site.subscription, place.site.region), []).append(name)
+    return sites

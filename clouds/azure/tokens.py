@@ -41,31 +41,31 @@ class KeptTokens:
         if options.get("claims"):  # The service refuses the token that is kept.
             return self._credential.get_token(*scopes, **options)
         key = repr((scopes, sorted(options.items())))
-        held, asks = self._answer(key)
+        future, asks = self._answer(key)
         if asks:
             try:
-                held.set_result(self._credential.get_token(*scopes, **options))
+                future.set_result(self._credential.get_token(*scopes, **options))
             except BaseException as error:  # noqa: BLE001 - whatever it is, those who wait must know
-                held.set_exception(error)
-        return held.result()
+                future.set_exception(error)
+        return future.result()
 
     def holder(self) -> str:
         """Return whom the tokens that are held are for; empty when there are none or they do not say."""
         with self._lock:
-            held = [one for one in self._held.values() if one.done() and one.exception() is None]
-        return next(filter(None, (holder(str(one.result().token)) for one in held)), "")
+            futures = [future for future in self._held.values() if future.done() and future.exception() is None]
+        return next(filter(None, (holder(str(future.result().token)) for future in futures)), "")
 
     def _answer(self, key: str) -> tuple[Future[Any], bool]:
         """Return the answer that is kept or under way, or else an empty one and that the caller has to ask for it."""
         with self._lock:
-            held = self._held.get(key)
-            if held is not None and (not held.done() or self._valid(held)):
-                return held, False
+            future = self._held.get(key)
+            if future is not None and (not future.done() or self._valid(future)):
+                return future, False
             made = self._held[key] = Future[Any]()
             return made, True
 
-    def _valid(self, held: Future[Any]) -> bool:
-        return held.exception() is None and held.result().expires_on - EARLY_S > self._wall()
+    def _valid(self, future: Future[Any]) -> bool:
+        return future.exception() is None and future.result().expires_on - EARLY_S > self._wall()
 
 
 def holder(token: str) -> str:

@@ -105,9 +105,9 @@ def seen_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
     properties = connection.get("properties", {})
     status = str(properties.get("connectionStatus", "Unknown"))
     established = [
-        str(one.get("lastConnectionEstablishedUtcTime") or "")
-        for one in properties.get("tunnelConnectionStatus") or []
-        if one.get("connectionStatus") == "Connected"
+        str(instance.get("lastConnectionEstablishedUtcTime") or "")
+        for instance in properties.get("tunnelConnectionStatus") or []
+        if instance.get("connectionStatus") == "Connected"
     ]
     up = status == "Connected"
     return TunnelView(

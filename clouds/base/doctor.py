@@ -84,10 +84,10 @@ class CloudShare(Generic[SiteT_co]):
 
     def regions(self) -> dict[str, list[str]]:
         """Return the names of the sites in each region."""
-        found: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
         for name, place in self.places.items():
-            found.setdefault(place.site.region, []).append(name)
-        return found
+            names.setdefault(place.site.region, []).append(name)
+        return names
 
     def machines_in(self, *names: str) -> tuple[MachineDemand, ...]:
         """Return the machines that the environment needs in these sites."""
@@ -115,17 +115,17 @@ def cores_differ(
     use."""
     for machine_type, known in sorted({(machine.machine_type, machine.vcpus) for machine in machines}):
         if vcpus.get(machine_type, known) != known:
-            key, said = share.at("machine_types", machine_type, "vcpus"), vcpus[machine_type]
-            yield problem(f"{machine_type} has {said} vCPUs, not {known}", key, do=f"vcpus: {said}")
+            key, actual = share.at("machine_types", machine_type, "vcpus"), vcpus[machine_type]
+            yield problem(f"{machine_type} has {actual} vCPUs, not {known}", key, do=f"vcpus: {actual}")
 
 
 def fitted(
-    share: CloudShare[Any], key: str, what: str, named: str, found: object | None, faults: Iterable[str]
+    share: CloudShare[Any], key: str, what: str, named: str, part: object | None, faults: Iterable[str]
 ) -> Iterator[Finding]:
-    """Judge an existing part that the environment names. ``found`` is None when the part does not exist; ``faults`` say
+    """Judge an existing part that the environment names. ``part`` is None when the part does not exist; ``faults`` say
     why it does not fit."""
     where = share.at(key)
-    if found is None:
+    if part is None:
         yield problem(f"the {what} {named} is not there", where, do=MAKE_IT)
         return
     wrong = [problem(f"the {what} {named}: {fault}", where, do=FIT_IT) for fault in faults]

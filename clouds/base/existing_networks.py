@@ -38,21 +38,21 @@ class FoundNetwork:
 
 def ranges_of(texts: Iterable[str]) -> tuple[IPv4Network, ...]:
     """Return the IPv4 ranges among ``texts``; others are left out."""
-    found = (ip_network(text) for text in texts)
-    return tuple(one for one in found if isinstance(one, IPv4Network))
+    ranges = (ip_network(text) for text in texts)
+    return tuple(range_ for range_ in ranges if isinstance(range_, IPv4Network))
 
 
-def network_faults(found: FoundNetwork, ranges: SiteRanges, *, region: str) -> Iterator[str]:
+def network_faults(network: FoundNetwork, ranges: SiteRanges, *, region: str) -> Iterator[str]:
     """Yield the reasons why a network cannot be the network of the site with ``ranges`` in ``region``."""
     block = ranges.block
-    if found.region.replace(" ", "").lower() != region:
-        yield f"it is in {found.region}, and the site in {region}; name one in the site's region"
-    if not any(block.subnet_of(merged) for merged in collapse_addresses(found.ranges)):
+    if network.region.replace(" ", "").lower() != region:
+        yield f"it is in {network.region}, and the site in {region}; name one in the site's region"
+    if not any(block.subnet_of(merged) for merged in collapse_addresses(network.ranges)):
         yield (
-            f"its ranges, {ranges_text(found.ranges)}, do not hold {block}, the site's; add that to the network, or "
+            f"its ranges, {ranges_text(network.ranges)}, do not hold {block}, the site's; add that to the network, or "
             "write a `range` that it has"
         )
-    strange = [one for held in found.ranges for one in _without(held, block) if one.overlaps(ranges.supernet)]
+    strange = [rest for range_ in network.ranges for rest in _without(range_, block) if rest.overlaps(ranges.supernet)]
     if strange:
         yield (
             f"it has {ranges_text(strange)} besides, in {ranges.supernet}, where the other sites are: what is sent to "
@@ -61,11 +61,11 @@ def network_faults(found: FoundNetwork, ranges: SiteRanges, *, region: str) -> I
         )
 
 
-def _without(held: IPv4Network, block: IPv4Network) -> list[IPv4Network]:
-    """Return the ranges of ``held`` that are outside ``block``."""
-    if not held.overlaps(block):
-        return [held]
-    return [] if held.subnet_of(block) else list(held.address_exclude(block))
+def _without(range_: IPv4Network, block: IPv4Network) -> list[IPv4Network]:
+    """Return the ranges of ``range_`` that are outside ``block``."""
+    if not range_.overlaps(block):
+        return [range_]
+    return [] if range_.subnet_of(block) else list(range_.address_exclude(block))
 
 
 def ranges_text(ranges: Sequence[IPv4Network]) -> str:

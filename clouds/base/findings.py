@@ -89,6 +89,6 @@ def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Merge findings that differ only in their places, and sort them by severity, highest first."""
     merged: dict[Finding, tuple[str, ...]] = {}
     for finding in findings:
-        said = replace(finding, where=())
-        merged[said] = tuple(dict.fromkeys((*merged.get(said, ()), *finding.where)))
-    return in_order(replace(said, where=where) for said, where in merged.items())
+        unplaced = replace(finding, where=())
+        merged[unplaced] = tuple(dict.fromkeys((*merged.get(unplaced, ()), *finding.where)))
+    return in_order(replace(unplaced, where=where) for unplaced, where in merged.items())

@@ -48,11 +48,11 @@ class Ingress:
 
 
 def ingress_breaches(
-    resource: Resource, declared: Declared, rules: Iterable[Ingress], *, key: str, own: Container[str] = ()
+    resource: Resource, declared: Declared, rules: Iterable[Ingress], *, key: str, internal: Container[str] = ()
 ) -> Iterator[Breach]:
     """Yield a breach for each source in ``rules`` that the environment does not declare. ``key`` is the property in
-    which a resource lists its rules. ``own`` holds source names, such as service tags, that mean only the environment's
-    own addresses."""
+    which a resource lists its rules. ``internal`` holds source names, such as service tags, that mean only the
+    environment's own addresses."""
     if unseen(resource.inputs, key):
         yield Breach(what=f"{key} cannot be judged before it is made", write="rules that do not wait for anything")
     laptops = resource.name in declared.public
@@ -60,7 +60,7 @@ def ingress_breaches(
         if rule.is_ipsec or (laptops and rule.is_laptops):
             continue
         for source in rule.sources:
-            wrong = _wrong(source, declared, own)
+            wrong = _wrong(source, declared, internal)
             if wrong:
                 yield Breach(
                     what=f"{rule.place}: {wrong}" if rule.place else wrong,
@@ -68,7 +68,7 @@ def ingress_breaches(
                 )
 
 
-def _wrong(source: str, declared: Declared, own: Container[str]) -> str:
+def _wrong(source: str, declared: Declared, internal: Container[str]) -> str:
     """Return what is wrong with a source; empty when nothing is."""
     if source.lower() in ANYONE:
         return f"lets in {source}, which is everyone"
@@ -76,5 +76,5 @@ def _wrong(source: str, declared: Declared, own: Container[str]) -> str:
         return "lets in a source that is not known before it is made"
     network = parse_range(source)
     if network is None:
-        return "" if source in own else f"lets in {source}, whose addresses are not the environment's alone"
+        return "" if source in internal else f"lets in {source}, whose addresses are not the environment's alone"
     return "" if declared.admits(network) else f"lets in {source}, which the environment does not declare"

@@ -64,12 +64,12 @@ def _opened(value: Any) -> Any:
 def items(value: Any, path: str) -> list[tuple[str, Any]]:
     """Return the entries of the list at ``path``, each with its own path, such as ``ingress[0]``. A single value counts
     as a list of one."""
-    found = _opened(at(value, path))
-    if found is None:
+    section = _opened(at(value, path))
+    if section is None:
         return []
-    if not isinstance(found, list):
-        return [(path, found)]
-    return [(f"{path}[{index}]", entry) for index, entry in enumerate(found)]
+    if not isinstance(section, list):
+        return [(path, section)]
+    return [(f"{path}[{index}]", entry) for index, entry in enumerate(section)]
 
 
 def sections(value: Any, path: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -35,10 +35,10 @@ class LocalMachine:
 def clock(here: LocalMachine, url: str) -> Iterator[Finding]:
     """Compare this machine's clock with the clock of the server at ``url``, to a second."""
     before = here.now()
-    said = here.date(url)
+    header = here.date(url)
     after = here.now()
     try:
-        theirs = parsedate_to_datetime(said).astimezone(UTC)
+        theirs = parsedate_to_datetime(header).astimezone(UTC)
     except ValueError:
         raise NotAskedError(f"{url} answers without a date") from None
     # The header holds whole seconds, rounded down. The server wrote it between the two readings of this clock.

@@ -60,7 +60,7 @@ class Declared:
 def _inside(source: Network, ranges: Sequence[IPv4Network]) -> bool:
     """Return whether one of ``ranges`` contains ``source``. A range of the whole internet never counts."""
     some = (range_ for range_ in ranges if range_.prefixlen > 0)
-    return isinstance(source, IPv4Network) and any(source.subnet_of(one) for one in some)
+    return isinstance(source, IPv4Network) and any(source.subnet_of(range_) for range_ in some)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,10 +28,10 @@ class Suspect:
 def suspect_in(groups: Mapping[str, LiveGroup], node: str) -> Suspect | None:
     """Return the machine of a Node's name; None when no group has it. ``groups``: a pool's groups by name."""
     for name, group in groups.items():
-        found = group.look()
-        for machine in found.machines:
+        view = group.look()
+        for machine in view.machines:
             if machine.node == node:
-                return Suspect(node=node, group=name, machine=machine.id, wanted=found.wanted)
+                return Suspect(node=node, group=name, machine=machine.id, wanted=view.wanted)
     return None
 
 

@@ -26,8 +26,8 @@ examples and labs use them as public ones."""
 
 def is_public(range_: IPv4Address | IPv4Network) -> bool:
     """Return whether the address, or every address of the range, can be public."""
-    own = IPv4Network(range_)
-    return not any(own.overlaps(kept) for kept in NOT_PUBLIC)
+    network = IPv4Network(range_)
+    return not any(network.overlaps(kept) for kept in NOT_PUBLIC)
 
 
 def why_not_operators(range_: IPv4Network) -> str:

@@ -35,5 +35,5 @@ class Refusal:
 
 def cause_of(words: str, signs: Mapping[Cause, tuple[str, ...]]) -> Cause:
     """Return the first cause of which a sign, in lower case, is among a cloud's words."""
-    said = words.lower()
-    return next((cause for cause, some in signs.items() if any(sign in said for sign in some)), Cause.OTHER)
+    text = words.lower()
+    return next((cause for cause, some in signs.items() if any(sign in text for sign in some)), Cause.OTHER)

@@ -37,7 +37,7 @@ class Regions:
 def read_regions(package: str) -> Regions:
     """Return the table beside the module file ``package``."""
     raw: dict[str, Any] = json.loads(Path(package).with_name(FILE).read_text(encoding="utf-8"))
-    types = {name: tuple(one["regions"]) for one in raw["sold"] for name in one["types"]}
+    types = {name: tuple(entry["regions"]) for entry in raw["sold"] for name in entry["types"]}
     return Regions(day=raw["day"], source=raw["source"], regions=raw["regions"], types=types)
 
 
@@ -48,7 +48,7 @@ def write_regions(package: str, table: Regions) -> None:
         alike[tuple(sorted(regions))].append(name)
     entries = [
         json.dumps({"types": sorted(names), "regions": regions})
-        for regions, names in sorted(alike.items(), key=lambda one: min(one[1]))
+        for regions, names in sorted(alike.items(), key=lambda pair: min(pair[1]))
     ]
     raw = {"day": table.day, "source": table.source, "regions": dict(sorted(table.regions.items()))}
     head = json.dumps(raw, indent=1).removesuffix("\n}")
@@ -83,14 +83,14 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
     for name, pool in place.pools.items() if zones else ():
         sold = table.types.get(pool.machine_type)
         if sold is None or region not in sold:
-            told = "of no such type" if sold is None else f"of {', '.join(sorted(sold))} alone"
+            offer = "of no such type" if sold is None else f"of {', '.join(sorted(sold))} alone"
             yield Caution(
                 name=f"unsold-{name}",
                 at=("pools", name, "machine_type"),
                 site=place.name,
                 pool=name,
                 wrong=f"{pool.machine_type} is not known to be sold in {region}: "
-                f"{title}'s table of {table.day} tells {told}",
+                f"{title}'s table of {table.day} tells {offer}",
                 write=f"a type that is sold there, or a site where it is; or keep it, if {title} has begun to sell it",
                 basis=(("pools", name, "site"), at),
             )

@@ -71,8 +71,8 @@ def plain_texts(data: str, *, depth: int = DEEPEST) -> Iterator[str]:
         return
     yield data
     if depth:
-        for found in _PACKED.findall(data):
-            inside = _decoded(found)
+        for packed in _PACKED.findall(data):
+            inside = _decoded(packed)
             if inside is not None:
                 yield from plain_texts(inside, depth=depth - 1)
 

@@ -20,6 +20,6 @@ def missing_tags(place: str, tags: Any, wanted: tuple[str, ...], declared: Decla
             yield Breach(what=f"{place}: {key} is {shown(tags.get(key))}", write=f"{key}: {value}")
     for key in wanted:
         value = tags.get(key)
-        said = isinstance(value, str) and not is_unknown(value) and (key != SITE or value in declared.sites)
-        if not said:
+        is_set = isinstance(value, str) and not is_unknown(value) and (key != SITE or value in declared.sites)
+        if not is_set:
             yield Breach(what=f"{place}: {key} is {shown(value)}", write=f"{key}: the name of what it belongs to")

@@ -102,11 +102,11 @@ class Web:
 def _lines(answer: requests.Response, say: Callable[[str], None]) -> Iterator[str]:
     """Yield the lines of a body, and report progress at intervals."""
     size = int(answer.headers.get("Content-Length", 0))
-    rest, done, said = b"", 0, 0
+    rest, done, reported = b"", 0, 0
     for chunk in answer.iter_content(CHUNK):
         done += len(chunk)
-        if done - said >= REPORT_EVERY:
-            said = done
+        if done - reported >= REPORT_EVERY:
+            reported = done
             say(f"{answer.url}: {done >> 20} MiB{f' of {size >> 20}' if size >= done else ''}")
         *whole, rest = (rest + chunk).split(b"\n")
         yield from (line.decode(errors="replace") for line in whole)

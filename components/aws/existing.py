@@ -30,16 +30,16 @@ def existing_vpc(
     id_: str, site: AwsSite, addresses: AddressPlan, *, site_name: str, parent: pulumi.Resource
 ) -> Output[str]:
     """Return the id of a VPC that contains the site's block."""
-    found = aws.ec2.get_vpc_output(id=id_, region=site.region, opts=InvokeOutputOptions(parent=parent))
+    vpc = aws.ec2.get_vpc_output(id=id_, region=site.region, opts=InvokeOutputOptions(parent=parent))
 
-    def check(told: Any) -> str:
-        if is_told(told):
-            network = FoundNetwork(region=site.region, ranges=_ranges(told))
+    def check(answer: Any) -> str:
+        if is_told(answer):
+            network = FoundNetwork(region=site.region, ranges=_ranges(answer))
             faults = network_faults(network, site_ranges(addresses, site_name), region=site.region)
             require(f"sites.{site_name}.existing.vpc", id_, faults)
         return id_
 
-    return found.apply(check)
+    return vpc.apply(check)
 
 
 def existing_subnet(
@@ -51,17 +51,17 @@ def existing_subnet(
     subnet = aws.ec2.get_subnet_output(id=named.subnet, region=site.region, opts=opts)
     table = aws.ec2.get_route_table_output(route_table_id=named.route_table, region=site.region, opts=opts)
 
-    def check_subnet(told: Any) -> str:
-        if is_told(told):
-            found = FoundSubnet(
-                ranges=ranges_of([told.cidr_block]), network=told.vpc_id or "", zone=told.availability_zone or ""
+    def check_subnet(answer: Any) -> str:
+        if is_told(answer):
+            actual = FoundSubnet(
+                ranges=ranges_of([answer.cidr_block]), network=answer.vpc_id or "", zone=answer.availability_zone or ""
             )
-            require(f"{at}.subnet", named.subnet, subnet_faults(found, wanted, site, zone=zone))
+            require(f"{at}.subnet", named.subnet, subnet_faults(actual, wanted, site, zone=zone))
         return named.subnet
 
-    def check_table(told: Any) -> str:
-        if is_told(told):
-            associated = [association.subnet_id for association in told.associations or ()]
+    def check_table(answer: Any) -> str:
+        if is_told(answer):
+            associated = [association.subnet_id for association in answer.associations or ()]
             require(f"{at}.route_table", named.route_table, table_faults(associated, named.subnet))
         return named.route_table
 
@@ -74,21 +74,21 @@ def existing_vpn_gateway(
     id_: str, vpc: str | None, *, region: str, site_name: str, parent: pulumi.Resource
 ) -> Output[str]:
     """Return the id of a virtual private gateway that is attached to the site's VPC."""
-    found = aws.ec2.get_vpn_gateway_output(id=id_, region=region, opts=InvokeOutputOptions(parent=parent))
+    gateway = aws.ec2.get_vpn_gateway_output(id=id_, region=region, opts=InvokeOutputOptions(parent=parent))
 
-    def check(told: Any) -> str:
-        if is_told(told):
-            faults = attachment_faults(told.attached_vpc_id or "", vpc or "")
+    def check(answer: Any) -> str:
+        if is_told(answer):
+            faults = attachment_faults(answer.attached_vpc_id or "", vpc or "")
             require(f"sites.{site_name}.existing.vpn_gateway", id_, faults)
         return id_
 
-    return found.apply(check)
+    return gateway.apply(check)
 
 
-def _ranges(told: Any) -> tuple[IPv4Network, ...]:
+def _ranges(vpc: Any) -> tuple[IPv4Network, ...]:
     more = [
         cidr_block_association.cidr_block
-        for cidr_block_association in told.cidr_block_associations or ()
+        for cidr_block_association in vpc.cidr_block_associations or ()
         if cidr_block_association.state in HELD
     ]
-    return ranges_of(dict.fromkeys([told.cidr_block, *more]))
+    return ranges_of(dict.fromkeys([vpc.cidr_block, *more]))

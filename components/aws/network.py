@@ -64,12 +64,12 @@ class AwsSiteNetwork(ComponentResource):
         self._child = ResourceOptions(parent=self)
         ranges = self._vpc()
         named = self._site.existing.node_subnets
-        own = [zone for zone in self._site.zones if zone not in named]
-        made = self._zones(own, after=ranges) if own else {}
+        new_zones = [zone for zone in self._site.zones if zone not in named]
+        made = self._zones(new_zones, after=ranges) if new_zones else {}
         there = {zone: self._zone_there(zone) for zone in self._site.zones if zone in named}
         self.node_subnet_ids = tuple((made.get(zone) or there[zone]).subnet_id for zone in self._site.zones)
-        own_tables = {str(self._site.zones.index(zone)): found.route_table_id for zone, found in made.items()}
-        tables = {named[zone].route_table: found.route_table_id for zone, found in there.items()}
+        own_tables = {str(self._site.zones.index(zone)): subnet.route_table_id for zone, subnet in made.items()}
+        tables = {named[zone].route_table: subnet.route_table_id for zone, subnet in there.items()}
         self.route_table_ids = {**own_tables, **tables}
         self.egress_addresses = tuple(zone.address for zone in made.values() if zone.address is not None)
         if own_tables:

@@ -36,14 +36,14 @@ def policy(environment: Environment) -> str:
     """Return the role's policy. Groups are named, and must have the environment's tag: another environment of the
     account could give one of its groups the same name in another region."""
     statements: list[dict[str, object]] = [
-        {"Effect": "Allow", "Action": [one for one in SCALES if ":Describe" in one], "Resource": "*"}
+        {"Effect": "Allow", "Action": [action for action in SCALES if ":Describe" in action], "Resource": "*"}
     ]
     groups = _groups(environment)
     if groups and environment.scales:
         statements.append(
             {
                 "Effect": "Allow",
-                "Action": [one for one in SCALES if ":Describe" not in one],
+                "Action": [action for action in SCALES if ":Describe" not in action],
                 "Resource": groups,
                 "Condition": {"StringEquals": {f"aws:ResourceTag/{ENVIRONMENT}": environment.name}},
             }

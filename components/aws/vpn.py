@@ -145,7 +145,7 @@ class AwsVpnPeer(ComponentResource):
             tunnel2_preshared_key=_given(args.keys[1]),
             tags=tags,
             opts=ResourceOptions.merge(
-                child, ResourceOptions(depends_on=[one for key in args.keys for one in key.made])
+                child, ResourceOptions(depends_on=[resource for key in args.keys for resource in key.made])
             ),
             **tunnel_options(1),
             **tunnel_options(2),

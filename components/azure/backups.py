@@ -77,7 +77,7 @@ class BackupStorage(ControlPlaneBackups):
             # lifecycle management overview", on firewalls).
             bypass="AzureServices",
             default_action=storage.DefaultAction.DENY,
-            ip_rules=[storage.IPRuleArgs(i_p_address_or_range=one) for one in _public(args.environment)],
+            ip_rules=[storage.IPRuleArgs(i_p_address_or_range=range_) for range_ in _public(args.environment)],
             virtual_network_rules=[
                 storage.VirtualNetworkRuleArgs(virtual_network_resource_id=args.subnet_ids[part])
                 for part in sorted(args.subnet_ids)
@@ -160,7 +160,7 @@ def _public(environment: Environment) -> list[str]:
     """Return operators' ranges as Azure Storage takes them: it refuses ranges of one or two addresses and wants these
     one by one (learn.microsoft.com, "Azure Storage firewall rules")."""
     return [
-        one
+        text
         for range_ in environment.access.operators
-        for one in ([str(range_)] if range_.prefixlen < 31 else [str(address) for address in range_])
+        for text in ([str(range_)] if range_.prefixlen < 31 else [str(address) for address in range_])
     ]

@@ -24,111 +24,115 @@ from components.model.sites.places import place_of, site_ranges
 
 def existing_group(name: str, *, site: str, parent: pulumi.Resource) -> Output[str]:
     """Return the name of an existing resource group."""
-    found = resources.get_resource_group_output(resource_group_name=name, opts=InvokeOutputOptions(parent=parent))
+    resource_group = resources.get_resource_group_output(
+        resource_group_name=name, opts=InvokeOutputOptions(parent=parent)
+    )
 
     def check(group: Any) -> str:
         if is_told(group):
             require(f"sites.{site}.existing.resource_group", name, _named(group, name))
         return name
 
-    return found.apply(check)
+    return resource_group.apply(check)
 
 
 def existing_network(
     id_: str, environment: Environment, addresses: AddressPlan, *, site: str, parent: pulumi.Resource
 ) -> Output[str]:
     """Return the id of a virtual network that contains the site's block and its named subnets."""
-    found = network.get_virtual_network_output(
+    virtual_network = network.get_virtual_network_output(
         resource_group_name=group_of(id_), virtual_network_name=name_of(id_), opts=InvokeOutputOptions(parent=parent)
     )
 
-    def check(told: Any) -> str:
-        if is_told(told):
-            faults = network_faults(_network(told), place_of(environment, site), site_ranges(addresses, site))
+    def check(answer: Any) -> str:
+        if is_told(answer):
+            faults = network_faults(_network(answer), place_of(environment, site), site_ranges(addresses, site))
             require(f"sites.{site}.existing.network", id_, faults)
         return id_
 
-    return found.apply(check)
+    return virtual_network.apply(check)
 
 
 def existing_zone(id_: str, *, site: str, parent: pulumi.Resource) -> Output[str]:
     """Return the name of an existing private DNS zone."""
-    found = privatedns.get_private_zone_output(
+    zone = privatedns.get_private_zone_output(
         resource_group_name=group_of(id_), private_zone_name=name_of(id_), opts=InvokeOutputOptions(parent=parent)
     )
 
-    def check(told: Any) -> str:
-        if is_told(told):
-            require(f"sites.{site}.existing.dns_zone", id_, _named(told, name_of(id_)))
+    def check(answer: Any) -> str:
+        if is_told(answer):
+            require(f"sites.{site}.existing.dns_zone", id_, _named(answer, name_of(id_)))
         return name_of(id_)
 
-    return found.apply(check)
+    return zone.apply(check)
 
 
 def existing_gateway(vpn: AzureVpn, *, site: str, network_id: str, parent: pulumi.Resource) -> Output[str]:
     """Return the id of a gateway in the site's network that has the declared addresses."""
     opts = InvokeOutputOptions(parent=parent)
-    found = network.get_virtual_network_gateway_output(
+    gateway = network.get_virtual_network_gateway_output(
         resource_group_name=group_of(vpn.id), virtual_network_gateway_name=name_of(vpn.id), opts=opts
     )
 
-    def judge(told: Any, addresses: Sequence[str]) -> str:
-        faults = gateway_faults(_gateway(told, addresses), vpn, network=network_id)
+    def judge(answer: Any, addresses: Sequence[str]) -> str:
+        faults = gateway_faults(_gateway(answer, addresses), vpn, network=network_id)
         require(f"sites.{site}.existing.vpn_gateway", vpn.id, faults)
         return vpn.id
 
-    def look(told: Any) -> Output[str]:
-        if not is_told(told):
+    def look(answer: Any) -> Output[str]:
+        if not is_told(answer):
             return Output.from_input(vpn.id)
-        held = [
+        address_ids = [
             ip_configuration.public_ip_address.id
-            for ip_configuration in told.ip_configurations or ()
+            for ip_configuration in answer.ip_configurations or ()
             if ip_configuration.public_ip_address
         ]
         asked = [
             network.get_public_ip_address_output(
                 resource_group_name=group_of(address), public_ip_address_name=name_of(address), opts=opts
             ).ip_address
-            for address in held
+            for address in address_ids
         ]
-        return Output.all(*asked).apply(lambda addresses: judge(told, addresses))
+        return Output.all(*asked).apply(lambda addresses: judge(answer, addresses))
 
-    return found.apply(look)
+    return gateway.apply(look)
 
 
-def _gateway(told: Any, addresses: Sequence[str | None]) -> FoundGateway:
+def _gateway(gateway: Any, addresses: Sequence[str | None]) -> FoundGateway:
     return FoundGateway(
-        gateway_type=told.gateway_type or "",
-        vpn_type=told.vpn_type or "",
-        size=(told.sku.name if told.sku else None) or "",
+        gateway_type=gateway.gateway_type or "",
+        vpn_type=gateway.vpn_type or "",
+        size=(gateway.sku.name if gateway.sku else None) or "",
         addresses=tuple(address for address in addresses if address),
         subnets=tuple(
-            ip_configuration.subnet.id for ip_configuration in told.ip_configurations or () if ip_configuration.subnet
+            ip_configuration.subnet.id
+            for ip_configuration in gateway.ip_configurations or ()
+            if ip_configuration.subnet
         ),
     )
 
 
-def _named(told: Any, name: str) -> Iterator[str]:
-    if (told.name or "").lower() != name.lower():
-        yield f"Azure tells of {told.name!r} instead"
+def _named(resource: Any, name: str) -> Iterator[str]:
+    if (resource.name or "").lower() != name.lower():
+        yield f"Azure tells of {resource.name!r} instead"
 
 
-def _network(told: Any) -> FoundNetwork:
-    prefixes = told.address_space.address_prefixes if told.address_space else None
+def _network(virtual_network: Any) -> FoundNetwork:
+    prefixes = virtual_network.address_space.address_prefixes if virtual_network.address_space else None
     return FoundNetwork(
-        region=told.location or "",
+        region=virtual_network.location or "",
         ranges=ranges_of(prefixes or ()),
-        subnets={subnet.name.lower(): _subnet(subnet) for subnet in told.subnets or () if subnet.name},
+        subnets={subnet.name.lower(): _subnet(subnet) for subnet in virtual_network.subnets or () if subnet.name},
     )
 
 
-def _subnet(told: Any) -> FoundSubnet:
-    single = [told.address_prefix] if told.address_prefix else []
-    delegations = [delegation.service_name for delegation in told.delegations or () if delegation.service_name]
+def _subnet(subnet: Any) -> FoundSubnet:
+    single = [subnet.address_prefix] if subnet.address_prefix else []
+    delegations = [delegation.service_name for delegation in subnet.delegations or () if delegation.service_name]
     return FoundSubnet(
-        ranges=ranges_of(told.address_prefixes or single),
+        ranges=ranges_of(subnet.address_prefixes or single),
         endpoints=tuple(
-            service_endpoint.service for service_endpoint in told.service_endpoints or () if service_endpoint.service
+            service_endpoint.service for service_endpoint in subnet.service_endpoints or () if service_endpoint.service
         ),
         delegated=", ".join(delegations),
     )

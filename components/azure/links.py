@@ -71,7 +71,7 @@ class AzureEnd:
         place, linked = self._place, self._linked
         gateway_id, _ = self._gateway
         for tunnel in tunnels:
-            own = f"{name}-{tunnel.label}"
+            tunnel_name = f"{name}-{tunnel.label}"
             args = AzureVpnPeerArgs(
                 region=linked.region,
                 resource_group=linked.resource_group,
@@ -81,10 +81,10 @@ class AzureEnd:
                 remote=place.block(far),
                 key=tunnel.key,
                 tags=site_tags(place.environment, place.site),
-                called=place.called(own),
+                called=place.called(tunnel_name),
             )
             opts = ResourceOptions.merge(place.opts, ResourceOptions(depends_on=self._connections))
-            self._connections = [AzureVpnPeer(own, args, opts=opts)]
+            self._connections = [AzureVpnPeer(tunnel_name, args, opts=opts)]
 
     @cached_property
     def _gateway(self) -> tuple[Output[str], Sequence[pulumi.Input[str]]]:
@@ -93,8 +93,10 @@ class AzureEnd:
         site = azure_site(place.environment, place.site)
         there = site.existing
         if there.vpn_gateway is not None and there.network is not None:
-            own = existing_gateway(there.vpn_gateway, site=place.site, network_id=there.network, parent=place.parent)
-            return own, tuple(map(str, there.vpn_gateway.addresses))
+            gateway = existing_gateway(
+                there.vpn_gateway, site=place.site, network_id=there.network, parent=place.parent
+            )
+            return gateway, tuple(map(str, there.vpn_gateway.addresses))
         subnet = there.subnets.gateway
         args = AzureVpnGatewayArgs(
             region=linked.region,

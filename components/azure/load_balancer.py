@@ -87,7 +87,7 @@ class ApiLoadBalancer(ComponentResource):
             a_records=[privatedns.ARecordArgs(ipv4_address=frontend)],
             opts=child,
         )
-        self.backend_pool_id = balancer.id.apply(lambda own: f"{own}/backendAddressPools/{BACK}")
+        self.backend_pool_id = balancer.id.apply(lambda id_: f"{id_}/backendAddressPools/{BACK}")
         self.register_outputs({"backend_pool_id": self.backend_pool_id})
 
 
@@ -118,7 +118,7 @@ def _probe(service: _Service) -> network.ProbeArgs:
 
 def _rule(service: _Service, own_id: Output[str]) -> network.LoadBalancingRuleArgs:
     def part(path: str) -> network.SubResourceArgs:
-        return network.SubResourceArgs(id=own_id.apply(lambda own: f"{own}/{path}"))
+        return network.SubResourceArgs(id=own_id.apply(lambda id_: f"{id_}/{path}"))
 
     return network.LoadBalancingRuleArgs(
         name=service.name,

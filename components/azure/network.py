@@ -97,8 +97,8 @@ class SiteNetwork(ComponentResource):
         there = self._there.network
         if there is not None:
             args = self._args
-            found = existing.existing_network(there, args.environment, args.addresses, site=args.site, parent=self)
-            return found, found.apply(name_of), found.apply(group_of)
+            id_ = existing.existing_network(there, args.environment, args.addresses, site=args.site, parent=self)
+            return id_, id_.apply(name_of), id_.apply(group_of)
         made = network.VirtualNetwork(
             f"{self._name}-network",
             virtual_network_name=self._cloud_name(self._name),
@@ -219,8 +219,8 @@ class SiteNetwork(ComponentResource):
     def _zone(self) -> tuple[Output[str], Output[str]]:
         there = self._there.dns_zone
         if there is not None:
-            found = existing.existing_zone(there, site=self._args.site, parent=self)
-            return found, Output.from_input(group_of(there))
+            dns_zone = existing.existing_zone(there, site=self._args.site, parent=self)
+            return dns_zone, Output.from_input(group_of(there))
         zone = privatedns.PrivateZone(
             f"{self._name}-zone",
             private_zone_name=self._args.environment.domain,

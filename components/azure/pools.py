@@ -183,8 +183,8 @@ def _deletion_notice(pool: Pool) -> compute.ScheduledEventsProfileArgs | None:
 
 
 def _capacity(update: ResourceHookArgs) -> int | None:
-    found = ((update.new_inputs or {}).get("sku") or {}).get("capacity")
-    return None if found is None else int(found)
+    capacity = ((update.new_inputs or {}).get("sku") or {}).get("capacity")
+    return None if capacity is None else int(capacity)
 
 
 def _encode(text: str) -> str:

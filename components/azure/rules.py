@@ -35,14 +35,14 @@ EVERY_PORT = ("0-65535",)
 def part_rules(environment: Environment, addresses: AddressPlan, site: str, part: str) -> list[SecurityRuleArgs]:
     """Return the rules of one part of a site: ``etcd``, ``events``, ``api``, ``vpn`` or
     ``nodes``."""
-    found: list[SecurityRuleArgs] = []
+    rules: list[SecurityRuleArgs] = []
     for direction in Direction:
-        own = [flow for flow in flows(environment, part) if flow.direction is direction]
-        if direction is Direction.OUT and any(flow.peer is Peer.ANYWHERE for flow in own):
+        directed = [flow for flow in flows(environment, part) if flow.direction is direction]
+        if direction is Direction.OUT and any(flow.peer is Peer.ANYWHERE for flow in directed):
             continue  # as Azure's own rules have it
-        found += [_rule(flow, _prefixes(flow.peer, environment, addresses, site=site, part=part)) for flow in own]
-        found.append(_deny_rest(direction))
-    return found
+        rules += [_rule(flow, _prefixes(flow.peer, environment, addresses, site=site, part=part)) for flow in directed]
+        rules.append(_deny_rest(direction))
+    return rules
 
 
 def _prefixes(peer: Peer, environment: Environment, addresses: AddressPlan, *, site: str, part: str) -> Sequence[str]:
@@ -58,8 +58,8 @@ def _prefixes(peer: Peer, environment: Environment, addresses: AddressPlan, *, s
             return [str(range_) for range_ in joining_ranges(environment, addresses)]
         case Peer.LAPTOPS:
             # The tag has no address of the environment, or of a circuit: pods have no business there.
-            found = environment.vpn.sources if environment.vpn else ()
-            return ["Internet" if range_ == ANYWHERE else str(range_) for range_ in found]
+            sources = environment.vpn.sources if environment.vpn else ()
+            return ["Internet" if range_ == ANYWHERE else str(range_) for range_ in sources]
         case Peer.CLOUD:
             return [cloud_tag(azure_site(environment, site).region)]
         case _:

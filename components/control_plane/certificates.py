@@ -56,9 +56,9 @@ class AuthorityProvider(_RenewedProvider):
 
     def diff(self, id_: str, olds: Properties, news: Properties) -> DiffResult:
         """Report that others are believed as an update, where a rotation has that read."""
-        found = super().diff(id_, olds, news)
-        if found.changes or not os.environ.get(READ_VARIABLE):
-            return found
+        difference = super().diff(id_, olds, news)
+        if difference.changes or not os.environ.get(READ_VARIABLE):
+            return difference
         return DiffResult(changes=olds["certificate"] != _stored(news)["certificate"], replaces=[])
 
     def update(self, id_: str, olds: Properties, news: Properties) -> UpdateResult:
@@ -151,15 +151,15 @@ def _stored(props: Properties) -> Properties:
 
 def _rotates(vault: Vault, secret: str) -> bool:
     """Return whether a second authority is believed beside the one in ``secret`` just now."""
-    found = parse_standings(vault.get(ROTATIONS) or "{}").get(rotation_of(secret), STEADY)
-    return found.phase in (RotationPhase.TRUST, RotationPhase.USE)
+    standing = parse_standings(vault.get(ROTATIONS) or "{}").get(rotation_of(secret), STEADY)
+    return standing.phase in (RotationPhase.TRUST, RotationPhase.USE)
 
 
 def _others(vault: Vault, props: Properties, certificate: str) -> str:
     """Return the certificates that are believed beside this one, which a rotation has put there (docs/rotation.md)."""
-    own = issuing.key_fingerprint(certificate)
+    fingerprint = issuing.key_fingerprint(certificate)
     believed = issuing.certificates_in(vault.get(props["trust_secret"]) or "")
-    return "".join(one for one in believed if issuing.key_fingerprint(one) != own)
+    return "".join(pem for pem in believed if issuing.key_fingerprint(pem) != fingerprint)
 
 
 def _subject(props: Properties) -> issuing.Subject:

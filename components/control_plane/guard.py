@@ -155,10 +155,10 @@ def guards(environment: Environment, addresses: AddressPlan) -> dict[str, Resour
     """Return a guard for every machine that a role may ever have, not only for today's: the engine looks a hook up by
     name when it deletes a machine that is no longer in the file. Raise ``TypeError`` when its site's
     cloud holds no control planes."""
-    found: dict[str, ResourceHookBinding] = {}
+    hooks: dict[str, ResourceHookBinding] = {}
     for role in Role:
-        found |= _of_role(environment, addresses, role)
-    return found
+        hooks |= _of_role(environment, addresses, role)
+    return hooks
 
 
 def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> dict[str, ResourceHookBinding]:
@@ -167,7 +167,7 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
     today = [machine.name for machine in members(control_machines(environment, addresses), role)]
     lock = ReplacementLock(RoleMachines(machines), today=today, patience=PATIENCE)
     frontend = f"{addresses.sites[name].subnet('api')[FRONTEND]}:{environment.control_plane.api.port}"
-    found: dict[str, ResourceHookBinding] = {}
+    hooks: dict[str, ResourceHookBinding] = {}
     for index in range(_most(role)):
         machine = f"{environment.name}-{role}-{index}"
         others = tuple(other for other in today if other != machine)
@@ -180,13 +180,13 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
             lock=lock,
         )
         if role.is_etcd:
-            found[machine] = member_hook(guarded, peers=others, state_secret=etcd_state_secret(role))
+            hooks[machine] = member_hook(guarded, peers=others, state_secret=etcd_state_secret(role))
         elif role is Role.VPN:
-            found[machine] = one_at_a_time_hook(guarded)
+            hooks[machine] = one_at_a_time_hook(guarded)
         else:
             opened_by = f"{machine}-{ETCD_CLIENT}"
-            found[machine] = server_hook(guarded, others=bool(others), frontend=frontend, opened_by=opened_by)
-    return found
+            hooks[machine] = server_hook(guarded, others=bool(others), frontend=frontend, opened_by=opened_by)
+    return hooks
 
 
 def _most(role: Role) -> int:
@@ -244,23 +244,23 @@ def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run)
 def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = False) -> None:
     """Take a machine's member out of its etcd cluster, by asking its peers; with ``if_dead``, unless it answers. Raise
     ``GuardRefusedError`` when none of them does it: the cluster would go on counting the member."""
-    said: list[str] = []
+    refusals: list[str] = []
     command = f"longhaul-node remove --member {machine}{' --if-dead' if if_dead else ''}"
     for peer in peers:
         try:
             answer = json.loads(run(peer, command))
         except CloudError as error:
-            said.append(f"{peer}: {error.code or 'no answer'}")
+            refusals.append(f"{peer}: {error.code or 'no answer'}")
             continue
         except ValueError:
-            said.append(f"{peer}: its answer cannot be read")
+            refusals.append(f"{peer}: its answer cannot be read")
             continue
         if answer.get("removed") or answer.get("alive"):
             return
-        said.append(f"{peer}: {answer.get('reason', 'it gives no reason')}")
+        refusals.append(f"{peer}: {answer.get('reason', 'it gives no reason')}")
     raise GuardRefusedError(
         f"{machine} must stay: no other member takes it out of its etcd cluster first "
-        f"({'; '.join(said) or 'there is none'}). `longhaul status` shows the members; run "
+        f"({'; '.join(refusals) or 'there is none'}). `longhaul status` shows the members; run "
         "`longhaul up` again when enough of them are healthy."
     )
 

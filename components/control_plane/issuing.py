@@ -176,8 +176,8 @@ def fingerprint(public: PublicKeyTypes) -> str:
 
 def certificates_in(text: str) -> tuple[str, ...]:
     """Return the certificates in a PEM text, one PEM each; none of an empty one."""
-    found = x509.load_pem_x509_certificates(text.encode()) if text.strip() else []
-    return tuple(map(_certificate_pem, found))
+    certificates = x509.load_pem_x509_certificates(text.encode()) if text.strip() else []
+    return tuple(map(_certificate_pem, certificates))
 
 
 def is_issued_by(certificate: str, authority: str) -> bool:

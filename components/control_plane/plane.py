@@ -158,9 +158,9 @@ class ControlPlaneComponent(ComponentResource):
 
     def _certificate(self, certificate: Certificate, *, opts: ResourceOptions) -> IssuedCertificate:
         environment = self._args.environment.name
-        own = certificate.name.startswith(environment)
+        prefixed = certificate.name.startswith(environment)
         return IssuedCertificate(
-            certificate.name if own else f"{environment}-{certificate.name}",
+            certificate.name if prefixed else f"{environment}-{certificate.name}",
             certificate=certificate,
             authority=self.authorities[certificate.authority],
             vault_url=self.vault_url,
@@ -178,16 +178,16 @@ class ControlPlaneComponent(ComponentResource):
         ready: list[Readiness] = []
         bootstrapped: list[pulumi.Resource] = []
         for role in (Role.ETCD, Role.EVENTS):
-            own = self._made(role)
+            machines = self._made(role)
             note = Bootstrapped(
                 f"{self._args.environment.name}-{role}-founded",
                 vault_url=self.vault_url,
                 secret=etcd_state_secret(role),
-                cluster=own[0].cluster,
-                members=own,
+                cluster=machines[0].cluster,
+                members=machines,
                 opts=self._child,
             )
-            ready += own
+            ready += machines
             bootstrapped.append(note)
         return ready, bootstrapped
 
@@ -205,13 +205,16 @@ class ControlPlaneComponent(ComponentResource):
         """
         made = {machine: self._machine(machine) for machine in members(self._machines, role)}
         if self._backups and role.is_etcd:
-            for machine, one in made.items():
-                self._backups.admit(machine, one.principal_id)
+            for machine, resource in made.items():
+                self._backups.admit(machine, resource.principal_id)
         if role is Role.API:
-            self.api_principal_ids |= {machine.name: one.principal_id for machine, one in made.items()}
-            self.scaling_ids |= {machine.name: one.scaling_id for machine, one in made.items()}
-            return [self._readiness(machine, one, after=self._etcd_access(machine)) for machine, one in made.items()]
-        return [self._readiness(machine, one, after=list(made.values())) for machine, one in made.items()]
+            self.api_principal_ids |= {machine.name: resource.principal_id for machine, resource in made.items()}
+            self.scaling_ids |= {machine.name: resource.scaling_id for machine, resource in made.items()}
+            return [
+                self._readiness(machine, resource, after=self._etcd_access(machine))
+                for machine, resource in made.items()
+            ]
+        return [self._readiness(machine, resource, after=list(made.values())) for machine, resource in made.items()]
 
     def _learner(self, *, after: Sequence[pulumi.Resource]) -> list[Readiness]:
         """Make the learner where there is one, once the main etcd cluster is there, and return its readiness: nothing
@@ -255,12 +258,12 @@ class ControlPlaneComponent(ComponentResource):
 
     def _written(self) -> dict[str, pulumi.Resource]:
         """Return what writes each of the vault's secrets, by the secret's name."""
-        told: dict[str, pulumi.Resource] = {ISSUERS: self._issuers}
+        written: dict[str, pulumi.Resource] = {ISSUERS: self._issuers}
         if self._backups:
-            told[storage.SECRET] = self._backups.setting
+            written[storage.SECRET] = self._backups.setting
         if self._vpn_setting:
-            told[VPN_REMOTES] = self._vpn_setting
-        return {**self._written_authorities(), **self.certificates, **self._secrets, **told}
+            written[VPN_REMOTES] = self._vpn_setting
+        return {**self._written_authorities(), **self.certificates, **self._secrets, **written}
 
     def _written_authorities(self) -> dict[str, pulumi.Resource]:
         return {

@@ -117,8 +117,8 @@ class ReplacementLock:
                 )
             doomed = tuple(other for other in ailing if other in self._waiting)
             await asyncio.to_thread(check, Leaving(for_good=machine not in self._today, doomed=doomed))
-            seen = await asyncio.to_thread(self._machines.look, machine)
-            self._out = _Out(machine=machine, id=seen.id, for_good=machine not in self._today)
+            view = await asyncio.to_thread(self._machines.look, machine)
+            self._out = _Out(machine=machine, id=view.id, for_good=machine not in self._today)
             return True
 
     async def _back(self, machine: str) -> None:
@@ -135,15 +135,15 @@ class ReplacementLock:
     async def _ailing(self, machine: str) -> dict[str, str]:
         """Return the other machines that are not healthy, with the reason for each."""
         others = [other for other in self._today if other != machine]
-        found = await asyncio.gather(*(self._reason(other) for other in others))
-        return {other: why for other, why in zip(others, found, strict=True) if why}
+        reasons = await asyncio.gather(*(self._reason(other) for other in others))
+        return {other: why for other, why in zip(others, reasons, strict=True) if why}
 
     async def _reason(self, other: str) -> str:
         """Return the reason why a machine is not healthy; empty when it is."""
-        seen = await asyncio.to_thread(self._machines.look, other)
-        if not seen.id and other in self._waiting:
+        view = await asyncio.to_thread(self._machines.look, other)
+        if not view.id and other in self._waiting:
             return "it is not there"
-        if seen.being_made:
+        if view.being_made:
             return await self._made(other, not_id="")
         return await asyncio.to_thread(self._machines.why_not_ready, other, wait_s=self._patience.other)
 
@@ -152,8 +152,8 @@ class ReplacementLock:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience.replaced
         while True:
-            seen = await asyncio.to_thread(self._machines.look, machine)
-            if seen.id and seen.id != not_id and not seen.being_made:
+            view = await asyncio.to_thread(self._machines.look, machine)
+            if view.id and view.id != not_id and not view.being_made:
                 left = max(deadline - loop.time(), self._patience.look)
                 why = await asyncio.to_thread(self._machines.why_not_ready, machine, wait_s=left)
                 return f"is not ready: {why}" if why else ""

@@ -152,9 +152,9 @@ class TunnelKeyProvider(VaultEntryProvider):
 
     def diff(self, id_: str, olds: Properties, news: Properties) -> DiffResult:
         """Report other keys in the vault as an update, where a rotation has them read."""
-        found = super().diff(id_, olds, news)
-        if found.replaces or not os.environ.get(READ_VARIABLE):
-            return found
+        difference = super().diff(id_, olds, news)
+        if difference.replaces or not os.environ.get(READ_VARIABLE):
+            return difference
         return DiffResult(changes=olds["value"] != _in_vault(news), replaces=[])
 
     def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:

@@ -15,9 +15,9 @@ class ExistingError(pulumi.RunError):
 def require(at: str, named: str, faults: Iterable[str]) -> None:
     """Raise :class:`ExistingError` with every fault of the resource that the file names at ``at``; do nothing when
     there is none."""
-    found = list(faults)
-    if found:
-        raise ExistingError(f"{at}: {named} does not fit:\n" + "\n".join(f"  - {fault}" for fault in found))
+    reasons = list(faults)
+    if reasons:
+        raise ExistingError(f"{at}: {named} does not fit:\n" + "\n".join(f"  - {fault}" for fault in reasons))
 
 
 def is_told(looked_up: Any) -> bool:

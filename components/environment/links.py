@@ -78,10 +78,10 @@ class VaultTunnelKeys:
     """Resource that holds them. Whoever makes a key where these are none depends on it, so that a rotation finds who
     uses which."""
 
-    def beside(self, own: pulumi.Input[str] = "") -> Output[TunnelKeys]:
+    def beside(self, cloud_key: pulumi.Input[str] = "") -> Output[TunnelKeys]:
         """Return the keys, and after them the key that a cloud has, if it is not among them."""
-        known = Output.all(text=self.text, own=own)
-        return Output.secret(known.apply(lambda all: TunnelKeys.parse(f"{all['text']} {all['own']}").distinct()))
+        known = Output.all(text=self.text, cloud=cloud_key)
+        return Output.secret(known.apply(lambda all: TunnelKeys.parse(f"{all['text']} {all['cloud']}").distinct()))
 
 
 class MakesKeys(Protocol):
@@ -171,7 +171,7 @@ class Links(ComponentResource):
         for link in links(args.environment):
             self._link(link)
         exporting = [end for end in self._ends.values() if isinstance(end, Exports)]
-        self.onprem_tunnels = {host: held for end in exporting for host, held in end.exported().items()}
+        self.onprem_tunnels = {host: tunnels for end in exporting for host, tunnels in end.exported().items()}
         self.register_outputs({})
 
     def _place(self, site: str) -> EndContext:
@@ -208,13 +208,13 @@ class Links(ComponentResource):
         """Make the tunnels between two ends that know each other's addresses, with one key for each pair of gateways. A
         ``single`` site connects to one address of one gateway; that gateway has a tunnel to each address of the
         site."""
-        for own in _some(near.gateways(), first=second in single):
+        for gateway in _some(near.gateways(), first=second in single):
             for other in _some(far.gateways(), first=first in single):
-                ends = "-".join(part for part in (first, own.name, second, other.name) if part)
+                ends = "-".join(part for part in (first, gateway.name, second, other.name) if part)
                 keys = self._args.tunnel_keys(f"tunnel-{ends}").beside()
                 key, others = used(keys), believed(keys)
-                near.hold(name, own, second, _keyed(_some(other.remotes(), first=first in single), key, others))
-                far.hold(name, other, first, _keyed(_some(own.remotes(), first=second in single), key, others))
+                near.hold(name, gateway, second, _keyed(_some(other.remotes(), first=first in single), key, others))
+                far.hold(name, other, first, _keyed(_some(gateway.remotes(), first=second in single), key, others))
 
     def _dial(self, name: str, first: str, near: Dials, second: str, far: Holds, *, single: bool) -> None:
         """Connect an end that gets addresses and keys with each connection: one connection for each address of the

@@ -44,8 +44,8 @@ _KEY_TYPE = "pulumi-python:dynamic/longhaul:Secret"
 def lasting() -> Mapping[str, Lasting]:
     """Types whose resources are not deleted while the environment is in use: the vault's secrets, and those of each
     cloud."""
-    own = {_KEY_TYPE: Lasting(why="the vault's copy of it is the only one")}
-    return {**own, **{type_: why for cloud in clouds().values() for type_, why in cloud.resources.lasting().items()}}
+    common = {_KEY_TYPE: Lasting(why="the vault's copy of it is the only one")}
+    return {**common, **{type_: why for cloud in clouds().values() for type_, why in cloud.resources.lasting().items()}}
 
 
 class ImmutableProvider(ResourceProvider):
@@ -78,12 +78,12 @@ class ImmutableSettings(Resource, module="longhaul", name="Held"):
 
 def check(environment: str, before: Settings, after: Settings) -> None:
     """Raise ``GuardRefusedError`` when a setting that both have differs."""
-    found = changes(before, after)
-    if found:
+    changed = changes(before, after)
+    if changed:
         lines = [
             f"{environment} must stay as it is, and nothing was touched: its file changes what is in use.",
-            *(f"  {one}" for one in found),
-            " ".join(["Take that back.", *instead(found), "See docs/guards.md."]),
+            *(f"  {change}" for change in changed),
+            " ".join(["Take that back.", *instead(changed), "See docs/guards.md."]),
         ]
         raise GuardRefusedError("\n".join(lines))
 

@@ -57,17 +57,17 @@ def enforcing(environment: Environment) -> ResourceTransformation:
 
 def check(judge: Policies, resource: Resource) -> None:
     """Raise ``GuardRefusedError`` when a finding stands against a resource."""
-    found = judge.against(resource)
-    if found:
-        raise GuardRefusedError("\n".join(_said(resource, found)))
+    findings = judge.against(resource)
+    if findings:
+        raise GuardRefusedError("\n".join(_said(resource, findings)))
 
 
-def _said(resource: Resource, found: Sequence[Finding]) -> list[str]:
-    broken = list(dict.fromkeys(finding.check for finding in found))
+def _said(resource: Resource, findings: Sequence[Finding]) -> list[str]:
+    broken = list(dict.fromkeys(finding.check for finding in findings))
     waivable = [rule.id for rule in RULES if rule.id in broken and rule.waivable]
     # Beside the resource only the first line is shown; the whole text is shown at the end.
     lines = [f"{resource.name} may not be so: it breaks the policy {', '.join(broken)}."]
-    lines += [f"  {finding.check}: {finding.what}. Write {finding.do}. {finding.why}" for finding in found]
+    lines += [f"  {finding.check}: {finding.what}. Write {finding.do}. {finding.why}" for finding in findings]
     waiver = (f"{{rule: {rule}, resource: {resource.name}, why: …, until: …, approved_by: …}}" for rule in waivable)
     instead = f", or waive it in the environment file: `waivers: [{', '.join(waiver)}]`" if waivable else ""
     return [*lines, f"Mend it{instead}. See docs/policy.md."]

@@ -55,9 +55,9 @@ class AutoscalerAccess(ComponentResource):
             data={KEY: document},
             opts=child,
         )
-        own = leases(environment.pools, acts=acts)
+        lease_names = leases(environment.pools, acts=acts)
         # The roles give more than is meant until the policies are in force.
-        guarded = AutoscalerPolicies(f"{name}-policies", leases=own, opts=child).bindings
+        guarded = AutoscalerPolicies(f"{name}-policies", leases=lease_names, opts=child).bindings
         bound = ResourceOptions(parent=self, depends_on=guarded)
         subject: SubjectArgsDict = {"kind": "User", "name": USER, "api_group": RBAC}
         wide = ClusterRole(USER, metadata=meta(USER, part=PART), rules=_typed(everywhere(acts=acts)), opts=child)

@@ -50,7 +50,9 @@ def nodes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that the autoscaler changes a Node's cordon and its note alone, and lifts no other cordon."""
     old, new = "dyn(oldObject.spec)", "dyn(object.spec)"
     owned = ("ownerReferences", "finalizers")
-    metadata = " + ".join(f"(object.metadata.?{one} == oldObject.metadata.?{one} ? [] : ['{one}'])" for one in owned)
+    metadata = " + ".join(
+        f"(object.metadata.?{field} == oldObject.metadata.?{field} ? [] : ['{field}'])" for field in owned
+    )
     return {
         "match_constraints": {
             "resource_rules": [
@@ -89,7 +91,7 @@ def names_policy(leases: Iterable[str]) -> ValidatingAdmissionPolicySpecArgsDict
     """Return the policy that the autoscaler makes leases and ConfigMaps of its own names alone."""
     allowed = ", ".join(f"'{name}'" for name in leases)
     name = "object.metadata.?name.orValue('')"
-    own = f"request.resource.resource == 'leases' ? {name} in [{allowed}] : {name} == '{AUTOSCALER}'"
+    condition = f"request.resource.resource == 'leases' ? {name} in [{allowed}] : {name} == '{AUTOSCALER}'"
     return {
         "match_constraints": {
             "resource_rules": [
@@ -101,7 +103,7 @@ def names_policy(leases: Iterable[str]) -> ValidatingAdmissionPolicySpecArgsDict
         "failure_policy": "Fail",
         "validations": [
             {
-                "expression": own,
+                "expression": condition,
                 "message_expression": f"'{NAME_REFUSAL} ' + {name}",
                 "reason": "Forbidden",
             }

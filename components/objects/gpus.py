@@ -87,8 +87,8 @@ class Gpus(ComponentResource):
             scheduling={"node_selector": {GPU_LABEL: "true"}},
             opts=ResourceOptions(parent=self, depends_on=[kept]),
         )
-        own = ResourceOptions(parent=self, depends_on=[runtime])
-        device_plugin(NAME, plugin_spec(), part=PART, selector=SELECTOR, opts=own)
+        options = ResourceOptions(parent=self, depends_on=[runtime])
+        device_plugin(NAME, plugin_spec(), part=PART, selector=SELECTOR, opts=options)
         self.register_outputs({})
 
 

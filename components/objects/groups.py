@@ -33,7 +33,7 @@ class GroupBindings(ComponentResource):
         super().__init__("longhaul:objects:Groups", name, None, opts)
         groups = environment.identity.groups
         # Those of teams are there already.
-        named = sorted({one for rights in groups.values() for one in rights.namespaces} - {*environment.teams})
+        named = sorted({place for rights in groups.values() for place in rights.namespaces} - {*environment.teams})
         self._namespaces = {namespace: self._namespace(namespace) for namespace in named}
         if environment.vpn is not None:
             rules: list[PolicyRuleArgsDict] = [{"non_resource_urls": [RIGHT], "verbs": ["get"]}]

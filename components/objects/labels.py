@@ -32,14 +32,14 @@ def meta(
     annotations: dict[str, pulumi.Input[str]] | None = None,
 ) -> ObjectMetaArgsDict:
     """Return the metadata of an object of one part."""
-    found: ObjectMetaArgsDict = {
+    metadata: ObjectMetaArgsDict = {
         "name": name,
         "labels": {**labels(part), **(more_labels or {})},
         "annotations": {FIELD_MANAGER: MANAGER, **(annotations or {})},
     }
     if namespace is not None:
-        found["namespace"] = namespace
-    return found
+        metadata["namespace"] = namespace
+    return metadata
 
 
 def new_pods() -> list[NamedRuleWithOperationsArgsDict]:

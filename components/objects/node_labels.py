@@ -71,7 +71,7 @@ UNCORDONED = "a node may not lift its own cordon"
 NOTED = "a node may not change these annotations of its own"
 FROM_A_NODE = f"'{NODES_GROUP}' in request.userInfo.?groups.orValue([])"
 OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
-OLD_NOTES, NEW_NOTES = (f"{one}.metadata.?annotations.orValue({{}})" for one in ("oldObject", "object"))
+OLD_NOTES, NEW_NOTES = (f"{side}.metadata.?annotations.orValue({{}})" for side in ("oldObject", "object"))
 LIFTS = "(oldObject.spec.?unschedulable.orValue(false) && !object.spec.?unschedulable.orValue(false))"
 
 
@@ -116,11 +116,11 @@ def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     }
 
 
-def _refused_unless_empty(variable: str, said: str) -> ValidationArgsDict:
+def _refused_unless_empty(variable: str, message: str) -> ValidationArgsDict:
     """Return the validation that refuses whatever names are in a variable."""
     return {
         "expression": f"variables.{variable}.size() == 0",
-        "message_expression": f"'{said}: ' + variables.{variable}.join(', ')",
+        "message_expression": f"'{message}: ' + variables.{variable}.join(', ')",
         "reason": "Forbidden",
     }
 
@@ -180,7 +180,7 @@ def changed(old: str, new: str) -> str:
 
 def _added(key: str) -> str:
     """Return the condition (CEL) for the label ``key``, a variable, that only the machine knows and its Node lacks."""
-    machine = ", ".join(f"'{one}'" for one in MACHINE_LABELS)
+    machine = ", ".join(f"'{label}'" for label in MACHINE_LABELS)
     return f"{key} in [{machine}] && !({key} in variables.old)"
 
 

@@ -25,10 +25,10 @@ def grant(
     part: str,
     parent: Resource,
     after: Sequence[Resource] = (),
-    held: Sequence[Resource] = (),
+    limits: Sequence[Resource] = (),
 ) -> None:
     """Grant permissions in the whole cluster, and in each namespace. All roles wait for ``after``, those in namespaces
-    for ``held`` as well, which limits what they grant."""
+    for ``limits`` as well, which limit what they grant."""
     subject: SubjectArgsDict = {"kind": "User", "name": user, "api_group": RBAC}
     first = ResourceOptions(parent=parent, depends_on=list(after))
     role = ClusterRole(user, metadata=meta(user, part=part), rules=list(everywhere), opts=first)
@@ -41,12 +41,12 @@ def grant(
     )
     for namespace, rules in inside.items():
         metadata = meta(user, part=part, namespace=namespace)
-        options = ResourceOptions(parent=parent, depends_on=[*after, *held])
-        own = Role(f"{user}-{namespace}", metadata=metadata, rules=list(rules), opts=options)
+        options = ResourceOptions(parent=parent, depends_on=[*after, *limits])
+        local_role = Role(f"{user}-{namespace}", metadata=metadata, rules=list(rules), opts=options)
         RoleBinding(
             f"{user}-{namespace}-binding",
             metadata=metadata,
             role_ref={"api_group": RBAC, "kind": "Role", "name": user},
             subjects=[subject],
-            opts=ResourceOptions(parent=parent, depends_on=[own]),
+            opts=ResourceOptions(parent=parent, depends_on=[local_role]),
         )

@@ -93,43 +93,43 @@ class Queues(ComponentResource):
         self._authority = args.authority.apply(lambda pem: base64.b64encode(pem.encode()).decode())
         # Kueue looks at its start whether there are the others', and leaves out what has none.
         others = [self._definition(definition) for other in OTHERS for definition in source(other)["definitions"]]
-        own = [self._definition(definition, after=others) for definition in source(KUEUE.name)["definitions"]]
-        defined = [*others, *own]
+        definitions = [self._definition(definition, after=others) for definition in source(KUEUE.name)["definitions"]]
+        defined = [*others, *definitions]
         space = Namespace(NAMESPACE, metadata=meta(NAMESPACE, part=PART), opts=self._child)
         # Both programs are kept from writing in other namespaces than teams'.
-        held = refuse("longhaul-queues-teams", teams_policy(), part=PART, parent=self)
+        limit = refuse("longhaul-queues-teams", teams_policy(), part=PART, parent=self)
         for manager in MANAGERS:
             rules = [*source(manager.name)["rules"], *(METRICS if manager is KUEUE else ())]
-            grant(manager.user, rules, {NAMESPACE: LEASES}, part=PART, parent=self, after=[*defined, space, held])
+            grant(manager.user, rules, {NAMESPACE: LEASES}, part=PART, parent=self, after=[*defined, space, limit])
             self._webhooks(manager, after=defined)
         for verb, rules in PEOPLE.items():
             self._people(verb, rules)
         self._gangs(after=defined)
         self.register_outputs({})
 
-    def _definition(self, one: dict[str, Any], *, after: Sequence[Resource] = ()) -> Resource:
+    def _definition(self, definition: dict[str, Any], *, after: Sequence[Resource] = ()) -> Resource:
         waits = ResourceOptions(parent=self, depends_on=list(after))
         return CustomResourceDefinition(
-            one["name"], metadata=meta(one["name"], part=PART), spec=one["spec"], opts=waits
+            definition["name"], metadata=meta(definition["name"], part=PART), spec=definition["spec"], opts=waits
         )
 
     def _webhooks(self, manager: Manager, *, after: Sequence[Resource]) -> None:
         waits = ResourceOptions(parent=self, depends_on=list(after))
         name = webhooks_name(manager)
         for kind, make in (("mutating", MutatingWebhookConfiguration), ("validating", ValidatingWebhookConfiguration)):
-            webhooks = [self._webhook(manager, one) for one in source(manager.name)[kind]]
+            webhooks = [self._webhook(manager, webhook) for webhook in source(manager.name)[kind]]
             make(f"{name}-{kind}", metadata=meta(name, part=PART), webhooks=webhooks, opts=waits)
 
-    def _webhook(self, manager: Manager, one: dict[str, Any]) -> Any:
+    def _webhook(self, manager: Manager, webhook: dict[str, Any]) -> Any:
         """Return a webhook as the cluster has it: asked on the API server's own machine, about teams alone."""
-        kept = {key: value for key, value in one.items() if key != "path"}
-        if {resource for rule in one["rules"] for resource in rule["resources"]} <= OURS:
+        kept = {key: value for key, value in webhook.items() if key != "path"}
+        if {resource for rule in webhook["rules"] for resource in rule["resources"]} <= OURS:
             # Queues are ours to write, and their definitions say what they may hold. `up` does not wait for Kueue,
             # which begins once these are there.
             kept["failurePolicy"] = "Ignore"
         return {
             **kept,
-            "clientConfig": {"url": f"https://127.0.0.1:{manager.port}{one['path']}", "caBundle": self._authority},
+            "clientConfig": {"url": f"https://127.0.0.1:{manager.port}{webhook['path']}", "caBundle": self._authority},
             "namespaceSelector": {"matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]},
             "timeoutSeconds": TIMEOUT_S,
         }
@@ -174,7 +174,7 @@ def source(name: str) -> dict[str, Any]:
 def teams_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the admission policy that the programs change nothing in namespaces without a team but their own
     leases. Events tell of things anywhere."""
-    users = ", ".join(f"'{one.user}'" for one in MANAGERS)
+    users = ", ".join(f"'{manager.user}'" for manager in MANAGERS)
     lease = "request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases'"
     return {
         "match_constraints": {

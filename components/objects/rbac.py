@@ -154,8 +154,8 @@ class NodeAccess(ComponentResource):
         # An API server's machine asks its own server which encryption keys it uses.
         self._bind_group("longhaul:api-servers-metrics", KUBELET_CLIENTS, "system:monitoring")
         # The node controller is kept from all Secrets but the tokens of hosts.
-        held = refuse("longhaul-node-controller-tokens", tokens_policy(), part=PART, parent=self)
-        grant(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES, part=PART, parent=self, held=[held])
+        limit = refuse("longhaul-node-controller-tokens", tokens_policy(), part=PART, parent=self)
+        grant(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES, part=PART, parent=self, limits=[limit])
         grant(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES, part=PART, parent=self)
         self.register_outputs({})
 

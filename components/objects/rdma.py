@@ -67,8 +67,8 @@ class SharedRdma(ComponentResource):
             data=configuration(kind),
             opts=ResourceOptions(parent=self),
         )
-        own = ResourceOptions(parent=self, depends_on=[config])
-        device_plugin(plugin, plugin_spec(environment, kind), part=PART, selector={"k8s-app": plugin}, opts=own)
+        options = ResourceOptions(parent=self, depends_on=[config])
+        device_plugin(plugin, plugin_spec(environment, kind), part=PART, selector={"k8s-app": plugin}, opts=options)
         self.register_outputs({})
 
 

@@ -37,7 +37,7 @@ LOCAL = "default"
 CONTROLLERS = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{{}}-controller"
 JOBS = CONTROLLERS.format("job")
 """User of Kubernetes' controller of Jobs, which makes their pods."""
-MAKERS = tuple(CONTROLLERS.format(one) for one in ("job", "deployment", "replicaset", "statefulset", "daemon-set"))
+MAKERS = tuple(CONTROLLERS.format(kind) for kind in ("job", "deployment", "replicaset", "statefulset", "daemon-set"))
 """Users of Kubernetes' controllers, which say truly what they make things for."""
 
 MOST_GRACE_S = 600
@@ -142,9 +142,9 @@ def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that keeps Jobs and JobSets suspended until Kueue admits them, and their pods theirs."""
-    suspended, was = (f"{one}.spec.?suspend.orValue(false)" for one in ("object", "oldObject"))
+    suspended, was = (f"{side}.spec.?suspend.orValue(false)" for side in ("object", "oldObject"))
     # Kueue's webhook has suspended it by now, unless it took it for a part of another job.
-    held = f"request.operation == 'DELETE' || {suspended} || !({CREATED}) && !{was}"
+    condition = f"request.operation == 'DELETE' || {suspended} || !({CREATED}) && !{was}"
     policy, orphans = "request.?options.?propagationPolicy.orValue('')", "request.?options.?orphanDependents"
     deleted = f"request.operation != 'DELETE' || {policy} != 'Orphan' && !{orphans}.orValue(false)"
     finalizer = "'orphan' in {}.metadata.?finalizers.orValue([])"
@@ -154,7 +154,7 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
         _jobs("CREATE", "UPDATE", "DELETE"),
         {
             f"request.operation == 'DELETE' || {_own('false')}": OWNED,
-            held: STARTED,
+            condition: STARTED,
             f"({deleted}) && ({asked} || {before})": ORPHANED,
         },
     )
@@ -185,8 +185,8 @@ def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     return _refusing(
         [
             rule
-            for one in ("deployments", "replicasets", "statefulsets")
-            for rule in _kind("apps", one, "CREATE", "UPDATE")
+            for resource in ("deployments", "replicasets", "statefulsets")
+            for rule in _kind("apps", resource, "CREATE", "UPDATE")
         ],
         {_unowned(): OWNED},
     )
@@ -198,16 +198,16 @@ def ends_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     grace = "{}.?terminationGracePeriodSeconds.orValue(0)"
     template = grace.format("{}.?template.?spec")
     roles = f"object.spec.?replicatedJobs.orValue([]).map(r, {template.format('r.template.spec')})"
-    own = [
+    graces = [
         grace.format("object.spec"),
         template.format("object.spec"),
         template.format("object.spec.?jobTemplate.?spec"),
     ]
-    every = f"([{', '.join(own)}] + {roles}).all(s, s <= {MOST_GRACE_S})"
-    kept = " && ".join(f"{one} == {one.replace('object', 'oldObject')}" for one in own)
+    every = f"([{', '.join(graces)}] + {roles}).all(s, s <= {MOST_GRACE_S})"
+    kept = " && ".join(f"{expression} == {expression.replace('object', 'oldObject')}" for expression in graces)
     same = f"!({CREATED}) && {kept}"
     made = f"request.resource.resource == 'pods' && {_by(*MAKERS)}"
-    changed = [rule for one in TEMPLATES for rule in _kind(*one, "CREATE", "UPDATE")]
+    changed = [rule for path in TEMPLATES for rule in _kind(*path, "CREATE", "UPDATE")]
     rules = [*_jobs("CREATE"), *_kind("batch", "cronjobs", "CREATE", "UPDATE"), *changed, *_kind("", "pods", "CREATE")]
     return _refusing(rules, {f"{made} || {same} || {every}": LATE})
 
@@ -254,12 +254,12 @@ def _unowned() -> str:
     return f"{_by(*MAKERS)} || !{_owners('object')}.exists(o, o.kind in {list(KNOWN)})"
 
 
-def _owners(one: str) -> str:
-    return f"{one}.metadata.?ownerReferences.orValue([]).filter(o, o.?controller.orValue(false))"
+def _owners(side: str) -> str:
+    return f"{side}.metadata.?ownerReferences.orValue([]).filter(o, o.?controller.orValue(false))"
 
 
-def _map(one: str, part: str) -> str:
-    return f"{one}.metadata.?{part}.orValue({{}})"
+def _map(side: str, part: str) -> str:
+    return f"{side}.metadata.?{part}.orValue({{}})"
 
 
 def _unchanged(part: str) -> str:

@@ -91,26 +91,26 @@ def _own(share: Share, kind: CapacityKind) -> dict[str, dict[str, str]]:
     """Return what a share says of cores and GPUs, and of the memory that goes with GPUs: a job that asks for little but
     memory would have a whole machine of them."""
     cores = cores_of(share, kind)
-    found = {CPU: {"nominalQuota": str(cores)}, GPU_RESOURCE: {"nominalQuota": str(share.gpus)}}
+    quotas = {CPU: {"nominalQuota": str(cores)}, GPU_RESOURCE: {"nominalQuota": str(share.gpus)}}
     # Hosts' memory nobody declares.
     each = None if kind.memory_gib is None else kind.memory_each_gib
     if each is not None:
-        found[MEMORY] = {"nominalQuota": f"{_memory(share, kind)}Gi"}
+        quotas[MEMORY] = {"nominalQuota": f"{_memory(share, kind)}Gi"}
     for field, number in (("borrowingLimit", share.borrow), ("lendingLimit", share.lend)):
         if number is None:
             continue
         if not kind.gpus:
-            found[CPU][field] = str(number)
+            quotas[CPU][field] = str(number)
             continue
-        found[GPU_RESOURCE][field] = str(number)
+        quotas[GPU_RESOURCE][field] = str(number)
         if kind.cores_each is not None:
             most = number * kind.cores_each
-            found[CPU][field] = str(min(most, cores) if field == "lendingLimit" else most)
+            quotas[CPU][field] = str(min(most, cores) if field == "lendingLimit" else most)
         if each is not None:
-            found[MEMORY][field] = f"{number * each}Gi"
+            quotas[MEMORY][field] = f"{number * each}Gi"
     if not kind.gpus:
-        found[GPU_RESOURCE]["borrowingLimit"] = "0"
-    return found
+        quotas[GPU_RESOURCE]["borrowingLimit"] = "0"
+    return quotas
 
 
 def _memory(share: Share, kind: CapacityKind) -> int:

@@ -87,7 +87,7 @@ COUNTS = {
     "count/resourceclaimtemplates.resource.k8s.io": "500",
 }
 """Most objects of a namespace: no team fills the main etcd cluster, in which a Secret or ConfigMap may have 1 MiB."""
-NOT_A_TEAMS = tuple(one.name for one in CLASSES if one.preempts and one.value > 0)
+NOT_A_TEAMS = tuple(class_.name for class_ in CLASSES if class_.preempts and class_.value > 0)
 """Priority classes whose pods push others out at the scheduler, past all guarantees."""
 
 
@@ -121,10 +121,10 @@ class Teams(ComponentResource):
             opts=ResourceOptions(parent=self, retain_on_delete=True),
         )
         inside = ResourceOptions(parent=self, depends_on=[namespace])
-        own = meta("longhaul", part=PART, namespace=name)
+        metadata = meta("longhaul", part=PART, namespace=name)
         limit: LimitRangeItemArgsDict = {"type": "Container", "default_request": REQUESTS}
-        LimitRange(f"{name}-limits", metadata=own, spec={"limits": [limit]}, opts=inside)
-        ResourceQuota(f"{name}-counts", metadata=own, spec={"hard": COUNTS}, opts=inside)
+        LimitRange(f"{name}-limits", metadata=metadata, spec={"limits": [limit]}, opts=inside)
+        ResourceQuota(f"{name}-counts", metadata=metadata, spec={"hard": COUNTS}, opts=inside)
         ResourceQuota(
             f"{name}-priorities",
             metadata=meta("longhaul-priorities", part=PART, namespace=name),

@@ -65,7 +65,7 @@ class TrainingPods(ComponentResource):
 
 def holds_state() -> str:
     """Return the condition (CEL) for pods that hold state worth keeping."""
-    classes = ", ".join(f"'{one.name}'" for one in TRAINING_CLASSES)
+    classes = ", ".join(f"'{class_.name}'" for class_ in TRAINING_CLASSES)
     label = f"object.metadata.?labels['{OUTLIVE_LABEL}'].orValue('')"
     return f"{label} == 'true' || ({label} != 'false' && object.spec.?priorityClassName.orValue('') in [{classes}])"
 
@@ -77,7 +77,7 @@ def mutation() -> str:
     ``pkg/kubeapiserver/options/plugins.go``). They are changed in place: of two tolerations of one taint the shorter
     counts, and kube-apiserver 1.36 panics on a patch whose value is a list of objects.
     """
-    taints = ", ".join(f"'{one}'" for one in CUT)
+    taints = ", ".join(f"'{taint}'" for taint in CUT)
     default = (
         f"t.?key.orValue('') in [{taints}] && t.?effect.orValue('') == 'NoExecute' "
         f"&& t.?tolerationSeconds.orValue(0) == {DEFAULT_TOLERATION_S}"

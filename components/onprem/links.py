@@ -28,19 +28,19 @@ class OnpremEnd:
         """Record a tunnel to each address; make nothing in any cloud."""
         self._held[gateway.name] += [
             tunnel(
-                f"{far}-{gateway.name}-{one.label}",
+                f"{far}-{gateway.name}-{connection.label}",
                 remote_site=far,
                 local_address=self._addresses[gateway.name],
                 local=self._place.block(self._place.site),
                 remote=self._place.block(far),
-                remote_address=one.address,
-                key=one.key,
-                others=one.others,
+                remote_address=connection.address,
+                key=connection.key,
+                others=connection.others,
             )
-            for one in tunnels
+            for connection in tunnels
         ]
 
     def exported(self) -> Mapping[str, Output[list[dict[str, object]]]]:
         """Return the tunnels of each gateway, by host name; they are secret."""
         environment = self._place.environment.name
-        return {f"{environment}-{name}": Output.secret(Output.all(*held)) for name, held in self._held.items()}
+        return {f"{environment}-{name}": Output.secret(Output.all(*tunnels)) for name, tunnels in self._held.items()}

@@ -95,27 +95,27 @@ def _not_there_yet() -> str:
 
 def sections(schema: Schema) -> dict[str, PageSection]:
     """Return every section that can be reached, by its title, from the top down."""
-    found: dict[str, PageSection] = {}
-    _visit(schema, schema, SectionPlace(path=()), found)
-    return found
+    by_title: dict[str, PageSection] = {}
+    _visit(schema, schema, SectionPlace(path=()), by_title)
+    return by_title
 
 
-def _visit(schema: Schema, node: Node, place: SectionPlace, found: dict[str, PageSection]) -> None:
+def _visit(schema: Schema, node: Node, place: SectionPlace, by_title: dict[str, PageSection]) -> None:
     node = resolve(schema, node)
     values = values_of(node)
     if "oneOf" in node:
         for kind, reference in node["discriminator"]["mapping"].items():
-            _visit(schema, {"$ref": reference}, SectionPlace(path=place.path, kind=kind), found)
+            _visit(schema, {"$ref": reference}, SectionPlace(path=place.path, kind=kind), by_title)
     elif "properties" in node:
-        known = node["title"] in found
-        own = schema.get("$defs", {}).get(node["title"], node)
-        found.setdefault(node["title"], PageSection(node=own)).places.append(place)
+        known = node["title"] in by_title
+        definition = schema.get("$defs", {}).get(node["title"], node)
+        by_title.setdefault(node["title"], PageSection(node=definition)).places.append(place)
         for key, child in () if known else node["properties"].items():
-            _visit(schema, child, SectionPlace(path=(*place.path, key)), found)
+            _visit(schema, child, SectionPlace(path=(*place.path, key)), by_title)
     elif "items" in node:
-        _visit(schema, node["items"], SectionPlace(path=(*place.path, ITEM)), found)
+        _visit(schema, node["items"], SectionPlace(path=(*place.path, ITEM)), by_title)
     elif values is not None:
-        _visit(schema, values, SectionPlace(path=(*place.path, NAME)), found)
+        _visit(schema, values, SectionPlace(path=(*place.path, NAME)), by_title)
 
 
 def _section(schema: Schema, section: PageSection, example: str) -> str:
@@ -179,10 +179,10 @@ def bounds(schema: Schema, node: Node) -> str:
     """Render the bounds of a value in words; empty when the type alone says them."""
     node = resolve(schema, node)
     inner = node.get("items") or next(iter(node.get("prefixItems", ())), None) or values_of(node)
-    found = [*_own_bounds(node)]
+    texts = [*_own_bounds(node)]
     if inner is not None and "oneOf" not in inner and "properties" not in resolve(schema, inner):
-        found += (f"each: {inside}" for inside in [bounds(schema, inner)] if inside)
-    return "; ".join(found)
+        texts += (f"each: {inside}" for inside in [bounds(schema, inner)] if inside)
+    return "; ".join(texts)
 
 
 def _own_bounds(node: Node) -> Iterator[str]:

@@ -65,7 +65,7 @@ def marks(text: str) -> list[str]:
 
 def filled(text: str, environment: Loader) -> str:
     """Return ``text`` with its marked parts rendered."""
-    return _MARK.sub(lambda found: f"{found[1]}{PARTS[found['part']](found['of'], environment)}{found[4]}", text)
+    return _MARK.sub(lambda match: f"{match[1]}{PARTS[match['part']](match['of'], environment)}{match[4]}", text)
 
 
 def generated(root: Path) -> Iterator[tuple[Path, str]]:

@@ -79,13 +79,13 @@ def pool_user_data(
     """Return the ``#cloud-config`` of a pool's machines; with ``group``, of the machines of that scale set. Raise
     ``UserDataError`` when the cloud would not accept it. Nothing in it is secret. The last file that is written,
     :data:`node_files.COMPLETE`, starts the node's units, long before cloud-init itself is done."""
-    found = pool_files(environment, addresses, pool_name, kubernetes_ca=kubernetes_ca, group=group)
-    found[node_files.COMPLETE] = File(content="")
+    machine_files = pool_files(environment, addresses, pool_name, kubernetes_ca=kubernetes_ca, group=group)
+    machine_files[node_files.COMPLETE] = File(content="")
     return cloud_config(
         UserData(
             name=f"{environment.name}-{pool_name}",
             site=environment.sites[environment.pools[pool_name].site],
-            files=found,
+            files=machine_files,
             start=None,
         )
     )

@@ -69,7 +69,7 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 def _queues(environment: Environment) -> dict[str, File]:
     """Return the kubeconfigs of the managers of queues, which start because of them. What else they are told is the
     same everywhere, and in the image."""
-    return {one.kubeconfig: _kubeconfig(environment, one.name, user=one.name) for one in MANAGERS}
+    return {manager.kubeconfig: _kubeconfig(environment, manager.name, user=manager.name) for manager in MANAGERS}
 
 
 def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile, ...]:
@@ -111,7 +111,11 @@ def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile
 def _queues_certificates(machine: Machine) -> tuple[SecretFile, ...]:
     """Return the certificates of the managers of queues, which they read again when they change (controller-runtime
     0.24, pkg/certwatcher; client-go 0.36, transport/cert_rotation.go)."""
-    return tuple(certificate(machine, part, user=one.name) for one in MANAGERS for part in (one.name, one.serving))
+    return tuple(
+        certificate(machine, part, user=manager.name)
+        for manager in MANAGERS
+        for part in (manager.name, manager.serving)
+    )
 
 
 def _arguments(environment: Environment, addresses: AddressPlan, machine: Machine) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
         "aws_role": aws_role_arn,
         "sites": {name: _site(environment, name, site) for name, site in environment.sites.items()},
         "pools": {name: _pool(environment, name) for name in environment.pools},
-        "rack_labels": {str(index): one for index, one in enumerate(sets)},
+        "rack_labels": {str(index): label_set for index, label_set in enumerate(sets)},
         "racks": {
             host.node_name: {
                 "site": host.place.site,

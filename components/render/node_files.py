@@ -80,7 +80,7 @@ def pool_files(
     if any."""
     pool = environment.pools[pool_name]
     machine = environment.machine_type(pool.machine_type)
-    found = _shared(
+    files = _shared(
         environment,
         addresses,
         site_name=pool.site,
@@ -94,8 +94,8 @@ def pool_files(
         taints=pool_taints(environment, pool_name),
         deletion_notice=pool.deletion_notice_min is not None,
     )
-    found[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)
-    return dict(sorted(found.items()))
+    files[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)
+    return dict(sorted(files.items()))
 
 
 def host_files(
@@ -105,16 +105,16 @@ def host_files(
     a host that the hosts file does not list."""
     node = host_nodes(environment, addresses)[host_name]
     host = next(host for host in environment.hosts if host.name == host_name)
-    found = _shared(
+    files = _shared(
         environment,
         addresses,
         site_name=node.place.site,
         labels=host_labels(node.place, gpus=host.gpus, gpu_model=host.gpu_model, rdma=host.rdma),
         hardware=_Hardware(vcpus=HOST_VCPUS, gpus=host_promise(host), huge_pages_gib=host.huge_pages_gib),
     )
-    found[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)
-    found[f"{FOLDER}/place.json"] = File(content=json_document(_place(node)))
-    return dict(sorted(found.items()))
+    files[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)
+    files[f"{FOLDER}/place.json"] = File(content=json_document(_place(node)))
+    return dict(sorted(files.items()))
 
 
 def join_kubeconfig(environment: Environment, addresses: AddressPlan, *, token: str) -> File:
@@ -160,19 +160,19 @@ def _shared(
     }
     kubelet = _kubelet(addresses, hardware=hardware, taints=(*taints, *gpu_taints(hardware.gpus.gpus)))
     proxy = configuration(addresses.supernet, kubeconfig=KUBELET_KUBECONFIG)
-    found = {
+    files = {
         f"{FOLDER}/node.json": File(content=json_document(node)),
         f"{FOLDER}/kubelet.yaml": File(content=HEADER + yaml_document(kubelet), mode=0o600),
         f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(proxy), mode=0o600),
         FILTER: filter_file(environment, addresses, site_name),
     }
-    return found | _depot(environment, site)
+    return files | _depot(environment, site)
 
 
 def _promise(gpus: GpuPromise) -> dict[str, Any]:
     """Return the GPUs that the machine's preflight test expects, without what is not promised."""
-    said = {"gpu_model": gpus.model or None, "gpu_nvlinks": gpus.nvlinks, "gpu_check": list(gpus.check) or None}
-    return {"gpus": gpus.gpus, **{key: value for key, value in said.items() if value is not None}}
+    promise = {"gpu_model": gpus.model or None, "gpu_nvlinks": gpus.nvlinks, "gpu_check": list(gpus.check) or None}
+    return {"gpus": gpus.gpus, **{key: value for key, value in promise.items() if value is not None}}
 
 
 def _place(node: HostNode) -> dict[str, str]:
@@ -246,13 +246,13 @@ def _depot(environment: Environment, site: Site) -> dict[str, File]:
     if site.depot is None:
         return {}
     key, authority = environment.depots.key, environment.depots.authority
-    found = {"/etc/containerd/certs.d/_default/hosts.toml": registry(site.depot, own_authority=bool(authority))}
+    files = {"/etc/containerd/certs.d/_default/hosts.toml": registry(site.depot, own_authority=bool(authority))}
     if key is not None:
         settings = {"url": site.depot, "key": key, **({"authority": DEPOT_AUTHORITY} if authority else {})}
-        found[f"{FOLDER}/depot.json"] = File(content=json_document(settings))
+        files[f"{FOLDER}/depot.json"] = File(content=json_document(settings))
     if authority:
-        found[DEPOT_AUTHORITY] = File(content=authority)
-    return found
+        files[DEPOT_AUTHORITY] = File(content=authority)
+    return files
 
 
 def registry(depot: str, *, own_authority: bool) -> File:

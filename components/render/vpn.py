@@ -118,7 +118,7 @@ def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine)
         f"connect-freq {NEW_LAPTOPS}",
         f"connect-freq-initial {FIRST_PACKETS}",
         "x509-username-field CN UID",
-        *(f'push "{one}"' for one in pushed),
+        *(f'push "{option}"' for option in pushed),
         f"ca {PKI}/vpn-ca.crt",
         f"cert {PKI}/vpn.pem",
         f"key {PKI}/vpn.pem",

@@ -85,7 +85,7 @@ class ResourceManagerClient:
             CancelledError: the engine asked to stop.
         """
         with _told():
-            self._manager.finished(begun, what="the operation", limit_s=timeout_s, held=True, wait=self._wait)
+            self._manager.finished(begun, what="the operation", limit_s=timeout_s, long_poll=True, wait=self._wait)
 
     def token(self) -> str:
         """Return an access token, from which the caller reads its own identity."""

@@ -59,7 +59,9 @@ def check_access(environment: Environment) -> Iterator[Fault]:
         least = cloud.administrator_keys.get(kind)
         wrong = f"{cloud.title} takes no key of type {kind}" if least is None else _weak(key, least)
         if wrong:
-            taken = ", ".join(f"{one} of {bits} bits or more" for one, bits in cloud.administrator_keys.items())
+            taken = ", ".join(
+                f"{algorithm} of {bits} bits or more" for algorithm, bits in cloud.administrator_keys.items()
+            )
             write = f"one of {taken}, such as what `ssh-keygen -t ed25519` writes into `id_ed25519.pub`"
             yield Fault(at=("access", "administrator_key"), wrong=wrong, write=write, basis=(("sites", name, "kind"),))
             return

@@ -66,7 +66,7 @@ class Quarantine:
         """Parse the vault's value; ``ValueError`` when it is not one."""
         try:
             raw = json.loads(text)["machines"]
-            machines = tuple(Quarantined(**{**one, "kept": tuple(one["kept"])}) for one in raw)
+            machines = tuple(Quarantined(**{**entry, "kept": tuple(entry["kept"])}) for entry in raw)
             times = [machine.refused_until() for machine in machines]
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ValueError("it is no list of machines") from None
@@ -81,8 +81,8 @@ class Quarantine:
         """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in which CEL
         and YAML read it alike. ``ValueError`` when it is too long for the vault."""
         users = json.dumps([f"{NODE_USER}{machine.name}" for machine in self.machines])
-        found = json.dumps({"users": users, "machines": [asdict(machine) for machine in self.machines]})
-        return fitting(found)
+        document = json.dumps({"users": users, "machines": [asdict(machine) for machine in self.machines]})
+        return fitting(document)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Quarantine:
         """Return the list with a machine, in the place of one of the same name."""
         if self.find(machine.name) is None:
             return Quarantine(machines=(*self.machines, machine))
-        return Quarantine(machines=tuple(machine if one.name == machine.name else one for one in self.machines))
+        return Quarantine(machines=tuple(machine if other.name == machine.name else other for other in self.machines))
 
     def pruned(self, now: datetime) -> Quarantine:
         """Return the list without machines that were released and whose certificates have all ended."""

@@ -52,8 +52,8 @@ class Revoked:
         """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in which CEL
         and YAML read it alike. ``ValueError`` when it is too long for the vault."""
         users = json.dumps(list(self.names))
-        found = json.dumps({"users": users, "people": [asdict(person) for person in self.people]})
-        return fitting(found)
+        document = json.dumps({"users": users, "people": [asdict(person) for person in self.people]})
+        return fitting(document)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def of_text(text: str) -> Given:
             aws_role=str(value["aws_role"]),
         )
     except ValidationError as error:
-        places = ", ".join(".".join(map(str, one["loc"])) for one in error.errors(include_url=False)[:5])
+        places = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors(include_url=False)[:5])
         raise AutoscalerDocumentError(f"environment: this release does not know it ({places}): {_RENEW}") from None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, AutoscalerDocumentError):

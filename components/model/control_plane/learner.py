@@ -61,13 +61,13 @@ def learner_cautions(environment: Environment) -> Iterator[Caution]:
 def _memory(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
     """Yield a caution when its machine has less memory than the voting members': it holds the same database."""
     etcd, known = environment.control_plane.etcd, environment.known_types
-    own, members = known.get(learner.machine_type), known.get(etcd.machine_type)
-    if own is not None and members is not None and own.memory_gib < members.memory_gib:
+    machine_type, members = known.get(learner.machine_type), known.get(etcd.machine_type)
+    if machine_type is not None and members is not None and machine_type.memory_gib < members.memory_gib:
         yield Caution(
             name="learner-memory",
             at=(*AT, "machine_type"),
             basis=(("control_plane", "etcd", "machine_type"), ("machine_types",)),
-            wrong=f"{learner.machine_type} has {own.memory_gib:,} GiB of memory, and the voting members have "
+            wrong=f"{learner.machine_type} has {machine_type.memory_gib:,} GiB of memory, and the voting members have "
             f"{members.memory_gib:,}",
             write=f"a type with {members.memory_gib:,} GiB or more: it holds the same database",
         )
@@ -78,14 +78,14 @@ def _zone(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
     etcd, site = environment.control_plane.etcd, environment.sites.get(environment.control_plane.site)
     if site is None or not site.zones:
         return
-    held = Counter(zone_of(site.zones, index) for index in range(etcd.members))
-    fewest = min(held[zone] for zone in site.zones)
-    if held[learner.zone] > fewest:
-        better = [zone for zone in site.zones if held[zone] == fewest]
+    votes = Counter(zone_of(site.zones, index) for index in range(etcd.members))
+    here, fewest = votes[learner.zone], min(votes[zone] for zone in site.zones)
+    if here > fewest:
+        better = [zone for zone in site.zones if votes[zone] == fewest]
         yield Caution(
             name="learner-zone",
             at=(*AT, "zone"),
             basis=(("control_plane", "etcd", "members"),),
-            wrong=f"zone {learner.zone} has {held[learner.zone]} voting members, and {word_list(better)} only {fewest}",
+            wrong=f"zone {learner.zone} has {here} voting members, and {word_list(better)} only {fewest}",
             write=f"{word_list(better)}: what takes a zone then takes fewer members along with it",
         )

@@ -76,7 +76,7 @@ def control_machines(environment: Environment, addresses: AddressPlan) -> tuple[
     name = environment.control_plane.site
     site = environment.sites[name]
     zones = site.zones or ("",)
-    found = tuple(
+    machines = tuple(
         Machine(
             name=f"{environment.name}-{role}-{index}",
             role=role,
@@ -90,7 +90,7 @@ def control_machines(environment: Environment, addresses: AddressPlan) -> tuple[
         for role, (count, machine_type) in role_sizes(environment).items()
         for index, address in enumerate(role_addresses(addresses.sites[name].subnet(role), count))
     )
-    return (*found, *_learner(environment, addresses))
+    return (*machines, *_learner(environment, addresses))
 
 
 def _learner(environment: Environment, addresses: AddressPlan) -> Iterator[Machine]:

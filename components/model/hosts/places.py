@@ -76,8 +76,8 @@ def _numbered(environment: Environment, addresses: AddressPlan) -> Iterator[tupl
 def quarantined_ranges(environment: Environment, addresses: AddressPlan, site: str) -> tuple[IPv4Network, ...]:
     """Return the addresses of a site's hosts in quarantine and of their pods."""
     names = {host.name for host in environment.hosts if host.quarantined}
-    found = [place for place in host_places(environment, addresses) if place.site == site and place.name in names]
-    return tuple(range_ for place in found for range_ in (IPv4Network(place.address), place.pods))
+    quarantined = [place for place in host_places(environment, addresses) if place.site == site and place.name in names]
+    return tuple(range_ for place in quarantined for range_ in (IPv4Network(place.address), place.pods))
 
 
 def host_errors(environment: Environment, addresses: AddressPlan) -> Iterator[PlanError]:

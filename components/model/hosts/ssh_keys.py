@@ -37,12 +37,12 @@ def key_fault(key: str) -> str:
     """Return what is wrong with a public key of type and base64; empty when it can be one."""
     kind, text = key.split()[:2]
     try:
-        found = list(_parts(base64.b64decode(text, validate=True)))
+        parts = list(_parts(base64.b64decode(text, validate=True)))
     except (binascii.Error, ValueError):
         return "is no key: its second word is cut or is not base64"
-    if not found or found[0] != kind.encode():
+    if not parts or parts[0] != kind.encode():
         return f"is no {kind} key: the second word is of another type"
-    lengths = tuple(map(len, found[1:]))
+    lengths = tuple(map(len, parts[1:]))
     fits = len(lengths) == _RSA_PARTS and min(lengths) > 0 if kind == "ssh-rsa" else lengths == _LENGTHS[kind]
     return "" if fits else f"is no {kind} key: its second word has parts of {', '.join(map(str, lengths))} bytes"
 

@@ -141,5 +141,5 @@ class Identity(Section):
     @property
     def ports(self) -> tuple[str, ...]:
         """Ports of the issuers, each once, in order."""
-        found = {urlsplit(issuer.url).port or HTTPS for issuer in self.issuers.values()}
-        return tuple(map(str, sorted(found)))
+        numbers = {urlsplit(issuer.url).port or HTTPS for issuer in self.issuers.values()}
+        return tuple(map(str, sorted(numbers)))

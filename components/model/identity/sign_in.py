@@ -44,21 +44,21 @@ CUT = "…"
 def settings(environment: Environment) -> str:
     """Return the content of the secret: ``jwt`` is the list of authenticators as text in JSON, which is YAML. Nothing
     in it is confidential; it is in the vault because only officers write there."""
-    found = [authenticator(issuer) for issuer in environment.identity.issuers.values()]
-    return json.dumps({"jwt": json.dumps(found)})
+    authenticators = [authenticator(issuer) for issuer in environment.identity.issuers.values()]
+    return json.dumps({"jwt": json.dumps(authenticators)})
 
 
 def authenticator(issuer: Issuer) -> dict[str, Any]:
     """Return a ``JWTAuthenticator`` (k8s.io/apiserver 0.36, pkg/apis/apiserver/v1)."""
-    found: dict[str, Any] = {"url": issuer.url, "audiences": list(issuer.audiences), "audienceMatchPolicy": "MatchAny"}
+    fields: dict[str, Any] = {"url": issuer.url, "audiences": list(issuer.audiences), "audienceMatchPolicy": "MatchAny"}
     if issuer.certificate_authority is not None:
-        found["certificateAuthority"] = issuer.certificate_authority
+        fields["certificateAuthority"] = issuer.certificate_authority
     mappings = {"username": _mapping(issuer.username)}
     if issuer.groups is not None:
         mappings["groups"] = _mapping(issuer.groups)
     required = [{"claim": claim, "requiredValue": value} for claim, value in issuer.required_claims.items()]
     return {
-        "issuer": found,
+        "issuer": fields,
         "claimValidationRules": [
             *required,
             {
@@ -147,7 +147,7 @@ def _is_placeholder(issuer: Issuer) -> bool:
 
 def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:
     """Yield a fault for each prefix that is taken. People of one issuer must not be able to have names of another's."""
-    seen: dict[str, str] = {}
+    prefixes: dict[str, str] = {}
     for name, issuer in environment.identity.issuers.items():
         mapping: ClaimName | None = getattr(issuer, part)
         if mapping is None:
@@ -157,7 +157,7 @@ def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:
             wrong = f"{mapping.prefix!r} begins names of the cluster's own, whose rights its people would have"
             yield Fault(at=at, wrong=wrong, write=f"another, such as {name}:")
             continue
-        earlier = seen.setdefault(mapping.prefix, name)
+        earlier = prefixes.setdefault(mapping.prefix, name)
         if earlier != name:
             wrong = f"{mapping.prefix!r} is the prefix of {earlier} already, whose names it could give to its people"
             basis = (("identity", "issuers", earlier, part),)

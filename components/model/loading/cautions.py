@@ -172,16 +172,20 @@ def _fallbacks_of_other_kinds(environment: Environment) -> Iterator[Caution]:
     """Yield a caution for each fallback that work of teams does not go on to."""
     kinds_of = pool_kinds(environment) if environment.teams else {}
     for name, pool in environment.pools.items():
-        own = kinds_of.get(name)
+        kind = kinds_of.get(name)
         for index, fallback in enumerate(pool.fallbacks):
             other = kinds_of.get(fallback)
-            if own and other and own != other:
+            if kind and other and kind != other:
                 yield Caution(
                     name=f"fallback-of-another-kind-{fallback}",
                     at=("pools", name, "fallbacks", index),
                     pool=name,
-                    basis=(("teams",), *(("pools", one, key) for one in (name, fallback) for key in _OF_KIND)),
-                    wrong=f"{fallback} is of the kind {other} and {name} of {own}: work of teams stays within its kind",
+                    basis=(
+                        ("teams",),
+                        *(("pools", pool_name, key) for pool_name in (name, fallback) for key in _OF_KIND),
+                    ),
+                    wrong=f"{fallback} is of the kind {other} and {name} of {kind}: "
+                    "work of teams stays within its kind",
                     write="a pool of the same kind, or leave it out",
                 )
 

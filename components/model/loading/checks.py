@@ -92,8 +92,8 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_peered,
         check_total,
     )
-    for one in checks:
-        yield from one(environment)
+    for rule in checks:
+        yield from rule(environment)
 
 
 def _sites(environment: Environment, wanted: Callable[[AnyCloud], bool]) -> list[str]:
@@ -307,7 +307,7 @@ def _gateways(environment: Environment) -> Iterator[tuple[str, str, Location]]:
 
 
 def _check_links(environment: Environment) -> Iterator[Fault]:
-    seen: dict[frozenset[str], int] = {}
+    pairs: dict[frozenset[str], int] = {}
     for index, link in enumerate(environment.links):
         at = ("links", index, "between")
         for end, site in enumerate(link.between):
@@ -316,7 +316,7 @@ def _check_links(environment: Environment) -> Iterator[Fault]:
                 yield Fault(at=(*at, end), wrong=wrong, write=write, basis=(("sites",),))
         if link.between[0] == link.between[1]:
             yield Fault(at=at, wrong=f"{link.between[0]!r} is both ends", write="two different sites")
-        earlier = seen.setdefault(frozenset(link.between), index)
+        earlier = pairs.setdefault(frozenset(link.between), index)
         if earlier != index:
             wrong = f"{' and '.join(link.between)} are already connected by links.{earlier}"
             yield Fault(at=at, wrong=wrong, write="each pair of sites once", basis=(("links", earlier),))

@@ -76,14 +76,14 @@ class Document:
         """Return the line of the value at ``location``, counted from 1. When there is no such value, return the line of
         the nearest value above it, or ``None``."""
         value: Any = self.data
-        found: int | None = None
+        lineno: int | None = None
         for part in location:
             inside = self.lines.get(id(value), {})
             if part not in inside:
                 break
-            found = inside[part]
+            lineno = inside[part]
             value = value[part]
-        return found
+        return lineno
 
 
 def read_document(path: Path) -> Document:
@@ -141,8 +141,8 @@ def parse_document(text: str) -> Document:
         data = builder.document()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        said = [getattr(error, part, None) for part in ("context", "problem")]
-        wrong = "is not YAML: " + (", ".join(part for part in said if part) or " ".join(str(error).split()))
+        parts = [getattr(error, part, None) for part in ("context", "problem")]
+        wrong = "is not YAML: " + (", ".join(part for part in parts if part) or " ".join(str(error).split()))
         raise DocumentError(f"{wrong}{_place(error)}", AS_YAML, None if mark is None else mark.line + 1) from None
     if not isinstance(data, dict):
         raise DocumentError("is not a mapping", "keys and values")
@@ -250,10 +250,10 @@ class _Builder:
 
 def _merge(into: dict[str, Any], value: Any, line: int) -> None:
     """Merge what ``<<`` names. Earlier mappings take precedence, in a list too."""
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, dict):
+    for mapping in value if isinstance(value, list) else [value]:
+        if not isinstance(mapping, dict):
             raise DocumentError("merges something that is not a mapping", "`<<: *name` of a mapping", line)
-        for key, inner in one.items():
+        for key, inner in mapping.items():
             into.setdefault(key, inner)
 
 

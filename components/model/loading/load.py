@@ -114,7 +114,7 @@ def parse(raw: Raw, *, source: Path, stack: str) -> Environment:
 def load_directory(directory: Path) -> dict[str, Environment]:
     """Read every environment in ``directory``, by name. Raise ``ConfigurationError`` with one report for all files;
     environments that overlap or share a gateway are part of it."""
-    return {name: one.environment for name, one in examine_directory(directory).items()}
+    return {name: examined.environment for name, examined in examine_directory(directory).items()}
 
 
 def examine_directory(directory: Path) -> dict[str, Examined]:
@@ -152,14 +152,14 @@ def check_neighbours(environment: Environment, *, source: Path) -> None:
     others = _claims(source.parent, but=source)
     if not others:
         return
-    own = _claim(source) or _Claim(path=source, name=environment.name, supernet=environment.supernet)
+    claim = _claim(source) or _Claim(path=source, name=environment.name, supernet=environment.supernet)
     # As they were read: a file that is only about to be written is not there yet, or says something else.
     gateways = claimed_addresses(environment.model_dump(mode="json", include={"sites"}))
-    own = replace(own, name=environment.name, supernet=environment.supernet, gateways=gateways)
-    overlapping = [other for other in others if own.supernet.overlaps(other.supernet)]
-    offer = own.offer([other.supernet for other in others]) if overlapping else None
-    problems = [_overlap(own, other, offer=offer) for other in overlapping]
-    problems += [problem for other in others for problem in _shared(own, other)]
+    claim = replace(claim, name=environment.name, supernet=environment.supernet, gateways=gateways)
+    overlapping = [other for other in others if claim.supernet.overlaps(other.supernet)]
+    offer = claim.offer([other.supernet for other in others]) if overlapping else None
+    problems = [_overlap(claim, other, offer=offer) for other in overlapping]
+    problems += [problem for other in others for problem in _shared(claim, other)]
     if problems:
         raise ConfigurationError(_in_order(problems))
 
@@ -205,8 +205,8 @@ class _Claim:
 
 
 def _claims(directory: Path, *, but: Path) -> list[_Claim]:
-    found = (_claim(path) for path in environment_files(directory) if path != but)
-    return [claim for claim in found if claim is not None]
+    claims = (_claim(path) for path in environment_files(directory) if path != but)
+    return [claim for claim in claims if claim is not None]
 
 
 def _claim(path: Path) -> _Claim | None:
@@ -222,36 +222,36 @@ def _claim(path: Path) -> _Claim | None:
     return _Claim(path=path, name=stack_name(path), supernet=supernet, line=line, gateways=gateways, document=document)
 
 
-def _overlap(one: _Claim, other: _Claim, *, offer: Range | None) -> Problem:
-    wrong = f"{one.supernet} of {one.name} overlaps {other.supernet} of {other.name}, {other.place}"
+def _overlap(claim: _Claim, other: _Claim, *, offer: Range | None) -> Problem:
+    wrong = f"{claim.supernet} of {claim.name} overlaps {other.supernet} of {other.name}, {other.place}"
     such = "" if offer is None else f", such as {offer}"
     write = f"in one of the two a range that no other environment has{such}"
-    return Problem(file=str(one.path), line=one.line, key="supernet", wrong=wrong, write=write)
+    return Problem(file=str(claim.path), line=claim.line, key="supernet", wrong=wrong, write=write)
 
 
-def _shared(one: _Claim, other: _Claim) -> Iterator[Problem]:
-    for own, theirs in shared(one.gateways, other.gateways):
+def _shared(claim: _Claim, other: _Claim) -> Iterator[Problem]:
+    for ours, theirs in shared(claim.gateways, other.gateways):
         there = replace(other, line=other.line_of(theirs))
-        wrong = f"{own.address} is the address of a gateway of {other.name} too, {there.place}"
+        wrong = f"{ours.address} is the address of a gateway of {other.name} too, {there.place}"
         write = "an address of its own: a gateway holds the tunnels of one environment"
-        key = ".".join(map(str, own.at))
-        yield Problem(file=str(one.path), line=one.line_of(own), key=key, wrong=wrong, write=write)
+        key = ".".join(map(str, ours.at))
+        yield Problem(file=str(claim.path), line=claim.line_of(ours), key=key, wrong=wrong, write=write)
 
 
 def _section(document: Document, path: Path) -> Raw:
     """Return the environment in a stack file; raise ``ConfigurationError`` when there is none, or when it is in a newer
     format, so that nothing else of it can be checked."""
     config = document.data.get("config")
-    found = config.get(CONFIG_KEY) if isinstance(config, Mapping) else None
-    if isinstance(found, dict):
-        version = found.get("format")
+    section = config.get(CONFIG_KEY) if isinstance(config, Mapping) else None
+    if isinstance(section, dict):
+        version = section.get("format")
         if isinstance(version, int) and version > FORMAT:
             line = document.line(("config", CONFIG_KEY, "format"))
             wrong = f"{version} is newer than this release, which reads {FORMAT}"
             write = f"{FORMAT}, or use the release that the file was written for"
             raise ConfigurationError([Problem(file=str(path), line=line, key="format", wrong=wrong, write=write)])
-        return found
-    wrong = "is missing" if found is None else "is not a mapping"
+        return section
+    wrong = "is missing" if section is None else "is not a mapping"
     write = f"config:\n      {CONFIG_KEY}:\n        format: 1\n        …"
     line = document.line(("config", CONFIG_KEY))
     raise ConfigurationError([Problem(file=str(path), line=line, key=f"config.{CONFIG_KEY}", wrong=wrong, write=write)])

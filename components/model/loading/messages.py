@@ -143,9 +143,9 @@ _FORMATS: Mapping[str, str] = {"ipv4": "an IPv4 address", "ipv4network": "an IPv
 
 def _reason(context: Mapping[str, Any]) -> str:
     """Return the ipaddress module's reason without the value, which the line already shows."""
-    said = str(context.get("error", "")).split(" in ")[0]
-    said = "the address has bits beyond the prefix" if "host bits" in said else said
-    return said[:1].lower() + said[1:]
+    reason = str(context.get("error", "")).split(" in ")[0]
+    reason = "the address has bits beyond the prefix" if "host bits" in reason else reason
+    return reason[:1].lower() + reason[1:]
 
 
 def _write(item: ErrorDetails, schema: Schema, node: Node) -> str:

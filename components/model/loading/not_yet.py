@@ -22,6 +22,6 @@ def not_yet(location: Location) -> str:
     """Return what the key at ``location`` will be; empty when it is no such key."""
     path = tuple(map(str, location))
     for key, meaning in NOT_YET.items():
-        if len(key) == len(path) and all(part in (ANY, own) for part, own in zip(key, path, strict=True)):
+        if len(key) == len(path) and all(part in (ANY, step) for part, step in zip(key, path, strict=True)):
             return meaning
     return ""

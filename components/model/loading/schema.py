@@ -62,14 +62,14 @@ def hosts_schema() -> Schema:
     return {"$schema": DIALECT, **schema_of(Hosts), "title": "Longhaul hosts file"}
 
 
-def _references(node: object, definitions: Mapping[str, Node], seen: frozenset[str] = frozenset()) -> Iterator[str]:
+def _references(node: object, definitions: Mapping[str, Node], visited: frozenset[str] = frozenset()) -> Iterator[str]:
     if isinstance(node, dict):
         name = str(node.get("$ref", "")).removeprefix("#/$defs/")
-        if name and name not in seen:
+        if name and name not in visited:
             yield name
-            yield from _references(definitions[name], definitions, seen | {name})
+            yield from _references(definitions[name], definitions, visited | {name})
     for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _references(value, definitions, seen)
+        yield from _references(value, definitions, visited)
 
 
 def resolve(schema: Schema, node: Node) -> Node:
@@ -102,10 +102,10 @@ def walk(schema: Schema, path: Location) -> tuple[Location, Node | None]:
 def _inside(schema: Schema, node: Node, part: str | int) -> Node | None:
     if isinstance(part, int):
         items = node.get("prefixItems", [])
-        found = items[part] if part < len(items) else node.get("items")
+        child = items[part] if part < len(items) else node.get("items")
     else:
-        found = node.get("properties", {}).get(part) or values_of(node)
-    return None if found is None else resolve(schema, found)
+        child = node.get("properties", {}).get(part) or values_of(node)
+    return None if child is None else resolve(schema, child)
 
 
 def values_of(node: Node) -> Node | None:

@@ -44,16 +44,16 @@ class SiteUse:
 
 def site_uses(environment: Environment, addresses: AddressPlan) -> dict[str, SiteUse]:
     """Return the use of each site's addresses, in the file's order."""
-    found: dict[str, SiteUse] = {}
+    uses: dict[str, SiteUse] = {}
     for name, site in environment.sites.items():
         if cloud_of(site).rents:
             rooms = _rooms(environment, name, ranges_of_plan(addresses.supernet, addresses.sites[name]))
-            room = sum(one.nodes for one in rooms) if rooms else None
-            found[name] = SiteUse(nodes=sum(pool.max for pool in _pools(environment, name).values()), room=room)
+            room = sum(space.nodes for space in rooms) if rooms else None
+            uses[name] = SiteUse(nodes=sum(pool.max for pool in _pools(environment, name).values()), room=room)
         else:
             hosts = sum(host.site == name for host in environment.hosts)
-            found[name] = SiteUse(nodes=hosts, room=addresses.sites[name].hosts)
-    return found
+            uses[name] = SiteUse(nodes=hosts, room=addresses.sites[name].hosts)
+    return uses
 
 
 def check_capacity(environment: Environment) -> Iterator[Fault]:
@@ -67,10 +67,10 @@ def check_capacity(environment: Environment) -> Iterator[Fault]:
     for name, site in environment.sites.items():
         if not cloud_of(site).rents:
             continue
-        own = ranges_of_plan(addresses.supernet, addresses.sites[name])
-        rooms, pools = _rooms(environment, name, own), _pools(environment, name)
-        found = list(_pools_without_room(rooms, pools)) or list(_sites_without_room(name, rooms, pools))
-        for at, wrong, most in found:
+        ranges = ranges_of_plan(addresses.supernet, addresses.sites[name])
+        rooms, pools = _rooms(environment, name, ranges), _pools(environment, name)
+        shortages = list(_pools_without_room(rooms, pools)) or list(_sites_without_room(name, rooms, pools))
+        for at, wrong, most in shortages:
             larger = _larger(environment, name)
             more_room = f"a block that holds them, such as a /{larger}" if larger else "a second site for the rest"
             write = f"{most}; or {more_room}"
@@ -164,9 +164,9 @@ def _sites_without_room(
             confined = [name for name, reach in reached.items() if reach and reach <= some]
             nodes, most = sum(pools[name].max for name in confined), sum(rooms[index].nodes for index in some)
             if nodes > most:
-                told = _told([rooms[index] for index in sorted(some)])
+                where = _told([rooms[index] for index in sorted(some)])
                 each = ", ".join(f"{name} {pools[name].max:,}" for name in confined)
-                wrong = f"the pools of {site} may have {nodes:,} nodes, which do not fit into {told}: {each}"
+                wrong = f"the pools of {site} may have {nodes:,} nodes, which do not fit into {where}: {each}"
                 yield ("sites", site, "prefix"), wrong, f"pools whose `max` are {most} together at most"
                 return
 

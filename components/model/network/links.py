@@ -57,9 +57,9 @@ def remote_addresses(environment: Environment, site: str) -> int:
     tunnelled = (
         link for link in links(environment) if link.kind is LinkKind.IPSEC and site in (link.first, link.second)
     )
-    others = (environment.sites[one.second if one.first == site else one.first] for one in tunnelled)
-    own = environment.sites[site]
-    return sum(1 if _is_single(other, own) else cloud_of(other).tunnels.addresses(other) for other in others)
+    others = (environment.sites[link.second if link.first == site else link.first] for link in tunnelled)
+    near = environment.sites[site]
+    return sum(1 if _is_single(other, near) else cloud_of(other).tunnels.addresses(other) for other in others)
 
 
 def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
@@ -90,10 +90,10 @@ def single_ends(environment: Environment, link: PlannedLink) -> tuple[str, ...]:
     lead to one address each: an instance without a tunnel would drop its share of the traffic.
     """
     first, second = environment.sites[link.first], environment.sites[link.second]
-    found = ((link.first, first, second), (link.second, second, first))
-    return tuple(name for name, site, other in found if _is_single(site, other))
+    ends = ((link.first, first, second), (link.second, second, first))
+    return tuple(name for name, site, other in ends if _is_single(site, other))
 
 
 def _is_single(site: Site, other: Site) -> bool:
-    own = cloud_of(site).tunnels
-    return own.is_single(site) and not (own.addresses(site) > 1 and cloud_of(other).rents)
+    cloud = cloud_of(site).tunnels
+    return cloud.is_single(site) and not (cloud.addresses(site) > 1 and cloud_of(other).rents)

@@ -24,20 +24,20 @@ def claimed_addresses(raw: Mapping[str, Any]) -> tuple[ClaimedAddress, ...]:
 
 
 def shared(
-    own: tuple[ClaimedAddress, ...], others: tuple[ClaimedAddress, ...]
+    ours: tuple[ClaimedAddress, ...], others: tuple[ClaimedAddress, ...]
 ) -> Iterator[tuple[ClaimedAddress, ClaimedAddress]]:
-    """Yield each address of ``own`` that another environment has too, with the other's."""
+    """Yield each address of ``ours`` that another environment has too, with the other's."""
     there = {other.address: other for other in others}
-    return ((one, there[one.address]) for one in own if one.address in there)
+    return ((address, there[address.address]) for address in ours if address.address in there)
 
 
 def _read(sites: object) -> Iterator[ClaimedAddress]:
-    for site, own in sites.items() if isinstance(sites, Mapping) else ():
-        gateways = own.get("gateways") if isinstance(own, Mapping) else None
+    for name, site in sites.items() if isinstance(sites, Mapping) else ():
+        gateways = site.get("gateways") if isinstance(site, Mapping) else None
         for index, gateway in enumerate(gateways if isinstance(gateways, list) else ()):
             written = gateway.get("public_address") if isinstance(gateway, Mapping) else None
             try:
                 address = IPv4Address(written if isinstance(written, str) else "")
             except ValueError:
                 continue
-            yield ClaimedAddress(address=address, at=("sites", site, "gateways", index, "public_address"))
+            yield ClaimedAddress(address=address, at=("sites", name, "gateways", index, "public_address"))

@@ -14,16 +14,16 @@ from components.model.vpn.section import ANYWHERE
 def check_public_addresses(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each gateway whose public address is private or is another gateway's too."""
     first: dict[IPv4Address, tuple[Location, str]] = {}
-    for site, own in environment.sites.items():
-        for index, gateway in enumerate(own.gateways):
-            at: Location = ("sites", site, "gateways", index, "public_address")
+    for name, site in environment.sites.items():
+        for index, gateway in enumerate(site.gateways):
+            at: Location = ("sites", name, "gateways", index, "public_address")
             address = gateway.public_address
             if not is_public(address):
                 wrong = f"{address} is not public: the other sites reach the gateway over the internet"
                 yield Fault(at=at, wrong=wrong, write="the static address that the internet sees")
-            earlier, name = first.setdefault(address, (at, gateway.name))
+            earlier, owner = first.setdefault(address, (at, gateway.name))
             if earlier != at:
-                wrong = f"{address} is the address of {name} in {earlier[1]} too: its tunnels would end at one of them"
+                wrong = f"{address} is the address of {owner} in {earlier[1]} too: its tunnels would end at one of them"
                 yield Fault(at=at, wrong=wrong, write="an address of its own", basis=(earlier,))
 
 

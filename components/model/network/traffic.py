@@ -310,7 +310,7 @@ def flows(environment: Environment, part: str) -> Iterator[Flow]:
     named = {API: (str(environment.control_plane.api.port),), ISSUERS: environment.identity.ports}
     for flow in FLOWS:
         if part in flow.parts and _is_there(environment, flow):
-            yield replace(flow, ports=tuple(own for port in flow.ports for own in named.get(port, (port,))))
+            yield replace(flow, ports=tuple(number for port in flow.ports for number in named.get(port, (port,))))
 
 
 def _is_there(environment: Environment, flow: Flow) -> bool:

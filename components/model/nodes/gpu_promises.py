@@ -69,10 +69,10 @@ def check_gpus(environment: Environment) -> Iterator[Fault]:
                 yield Fault(at=(*at, "taints", index, "key"), wrong=wrong, write="a key of your own domain")
 
 
-def _of_nothing(at: Location, said: MachineType | Host) -> Iterator[Fault]:
-    if said.gpus:
+def _of_nothing(at: Location, machine: MachineType | Host) -> Iterator[Fault]:
+    if machine.gpus:
         return
     for key in ("gpu_model", "gpu_nvlinks", "gpu_check", "gpu_driver", "gpu_switches"):
-        if getattr(said, key, None) not in (None, "", (), "installed", "auto"):
+        if getattr(machine, key, None) not in (None, "", (), "installed", "auto"):
             wrong = "is about GPUs, and there are none"
             yield Fault(at=(*at, key), wrong=wrong, write="leave it out, or say `gpus`", basis=((*at, "gpus"),))

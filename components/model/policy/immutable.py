@@ -65,7 +65,7 @@ class Changed:
 def settings(environment: Environment, addresses: AddressPlan) -> dict[str, str]:
     """Return the immutable settings of an environment and its address plan. Hosts are not among them: they are in no
     stack."""
-    found = {
+    by_key = {
         SUPERNET: str(environment.supernet),
         DOMAIN: environment.domain,
         PREFIX: environment.naming.prefix or "none",
@@ -73,66 +73,68 @@ def settings(environment: Environment, addresses: AddressPlan) -> dict[str, str]
     }
     if environment.backups is not None:
         days = {f"{BACKUPS}.{kept}_days": environment.backups.days(kept) for kept in BackupClass}
-        found |= {key: str(value) for key, value in days.items()}
+        by_key |= {key: str(value) for key, value in days.items()}
     for name, site in environment.sites.items():
         ranges = site_ranges(addresses, name)
-        own = {"kind": site.kind, **cloud_of(site).immutable_settings(site, ranges)}
-        own["range"] = str(ranges.block)
-        found |= {f"sites.{name}.{key}": value for key, value in own.items()}
-    return found
+        site_settings = {"kind": site.kind, **cloud_of(site).immutable_settings(site, ranges)}
+        site_settings["range"] = str(ranges.block)
+        by_key |= {f"sites.{name}.{key}": value for key, value in site_settings.items()}
+    return by_key
 
 
 def changes(before: Settings, after: Settings) -> tuple[Changed, ...]:
     """Return the settings that both have and that differ, without those that only follow from another change. Of
     backups, those that only ``before`` has and those that are less."""
-    found = {
+    changed = {
         key: Changed(key=key, was=was, now=after[key])
         for key, was in before.items()
         if not _keeps_backups(key) and after.get(key, was) != was
     }
-    found |= {
+    changed |= {
         key: Changed(key=key, was=was, now=after.get(key, "none"))
         for key, was in before.items()
         if _keeps_backups(key) and int(after.get(key, "0")) < int(was)
     }
-    return tuple(one for one in found.values() if not _follows(one, found))
+    return tuple(change for change in changed.values() if not _follows(change, changed))
 
 
 def _keeps_backups(key: str) -> bool:
     return key.startswith(f"{BACKUPS}.")
 
 
-def _follows(one: Changed, found: Container[str]) -> bool:
+def _follows(change: Changed, changed: Container[str]) -> bool:
     """Return whether it changes only because something larger changes."""
-    if not one.site:
+    if not change.site:
         return False
-    larger = {f"sites.{one.site}.kind"} - {one.key}
-    if one.is_range:
+    larger = {f"sites.{change.site}.kind"} - {change.key}
+    if change.is_range:
         larger.add(SUPERNET)
-    if one.is_zone:
-        larger.add(f"sites.{one.site}.range")
-    return any(key in found for key in larger)
+    if change.is_zone:
+        larger.add(f"sites.{change.site}.range")
+    return any(key in changed for key in larger)
 
 
 def instead(changed: Iterable[Changed]) -> tuple[str, ...]:
     """Return what to do instead: a sentence or two for each sort of change."""
-    found = list(changed)
-    said: list[str] = []
-    if any(_keeps_backups(one.key) for one in found):
-        said.append(
+    edits = list(changed)
+    advice: list[str] = []
+    if any(_keeps_backups(edit.key) for edit in edits):
+        advice.append(
             "Backups that are there keep the days that they were made with: `backups` stays in the file, and its days "
             "may only grow; to end backups of an environment, end the environment (docs/backups.md)."
         )
-    if lasting := [f"`{one.key}`" for one in found if one.key in ENVIRONMENT_KEYS]:
-        said.append(f"{' and '.join(lasting)}: for an environment's life; another takes a new environment beside it.")
-    if moved := [one for one in found if one.part == "range"]:
-        lines = ", ".join(f"`range: {one.was}` into {one.site}" for one in moved)
-        said.append(f"A site keeps its range, whatever comes before it in the file, once it is written there: {lines}.")
-    if zones := dict.fromkeys(one.site for one in found if one.is_zone):
-        said.append(f"Zones keep their order: append to `zones` of {', '.join(zones)}, and take away from its end.")
-    if any(one.site and not one.is_zone for one in found):
-        said.append(
+    if lasting := [f"`{edit.key}`" for edit in edits if edit.key in ENVIRONMENT_KEYS]:
+        advice.append(f"{' and '.join(lasting)}: for an environment's life; another takes a new environment beside it.")
+    if moved := [edit for edit in edits if edit.part == "range"]:
+        lines = ", ".join(f"`range: {edit.was}` into {edit.site}" for edit in moved)
+        advice.append(
+            f"A site keeps its range, whatever comes before it in the file, once it is written there: {lines}."
+        )
+    if zones := dict.fromkeys(edit.site for edit in edits if edit.is_zone):
+        advice.append(f"Zones keep their order: append to `zones` of {', '.join(zones)}, and take away from its end.")
+    if any(edit.site and not edit.is_zone for edit in edits):
+        advice.append(
             "To move a site that is not the control plane's, add one of another name at the end of the file, move the "
             "pools there, then remove the old."
         )
-    return tuple(said)
+    return tuple(advice)

@@ -16,18 +16,18 @@ _LABEL = re.compile(r"\[.*")
 def replaced_by(environment: Environment, path: str) -> Replaces:
     """Return what a change of the key at ``path`` replaces, such as ``pools.gpu.labels.team``. A key that
     ``environment`` does not have, such as that of a pool that comes, has the annotation of what holds it."""
-    found, value = Replaces.STATE, _entries(environment)
+    effect, value = Replaces.STATE, _entries(environment)
     for part in path.split("."):
         name = _LABEL.sub("", part)
         if isinstance(value, Section):
             field = type(value).model_fields.get(name)
-            found = next((one for one in (field.metadata if field else ()) if isinstance(one, Replaces)), found)
+            effect = next((mark for mark in (field.metadata if field else ()) if isinstance(mark, Replaces)), effect)
             value = _entries(getattr(value, name, None))
         elif isinstance(value, Mapping):
             value = value.get(name)
         if part != name or not isinstance(value, Section | Mapping):
             break
-    return found
+    return effect
 
 
 def _entries(value: Any) -> Any:

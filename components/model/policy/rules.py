@@ -66,8 +66,8 @@ class Policies:
 
     def judge(self, resources: Iterable[Resource]) -> Judged:
         """Judge every resource by every rule, then the waivers."""
-        found = {finding for resource in resources for finding in self._broken(resource)}
-        findings, waived = _apply(found, self.waivers, today=self.today)
+        breaches = {finding for resource in resources for finding in self._broken(resource)}
+        findings, waived = _apply(breaches, self.waivers, today=self.today)
         return Judged(findings=tuple(findings), waived=tuple(waived))
 
     def against(self, resource: Resource) -> tuple[Finding, ...]:
@@ -116,9 +116,9 @@ def name_of(finding: Finding) -> str:
     return finding.where[0].rpartition("::")[2]
 
 
-def by_resource(found: Iterable[Finding]) -> list[Finding]:
+def by_resource(findings: Iterable[Finding]) -> list[Finding]:
     """Sort findings by URN, then by rule."""
-    return sorted(found, key=lambda one: (one.where, one.check, one.what, one.why, one.do))
+    return sorted(findings, key=lambda finding: (finding.where, finding.check, finding.what, finding.why, finding.do))
 
 
 def rules_tables() -> str:
@@ -141,15 +141,17 @@ def _public(environment: Environment) -> frozenset[str]:
     return frozenset().union(*named)
 
 
-def _apply(found: Iterable[Finding], waivers: Sequence[Waiver], *, today: date) -> tuple[list[Finding], list[Waived]]:
+def _apply(
+    findings: Iterable[Finding], waivers: Sequence[Waiver], *, today: date
+) -> tuple[list[Finding], list[Waived]]:
     """Return the findings that stand, including those about the waivers themselves, and those that are waived; both
     sorted."""
-    refused = {index: reason for index, one in enumerate(waivers) if (reason := refusal(one))}
+    refused = {index: reason for index, waiver in enumerate(waivers) if (reason := refusal(waiver))}
     used: set[int] = set()
     stands: list[Finding] = []
     waived: list[Waived] = []
-    for finding in by_resource(found):
-        matching = [index for index, one in enumerate(waivers) if index not in refused and _covers(one, finding)]
+    for finding in by_resource(findings):
+        matching = [index for index, waiver in enumerate(waivers) if index not in refused and _covers(waiver, finding)]
         used.update(matching)
         live = next((waivers[index] for index in matching if waivers[index].until >= today), None)
         if live is None:
@@ -167,7 +169,7 @@ def _covers(waiver: Waiver, finding: Finding) -> bool:
 
 def refusal(waiver: Waiver) -> str:
     """Return the reason why the waiver is refused; empty when it is not."""
-    rule = next((one for one in RULES if one.id == waiver.rule), None)
+    rule = next((candidate for candidate in RULES if candidate.id == waiver.rule), None)
     if rule is None:
         return f"there is no rule {waiver.rule!r}"
     if not rule.waivable:

@@ -54,19 +54,19 @@ def pool_kinds(environment: Environment) -> dict[str, str]:
 
 def kinds(environment: Environment) -> dict[str, CapacityKind]:
     """Return every kind by name, those without GPUs first. Pools of a machine type that nobody knows are left out."""
-    found: dict[str, CapacityKind] = {}
+    by_name: dict[str, CapacityKind] = {}
     types = environment.known_types
     for name, pool in environment.pools.items():
         machine = types.get(pool.machine_type)
         if machine is None:
             continue
-        own = kind_name(gpus=machine.gpus, model=machine.gpu_model, spot=pool.spot)
-        before = found.get(own, CapacityKind(name=own))
+        kind = kind_name(gpus=machine.gpus, model=machine.gpu_model, spot=pool.spot)
+        before = by_name.get(kind, CapacityKind(name=kind))
         each = machine.vcpus // machine.gpus if machine.gpus else None
         # Rounded up: a machine's GPUs together never have less than its memory.
         memory = -(-machine.memory_gib // machine.gpus) if machine.gpus else None
-        found[own] = CapacityKind(
-            name=own,
+        by_name[kind] = CapacityKind(
+            name=kind,
             gpus=before.gpus + pool.max * machine.gpus,
             cores=(before.cores or 0) + pool.max * machine.vcpus,
             cores_each=max(filter(None, (before.cores_each, each)), default=None),
@@ -76,10 +76,10 @@ def kinds(environment: Environment) -> dict[str, CapacityKind]:
             sources=(*before.sources, name),
         )
     for host in environment.hosts:
-        own = kind_name(gpus=host.gpus, model=host.gpu_model)
-        before = found.get(own, CapacityKind(name=own))
-        found[own] = CapacityKind(
-            name=own,
+        kind = kind_name(gpus=host.gpus, model=host.gpu_model)
+        before = by_name.get(kind, CapacityKind(name=kind))
+        by_name[kind] = CapacityKind(
+            name=kind,
             gpus=before.gpus + host.gpus,
             cores=None,
             cores_each=before.cores_each,
@@ -88,4 +88,4 @@ def kinds(environment: Environment) -> dict[str, CapacityKind]:
             taints=before.taints,
             sources=tuple(dict.fromkeys((*before.sources, "hosts"))),
         )
-    return dict(sorted(found.items(), key=lambda one: bool(one[1].gpus)))
+    return dict(sorted(by_name.items(), key=lambda pair: bool(pair[1].gpus)))

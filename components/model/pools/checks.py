@@ -14,7 +14,7 @@ def check_fabric(environment: Environment) -> Iterator[Fault]:
     for name, pool in environment.pools.items():
         kind, site = types.get(pool.machine_type), environment.sites.get(pool.site)
         if pool.efa and kind is not None and site is not None and kind.cloud == site.kind and not kind.efa_cards:
-            fitting = [other for other, one in types.items() if one.cloud == kind.cloud and one.efa_cards]
+            fitting = [other for other, type_ in types.items() if type_.cloud == kind.cloud and type_.efa_cards]
             wrong = f"no network card of a {pool.machine_type} can have an Elastic Fabric Adapter"
             write = f"leave it out, or a type that has: {', '.join(fitting)}" if fitting else "leave it out"
             basis = (("pools", name, "machine_type"), ("machine_types", pool.machine_type, "efa_cards"))
@@ -45,24 +45,24 @@ def check_purchase(environment: Environment) -> Iterator[Fault]:
 def check_fallbacks(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each fallback of a pool with GPUs that has none, and one for each loop of fallbacks."""
     types = environment.known_types
-    told: set[str] = set()
+    reported: set[str] = set()
     for name, pool in environment.pools.items():
-        own = types.get(pool.machine_type)
+        type_ = types.get(pool.machine_type)
         for index, fallback in enumerate(pool.fallbacks):
             other = environment.pools.get(fallback)
             kind = types.get(other.machine_type) if other else None
-            if own and own.gpus and other and kind and not kind.gpus:
-                wrong = f"{fallback!r} has no GPUs, and each {pool.machine_type} has {own.gpus}"
+            if type_ and type_.gpus and other and kind and not kind.gpus:
+                wrong = f"{fallback!r} has no GPUs, and each {pool.machine_type} has {type_.gpus}"
                 machines = (pool.machine_type, other.machine_type)
                 basis = (
-                    *(("pools", one, "machine_type") for one in (name, fallback)),
+                    *(("pools", pool_name, "machine_type") for pool_name in (name, fallback)),
                     *(("machine_types", machine, "gpus") for machine in machines),
                 )
                 write = "a pool with GPUs, or leave it out"
                 yield Fault(at=("pools", name, "fallbacks", index), wrong=wrong, write=write, basis=basis)
-        loop = () if name in told else _loop(environment, name)
+        loop = () if name in reported else _loop(environment, name)
         if loop:
-            told.update(loop)
+            reported.update(loop)
             wrong = f"the fallbacks come back to {name}: {' -> '.join(loop)}"
             at: Location = ("pools", name, "fallbacks")
             yield Fault(at=at, wrong=wrong, write="leave it out of one of them", basis=(("pools",),))
@@ -71,13 +71,13 @@ def check_fallbacks(environment: Environment) -> Iterator[Fault]:
 def _loop(environment: Environment, start: str) -> tuple[str, ...]:
     """Return the shortest way along fallbacks of other pools from a pool back to itself; empty when there is none."""
     ways: list[tuple[str, ...]] = [(start,)]
-    seen: set[str] = set()
+    visited: set[str] = set()
     for way in ways:
         pool = environment.pools.get(way[-1])
         for fallback in pool.fallbacks if pool else ():
             if fallback == start and len(way) > 1:
                 return (*way, start)
-            if fallback not in (start, *seen):
-                seen.add(fallback)
+            if fallback not in (start, *visited):
+                visited.add(fallback)
                 ways.append((*way, fallback))
     return ()

@@ -114,11 +114,11 @@ def _host(entry: HostEntry) -> HostKey:
 def _conclusions(file: PriceFile) -> Iterator[Fault]:
     """Yield what is wrong with entries beyond the shape of their values: impossible days, and second prices of one
     key."""
-    seen: dict[Key, Location] = {}
+    places: dict[Key, Location] = {}
     for place, key, entry in _entries(file):
         if not _is_day(entry.read):
             yield Fault(at=(*place, "read"), wrong=f"{entry.read!r} is no day of the calendar", write="a day there is")
-        first = seen.setdefault(key, place)
+        first = places.setdefault(key, place)
         if first != place:
             wrong = f"is the second price of {name_of(key)}, after {'.'.join(map(str, first))}"
             yield Fault(at=place, wrong=wrong, write="one of the two", basis=(first,))

@@ -22,17 +22,17 @@ def authority_fault(text: str) -> str:
     if PRIVATE_KEY.search(text):
         return "holds a private key, which is nobody's but the authority's"
     try:
-        found = _read(text)
+        certificates = _read(text)
     except ValueError:
         return "is not certificates in PEM, line by line (`|` after the key keeps the lines), and nothing else"
-    strangers = [str(number) for number, one in enumerate(found, 1) if not signs(one)]
+    strangers = [str(number) for number, certificate in enumerate(certificates, 1) if not signs(certificate)]
     return f"holds what is no authority's certificate (CA:TRUE): number {', '.join(strangers)}" if strangers else ""
 
 
 def last_days(text: str) -> list[date]:
     """Return the last day of each certificate, in UTC and in the text's order; none for a text that cannot be read."""
     try:
-        return [one.not_valid_after_utc.date() for one in _read(text)]
+        return [certificate.not_valid_after_utc.date() for certificate in _read(text)]
     except ValueError:
         return []
 
@@ -50,13 +50,13 @@ def certificates_in(text: str) -> list[Certificate]:
     from cryptography import x509
 
     try:
-        found = x509.load_pem_x509_certificates(text.encode())
-        for one in found:
+        certificates = x509.load_pem_x509_certificates(text.encode())
+        for certificate in certificates:
             # Read when they are first asked for.
-            _ = one.extensions
+            _ = certificate.extensions
     except (x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise ValueError(str(error)) from error
-    return found
+    return certificates
 
 
 def signs(certificate: Certificate) -> bool:

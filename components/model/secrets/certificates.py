@@ -240,10 +240,10 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
 def _queues(machine: Machine) -> tuple[Certificate, ...]:
     """Return the certificates of the managers of queues: client of the API, and with another key server of webhooks,
     which an API server asks at its own machine's loopback address."""
-    clients = (_leaf(machine, one.name, KUBERNETES, one.user, Usage.CLIENT) for one in MANAGERS)
+    clients = (_leaf(machine, manager.name, KUBERNETES, manager.user, Usage.CLIENT) for manager in MANAGERS)
     servers = (
-        replace(_leaf(machine, one.serving, KUBERNETES, one.serving, Usage.SERVER), addresses=(LOOPBACK,))
-        for one in MANAGERS
+        replace(_leaf(machine, manager.serving, KUBERNETES, manager.serving, Usage.SERVER), addresses=(LOOPBACK,))
+        for manager in MANAGERS
     )
     return *clients, *servers
 

@@ -108,7 +108,7 @@ class EncryptionKeys:
 
     def readmitting(self, key: Key) -> EncryptionKeys:
         """Return the keys with a former one that reads."""
-        return EncryptionKeys(keys=(*(one for one in self.keys if one.name != key.name), key))
+        return EncryptionKeys(keys=(*(other for other in self.keys if other.name != key.name), key))
 
 
 def phase_of(names: tuple[str, ...]) -> RotationPhase:
@@ -120,5 +120,5 @@ def phase_of(names: tuple[str, ...]) -> RotationPhase:
 
 
 def _number(name: str) -> int:
-    found = _NAME.fullmatch(name)
-    return int(found[1]) if found else 0
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else 0

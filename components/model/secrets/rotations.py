@@ -45,7 +45,7 @@ STEADY = RotationStanding(phase=RotationPhase.STEADY)
 def parse_standings(text: str) -> dict[str, RotationStanding]:
     """Parse the vault's value; ``ValueError`` when it is not one."""
     try:
-        return {str(name): _standing(one) for name, one in json.loads(text).items()}
+        return {str(name): _standing(fields) for name, fields in json.loads(text).items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError("it does not tell the phases of rotations") from None
 
@@ -54,16 +54,16 @@ def standings_text(standings: Mapping[str, RotationStanding]) -> str:
     """Return the vault's value. A rotation that is over is not in it."""
     return json.dumps(
         {
-            name: {"phase": str(one.phase), "until": one.until.isoformat() if one.until else ""}
-            for name, one in sorted(standings.items())
-            if one.phase is not RotationPhase.STEADY
+            name: {"phase": str(standing.phase), "until": standing.until.isoformat() if standing.until else ""}
+            for name, standing in sorted(standings.items())
+            if standing.phase is not RotationPhase.STEADY
         }
     )
 
 
-def _standing(one: Mapping[str, str]) -> RotationStanding:
-    until = one.get("until", "")
+def _standing(fields: Mapping[str, str]) -> RotationStanding:
+    until = fields.get("until", "")
     time = datetime.fromisoformat(until) if until else None
     if time is not None and time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
-    return RotationStanding(phase=RotationPhase(one["phase"]), until=time)
+    return RotationStanding(phase=RotationPhase(fields["phase"]), until=time)

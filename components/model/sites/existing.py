@@ -15,10 +15,10 @@ from components.model.sites.places import place_of
 def check_existing(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each named resource that does not fit the rest of the file."""
     taken: dict[str, Location] = {}
-    seen: dict[str, list[Place[Any]]] = {}
+    places: dict[str, list[Place[Any]]] = {}
     for name, site in environment.sites.items():
         checks, place = cloud_of(site).checks, place_of(environment, name)
-        earlier = seen.setdefault(site.kind, [])
+        earlier = places.setdefault(site.kind, [])
         yield from checks.faults(place, earlier)
         earlier.append(place)
         if (named := checks.network(site)) is not None:

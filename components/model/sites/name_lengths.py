@@ -22,20 +22,19 @@ def check_lengths(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for names that are too long for their cloud: for the longest name of each kind only; and for a
     domain that is too long."""
     longest: dict[str, LimitedName] = {}
-    for one in _names(environment):
-        before = longest.setdefault(one.what, one)
-        if len(one.name) > len(before.name):
-            longest[one.what] = one
+    for limited in _names(environment):
+        before = longest.setdefault(limited.what, limited)
+        if len(limited.name) > len(before.name):
+            longest[limited.what] = limited
     yield from _domain(environment)
     prefix = environment.naming.prefix
     at = ("naming", "prefix") if prefix else ("name",)
-    for one in longest.values():
-        over = len(one.name) - one.most
+    for limited in longest.values():
+        over = len(limited.name) - limited.most
         if over <= 0:
             continue
-        wrong = (
-            f"{one.name!r}, as {one.what} would be called, has {len(one.name)} characters, and {one.most} is the most"
-        )
+        length = f"has {len(limited.name)} characters, and {limited.most} is the most"
+        wrong = f"{limited.name!r}, as {limited.what} would be called, {length}"
         write = f"names that are {over} shorter in all: prefix, environment, sites, pools and gateways"
         yield Fault(at=at, wrong=wrong, write=write, basis=(("name",), ("sites",), ("pools",)))
 

@@ -45,12 +45,12 @@ def site_ranges(addresses: AddressPlan, site: str) -> SiteRanges:
     return ranges_of_plan(addresses.supernet, addresses.sites[site])
 
 
-def ranges_of_plan(supernet: IPv4Network, own: SitePlan) -> SiteRanges:
+def ranges_of_plan(supernet: IPv4Network, plan: SitePlan) -> SiteRanges:
     """Return the ranges of one site's plan for its cloud."""
     return SiteRanges(
         supernet=supernet,
-        block=own.block,
-        parts={part: own.subnet(part) for part in ("gateway", "etcd", "events", "api", "vpn")} | {"nodes": own.pods},
-        zones=tuple(own.zone_pods(index) for index in range(ZONES)),
+        block=plan.block,
+        parts={part: plan.subnet(part) for part in ("gateway", "etcd", "events", "api", "vpn")} | {"nodes": plan.pods},
+        zones=tuple(plan.zone_pods(index) for index in range(ZONES)),
         pods_each=2 ** (32 - POD_PREFIX),
     )

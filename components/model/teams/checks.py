@@ -35,9 +35,9 @@ def check_teams(environment: Environment) -> Iterator[Fault]:
                 yield from _check_share(at, share, known[kind], basis=_machines(environment))
             else:
                 yield _no_kind(environment, at, known)
-    for one in known.values():
-        yield from _check_total(environment, one)
-        yield from _check_taints(environment, one)
+    for capacity in known.values():
+        yield from _check_total(environment, capacity)
+        yield from _check_taints(environment, capacity)
 
 
 def _types_fit(environment: Environment) -> bool:
@@ -88,9 +88,9 @@ def _machines(environment: Environment) -> tuple[Location, ...]:
 def _no_kind(environment: Environment, at: Location, known: Mapping[str, CapacityKind]) -> Fault:
     """Return the fault of a kind that there is not. Often it is a pool's name."""
     name, basis = str(at[-1]), _machines(environment)
-    own = pool_kinds(environment).get(name)
-    if own is not None:
-        return Fault(at=at, wrong=f"{name!r} is a pool, of the kind {own}", write=own, basis=basis)
+    kind = pool_kinds(environment).get(name)
+    if kind is not None:
+        return Fault(at=at, wrong=f"{name!r} is a pool, of the kind {kind}", write=kind, basis=basis)
     wrong = f"neither a pool nor a host is of the kind {name!r}"
     return Fault(at=at, wrong=wrong, write=suggestion(known, name), basis=basis)
 
@@ -102,10 +102,10 @@ def _check_share(at: Location, share: Share, kind: CapacityKind, *, basis: tuple
     elif share.gpus and share.cores is None and kind.cores_each is None:
         wrong = "nobody declares how many cores a host has"
         yield Fault(at=(*at, "cores"), wrong=wrong, write="the number of cores", basis=(*basis, (*at, "gpus")))
-    own = share.gpus if kind.gpus else share.cores or 0
-    if share.lend is not None and share.lend > own:
-        wrong = f"{share.lend} are more than what is guaranteed, {own}"
-        yield Fault(at=(*at, "lend"), wrong=wrong, write=f"at most {own}", basis=((*at, "gpus"), (*at, "cores")))
+    guaranteed = share.gpus if kind.gpus else share.cores or 0
+    if share.lend is not None and share.lend > guaranteed:
+        wrong = f"{share.lend} are more than what is guaranteed, {guaranteed}"
+        yield Fault(at=(*at, "lend"), wrong=wrong, write=f"at most {guaranteed}", basis=((*at, "gpus"), (*at, "cores")))
 
 
 def _check_total(environment: Environment, kind: CapacityKind) -> Iterator[Fault]:

@@ -65,7 +65,9 @@ def is_taken_back(running: Collection[str], wanted: str) -> bool:
     """Return whether an upgrade that has not ended is taken back: some machines still run the minor version that is
     wanted. The version of an etcd cluster is that of its oldest member, and API servers of neighbouring minor versions
     work together."""
-    return len({minor(one) for one in running}) == 2 and minor(wanted) == min(minor(one) for one in running)
+    return len({minor(version) for version in running}) == 2 and minor(wanted) == min(
+        minor(version) for version in running
+    )
 
 
 def _one_step(running: str, wanted: str) -> bool:

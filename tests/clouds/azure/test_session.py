@@ -60,11 +60,11 @@ class Answers:
             raise answer
         return answer
 
-    def finished(self, *, since: float | None = None, held: bool = False) -> Answer:
+    def finished(self, *, since: float | None = None, long_poll: bool = False) -> Answer:
         manager = ResourceManager(self)
         begun = manager.ask("POST", VM, version="1", body={})
         found: Answer = manager.finished(
-            begun, what="its start", limit_s=60.0, since=since, held=held, wait=self.waited.append
+            begun, what="its start", limit_s=60.0, since=since, long_poll=long_poll, wait=self.waited.append
         )
         return found
 
@@ -182,5 +182,5 @@ def test_nothing_is_waited_for_where_the_server_holds_its_answer_back() -> None:
     under_way = [Answer({"status": "InProgress"}, headers=headers) for headers in (held, not_held)]
     made = Answer({}, status_code=201, headers={"Azure-AsyncOperation": STATUS})
     answers = Answers(made, *under_way, Answer({"status": "Succeeded"}))
-    answers.finished(held=True)
+    answers.finished(long_poll=True)
     assert answers.waited == [0.0, 0.0, 2.0]
