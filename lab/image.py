@@ -182,8 +182,8 @@ class _ImageMaker:
             copy_system(self._base / "rootfs", into / "rootfs")
             with served(self._depot, tls=depot_authority.server_context()) as address:
                 known = {"depot_key": KEY, "depot_authority": depot_authority.AUTHORITY.read_text(encoding="ascii")}
-                own = {"depot": address, **known, "versions": self.sources.spec.versions}
-                self._play(into / "rootfs", tags, {**own, **variables})
+                baked_variables = {"depot": address, **known, "versions": self.sources.spec.versions}
+                self._play(into / "rootfs", tags, {**baked_variables, **variables})
             for of_depot in _OF_DEPOT:
                 (into / "rootfs/etc" / of_depot).unlink(missing_ok=True)
             tidy(into / "rootfs")

@@ -171,8 +171,8 @@ def modules() -> dict[str, tuple[str, Path]]:
         done = subprocess.run(command, cwd=place, env=environ, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{module}: {done.stderr or done.stdout}")
-        told = json.loads(done.stdout)
-        folders[module] = (told["Version"], Path(told["Dir"]))
+        description = json.loads(done.stdout)
+        folders[module] = (description["Version"], Path(description["Dir"]))
     return folders
 
 

@@ -140,12 +140,12 @@ def _remove_tree(path: Path) -> None:
 
 
 def _remove_entry(parent: int, name: str, device: int) -> None:
-    found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    if found.st_dev != device:
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    if status.st_dev != device:
         raise LabError(
             f"{name!r} in {os.readlink(f'/proc/self/fd/{parent}')} is on another file system: unmount it first"
         )
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
         try:
             _loosen(folder)
@@ -158,7 +158,7 @@ def _remove_entry(parent: int, name: str, device: int) -> None:
     try:
         os.unlink(name, dir_fd=parent)
     except PermissionError:
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=parent)
         try:

@@ -54,23 +54,23 @@ def age(environment: Environment, names: Sequence[str], *, ends: datetime) -> di
     vault = KeyVault(vault_url(environment))
     signers = {authority.name: authority.secret for authority in authorities(environment)}
     planned = {certificate.name: certificate for certificate in certificates(environment, plan(environment))}
-    found: dict[str, str] = {}
+    renewed: dict[str, str] = {}
     for name in names:
         secret = json.loads(_secret(vault, name))
         signer = json.loads(_secret(vault, signers[planned[name].authority]))
-        found[name] = aged(secret["certificate"], authority=signer, ends=ends)
-        vault.set(name, json.dumps({**secret, "certificate": found[name]}), content_type="application/json")
-    return found
+        renewed[name] = aged(secret["certificate"], authority=signer, ends=ends)
+        vault.set(name, json.dumps({**secret, "certificate": renewed[name]}), content_type="application/json")
+    return renewed
 
 
-def put_into(state: dict[str, Any], found: Mapping[str, str], *, ends: datetime) -> None:
+def put_into(state: dict[str, Any], renewed: Mapping[str, str], *, ends: datetime) -> None:
     """Put aged certificates into an exported state; ``LookupError`` when it lacks one."""
     outputs = {
         resource["outputs"]["secret"]: resource["outputs"]
         for resource in state["deployment"]["resources"]
         if resource["type"].endswith(RESOURCE)
     }
-    for name, certificate in found.items():
+    for name, certificate in renewed.items():
         outputs[name] |= {"certificate": certificate, "not_after": ends.isoformat()}
 
 

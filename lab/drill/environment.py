@@ -34,8 +34,8 @@ class DrillEnvironment:
 
     @cached_property
     def _addresses(self) -> dict[str, str]:
-        found = control_machines(self.environment, plan(self.environment))
-        return {machine.name: str(machine.address) for machine in found}
+        planned = control_machines(self.environment, plan(self.environment))
+        return {machine.name: str(machine.address) for machine in planned}
 
     def machines(self, part: str) -> tuple[str, ...]:
         """Return the machines of a part of the control plane: ``etcd``, ``events`` or ``api``."""

@@ -111,7 +111,7 @@ def machine() -> str:
 
 def _row(result: DrillResult) -> str:
     verdict = "failed" if not result.passed else "safe, slow" if result.slow else "safe"
-    found = result.verdict
+    judged = result.verdict
     times = result.timing
     calm = "".join(f" ({figure.goal_s:g} s)" for figure in result.figures if figure.what == ERRORS_END)
     cells = (
@@ -121,9 +121,9 @@ def _row(result: DrillResult) -> str:
         f"{result.longest_gap_s:.1f} s ({result.goal_s:g} s)",
         f"{times.errors_s:.1f} s{calm}",
         f"{result.recovery_s:.0f} s",
-        f"{found['acknowledged']:,}",
-        str(len(found["lost"])),
-        f"{found['unknown']:,}",
+        f"{judged['acknowledged']:,}",
+        str(len(judged["lost"])),
+        f"{judged['unknown']:,}",
         f"{times.quiet_p99_ms:.0f} ms, {times.fault_p99_ms:.0f} ms",
         str(result.terms),
     )

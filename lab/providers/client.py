@@ -49,12 +49,12 @@ class ResourceManagerClient:
     @property
     def subscription(self) -> str:
         """Id of the subscription to work in."""
-        found = os.environ.get("ARM_SUBSCRIPTION_ID") or os.environ.get("AZURE_SUBSCRIPTION_ID")
-        if not found:
+        subscription_id = os.environ.get("ARM_SUBSCRIPTION_ID") or os.environ.get("AZURE_SUBSCRIPTION_ID")
+        if not subscription_id:
             raise ResourceManagerError(
                 0, "NoSubscription", "ARM_SUBSCRIPTION_ID is not set: run inside the lab, or name a subscription"
             )
-        return found
+        return subscription_id
 
     def get(self, resource_id: str, *, api_version: str) -> dict[str, Any] | None:
         """Return a resource, or ``None`` when it does not exist."""

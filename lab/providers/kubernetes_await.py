@@ -65,11 +65,11 @@ def await_deleted(client: ObjectClient, live: Object, *, timeout_s: float) -> No
     resource = client.resource(live["apiVersion"], live["kind"])
     namespace, name = meta.get("namespace"), meta["name"]
     deadline = time.monotonic() + timeout_s
-    for found in client.follow(resource, namespace=namespace, name=name, timeout_s=timeout_s):
+    for current in client.follow(resource, namespace=namespace, name=name, timeout_s=timeout_s):
         # By now, another object may have the name.
-        if found is None or metadata(found).get("uid") != meta.get("uid", metadata(found).get("uid")):
+        if current is None or metadata(current).get("uid") != meta.get("uid", metadata(current).get("uid")):
             return
-        live = {**live, **found}
+        live = {**live, **current}
         if time.monotonic() >= deadline:
             break
     finalizers = ", ".join(metadata(live).get("finalizers") or []) or "none"
@@ -88,11 +88,11 @@ def _until(client: ObjectClient, live: Object, check: Check, *, timeout_s: float
     resource = client.resource(live["apiVersion"], live["kind"])
     deadline = time.monotonic() + timeout_s
     verdict = ReadyVerdict(ready=False)
-    for found in client.follow(resource, namespace=meta.get("namespace"), name=meta["name"], timeout_s=timeout_s):
-        if found is None:
+    for current in client.follow(resource, namespace=meta.get("namespace"), name=meta["name"], timeout_s=timeout_s):
+        if current is None:
             raise ObjectNotReadyError(f"'{meta['name']}' was deleted meanwhile", live=live, reasons=[])
         # Items of a list do not say their kind.
-        live = {"apiVersion": live["apiVersion"], "kind": live["kind"], **found}
+        live = {"apiVersion": live["apiVersion"], "kind": live["kind"], **current}
         verdict = check(ObservedObject(client=client, live=live))
         if verdict.ready:
             return live
@@ -113,12 +113,12 @@ def _await_service(client: ObjectClient, live: Object, *, timeout_s: float) -> O
     while (left := deadline - time.monotonic()) > 0:
         empty = False
         spell = min(left, SETTLE_S)
-        for found in client.follow(endpoints, namespace=meta.get("namespace"), name=meta["name"], timeout_s=spell):
-            subsets = (found or {}).get("subsets") or []
+        for current in client.follow(endpoints, namespace=meta.get("namespace"), name=meta["name"], timeout_s=spell):
+            subsets = (current or {}).get("subsets") or []
             pending = any(subset.get("notReadyAddresses") for subset in subsets)
             if not pending and any(subset.get("addresses") for subset in subsets):
                 return live
-            empty = found is not None and not subsets
+            empty = current is not None and not subsets
         if empty and spell == SETTLE_S:
             return live
     reason = "the Pods that it selects are not ready, or its endpoints have no controller"

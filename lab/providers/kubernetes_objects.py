@@ -129,8 +129,8 @@ def metadata(obj: Object) -> Object:
 
 def annotation(obj: Object, key: str) -> str:
     """Return one annotation, empty when the object does not have it."""
-    found = metadata(obj).get("annotations")
-    return str(found.get(key, "")) if isinstance(found, dict) else ""
+    values = metadata(obj).get("annotations")
+    return str(values.get(key, "")) if isinstance(values, dict) else ""
 
 
 def is_kind(obj: Object, api_version: str, kind: str) -> bool:

@@ -110,19 +110,21 @@ class KubernetesProvider(BaseProvider):
             wanted, mutable_maps=self._settings.mutable_maps, mutable_secrets=self._settings.mutable_secrets
         )
         ignored = tuple(request.ignoreChanges)
-        found = [
+        differences = [
             change
             for change in changes(before, wanted, forced=forced)
             if not change.path.startswith(ignored or ("\0",))
         ]
         response = provider_pb2.DiffResponse(
-            changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
-            replaces=[change.path for change in found if change.replaces],
+            changes=provider_pb2.DiffResponse.DIFF_SOME if differences else provider_pb2.DiffResponse.DIFF_NONE,
+            replaces=[change.path for change in differences if change.replaces],
             hasDetailedDiff=True,
         )
-        for one in found:
-            number = KIND.Value(f"{one.kind.upper()}_REPLACE" if one.replaces else one.kind.upper())
-            response.detailedDiff[one.path].CopyFrom(provider_pb2.PropertyDiff(kind=number))
+        for difference in differences:
+            number = KIND.Value(
+                f"{difference.kind.upper()}_REPLACE" if difference.replaces else difference.kind.upper()
+            )
+            response.detailedDiff[difference.path].CopyFrom(provider_pb2.PropertyDiff(kind=number))
         same = object_id(live) == object_id(wanted) and annotation(wanted, AUTONAMED) != "true"
         response.deleteBeforeReplace = bool(response.replaces) and same
         return response

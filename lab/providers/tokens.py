@@ -41,8 +41,8 @@ class Token:
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the inputs that are part of the id; a change of them forces a replacement."""
-        found = re.findall(r"\{(\w+)\}", self.path)
-        return tuple(name for name in found if name != "subscriptionId")
+        variables = re.findall(r"\{(\w+)\}", self.path)
+        return tuple(name for name in variables if name != "subscriptionId")
 
     def id(self, inputs: dict[str, object], *, subscription: str) -> str:
         """Return the resource's id for these inputs."""

@@ -64,21 +64,21 @@ def expected(environment: Environment, budget: AcceptanceBudget) -> ExpectedUse:
     return ExpectedUse(machines=machines, hours=hours, cost=cost, unpriced=priced.unpriced)
 
 
-def refusals(environment: Environment, budget: AcceptanceBudget, found: ExpectedUse) -> Iterator[str]:
+def refusals(environment: Environment, budget: AcceptanceBudget, expected_use: ExpectedUse) -> Iterator[str]:
     """Yield the reasons why a run may not begin; nothing when it may."""
     if not environment.destroyable:
         yield "its file does not say `destroyable: true`, and a run takes down what it made"
-    if found.cost is None or budget.most_cost is None:
+    if expected_use.cost is None or budget.most_cost is None:
         return
-    if found.unpriced:
+    if expected_use.unpriced:
         yield (
-            f"there is no price of {', '.join(found.unpriced)}: `longhaul prices --env {environment.name}` reads them; "
-            "--without-prices does without all of them"
+            f"there is no price of {', '.join(expected_use.unpriced)}: `longhaul prices --env {environment.name}` "
+            "reads them; --without-prices does without all of them"
         )
-    if len(found.cost.amounts) > 1:
-        yield f"its prices are of several currencies ({found.cost}), which cannot be compared with one sum"
-    elif any(amount > budget.most_cost for _, amount in found.cost.amounts):
-        yield f"it may cost {found.cost} in {found.hours} h, more than {budget.most_cost} (--most-cost)"
+    if len(expected_use.cost.amounts) > 1:
+        yield f"its prices are of several currencies ({expected_use.cost}), which cannot be compared with one sum"
+    elif any(amount > budget.most_cost for _, amount in expected_use.cost.amounts):
+        yield f"it may cost {expected_use.cost} in {expected_use.hours} h, more than {budget.most_cost} (--most-cost)"
 
 
 def _one_more(line: CostLine) -> Money:

@@ -76,7 +76,7 @@ def run(invocation: Invocation) -> int:
     budget = _terms(environment, options)
     if options.report is not None and not options.report.absolute().parent.is_dir():
         raise CommandError(f"--report {options.report}: there is no such folder", code=Exit.USAGE)
-    said = _said(environment, budget, reuse=options.reuse)
+    lines = _said(environment, budget, reuse=options.reuse)
     require_consent(yes=options.yes)
     enter_lab(where, environment, invocation)
     if not options.yes:
@@ -86,9 +86,9 @@ def run(invocation: Invocation) -> int:
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    runner = _course(where, environment, budget, said)
+    runner = _course(where, environment, budget, lines)
     checking = partial(_checking, where, environment, runner, options, checks)
-    say(f"{where.env}: {said}")
+    say(f"{where.env}: {lines}")
     report = runner.reuse(checking) if options.reuse else runner.make_and_destroy(checking)
     _show(report, options)
     return report.exit_code()
@@ -129,12 +129,12 @@ def _said(environment: Environment, budget: AcceptanceBudget, *, reuse: bool) ->
 
     if reuse:
         return f"checked as it is, within {budget.most_minutes:g} minutes"
-    found = expected(environment, budget)
-    reasons = list(refusals(environment, budget, found))
+    expected_use = expected(environment, budget)
+    reasons = list(refusals(environment, budget, expected_use))
     if reasons:
         raise CommandError(f"{environment.name} is not made: {'; '.join(reasons)}", code=Exit.REFUSED)
     allowed = "" if budget.most_cost is None else f" and {budget.most_cost}"
-    return f"{found}; allowed are {budget.most_minutes:g} minutes{allowed}"
+    return f"{expected_use}; allowed are {budget.most_minutes:g} minutes{allowed}"
 
 
 def _confirm(env: str, *, reuse: bool) -> None:
@@ -144,7 +144,7 @@ def _confirm(env: str, *, reuse: bool) -> None:
         raise CommandError(f"that is not {env!r}; nothing was done")
 
 
-def _course(where: Context, environment: Environment, budget: AcceptanceBudget, said: str) -> Runner:
+def _course(where: Context, environment: Environment, budget: AcceptanceBudget, lines: str) -> Runner:
     from longhaul.acceptance.clouds import remaining_resources
     from longhaul.acceptance.runner import Runner
     from longhaul.acceptance.stacks import Stacks
@@ -156,7 +156,7 @@ def _course(where: Context, environment: Environment, budget: AcceptanceBudget, 
     return Runner(
         env=where.env,
         most_s=budget.most_minutes * 60,
-        budget=said,
+        budget=lines,
         commands=AcceptanceCommands(where=where, log=log, environ=os.environ),
         log=str(log),
         held=stacks.held,

@@ -51,11 +51,11 @@ class Runner:
     def make_and_destroy(self, checks: Callable[[Deadline], Checking]) -> AcceptanceReport:
         """Make, check and take down the environment. ``CommandError`` when it exists already."""
         begun = self._begin()
-        if found := self.held():
-            said = ", ".join(f"{count} resources of {stack}" for stack, count in found.items())
+        if counts := self.held():
+            leftovers = ", ".join(f"{count} resources of {stack}" for stack, count in counts.items())
             raise CommandError(
-                f"{self.env} is there already ({said}), and this would take it down: --reuse looks at it as it is. Has "
-                f"a killed run left it, `longhaul destroy --env {self.env} --remove` takes it down",
+                f"{self.env} is there already ({leftovers}), and this would take it down: --reuse looks at it as it "
+                f"is. Has a killed run left it, `longhaul destroy --env {self.env} --remove` takes it down",
                 code=Exit.REFUSED,
             )
         self._tell_log()
@@ -133,9 +133,9 @@ class Runner:
         return "`longhaul destroy` succeeded"
 
     def _nothing_left(self) -> str:
-        if found := self.held():
+        if counts := self.held():
             raise NotSoError(
-                ", ".join(f"the engine still has {count} resources of {stack}" for stack, count in found.items())
+                ", ".join(f"the engine still has {count} resources of {stack}" for stack, count in counts.items())
             )
         if found_there := self.left():
             raise NotSoError(f"the clouds still list {', '.join(found_there)}")
@@ -178,14 +178,14 @@ class Runner:
 def _doctor(commands: Runs, limit: Deadline) -> str:
     """Run ``doctor``. ``NotSoError`` with every problem that it finds; its exit code alone does not tell them."""
     done = commands.run("doctor", "--json", limit=limit)
-    found = json.loads(done.stdout) if done.stdout else {"findings": []}
+    report = json.loads(done.stdout) if done.stdout else {"findings": []}
     problems = [
-        f"{finding['what']} ({finding['do']})" for finding in found["findings"] if finding["level"] == Severity.PROBLEM
+        f"{finding['what']} ({finding['do']})" for finding in report["findings"] if finding["level"] == Severity.PROBLEM
     ]
     if problems:
         raise NotSoError("; ".join(dict.fromkeys(problems)))
     require(done, "doctor")
-    return ", ".join(f"{count} {level}" for level, count in found["counts"].items())
+    return ", ".join(f"{count} {level}" for level, count in report["counts"].items())
 
 
 def _plan(commands: Runs, limit: Deadline) -> str:

@@ -18,9 +18,9 @@ def to_text(report: AcceptanceReport) -> str:
     """Return the report as text: a line for each step and check, then a summary."""
     lines = table((), map(_cells, report.outcomes), width=None)
     parts = [_title(report)]
-    for title, own in (("Steps", lines[: len(report.steps)]), ("Checks", lines[len(report.steps) :])):
-        if own:
-            parts.append("\n".join((title, *own)))
+    for title, rows in (("Steps", lines[: len(report.steps)]), ("Checks", lines[len(report.steps) :])):
+        if rows:
+            parts.append("\n".join((title, *rows)))
     return "\n\n".join((*parts, f"{_summary(report)}\nWhat its steps said: {report.log}"))
 
 
@@ -67,18 +67,18 @@ def _title(report: AcceptanceReport) -> str:
 
 def _summary(report: AcceptanceReport) -> str:
     counts = Counter(outcome.result for outcome in report.outcomes)
-    said = ", ".join(f"{counts[result]} {result}" for result in StepResult)
+    phrases = ", ".join(f"{counts[result]} {result}" for result in StepResult)
     verdict = "interrupted" if report.interrupted else "accepted" if report.accepted else "not accepted"
-    return f"{report.environment}: {verdict} after {report.seconds:.0f} s ({said}); {report.stays}"
+    return f"{report.environment}: {verdict} after {report.seconds:.0f} s ({phrases}); {report.stays}"
 
 
-def _cells(one: StepOutcome) -> tuple[str, ...]:
-    return f"{MARKS[one.result]:<6}", one.name, f"{one.seconds:>5.0f} s", one.evidence
+def _cells(outcome: StepOutcome) -> tuple[str, ...]:
+    return f"{MARKS[outcome.result]:<6}", outcome.name, f"{outcome.seconds:>5.0f} s", outcome.evidence
 
 
-def _row(one: StepOutcome) -> str:
-    evidence = one.evidence.replace("|", "\\|").replace("\n", "<br>")
-    return f"| {one.name} | {one.shows} | {one.result} | {one.seconds:.0f} | {evidence} |"
+def _row(outcome: StepOutcome) -> str:
+    evidence = outcome.evidence.replace("|", "\\|").replace("\n", "<br>")
+    return f"| {outcome.name} | {outcome.shows} | {outcome.result} | {outcome.seconds:.0f} | {evidence} |"
 
 
 def _listed(outcomes: Sequence[StepOutcome]) -> list[dict[str, Any]]:

@@ -197,8 +197,8 @@ def _cloud_names(environment: Environment) -> Iterator[CloudName]:
     """Yield the names site by site: groups and networks first, pools last."""
     for name, site in environment.sites.items():
         cloud, place = cloud_of(site), place_of(environment, name)
-        for one in cloud.names.main(place):
-            yield CloudName(site=name, what=one.what, name=one.name, existing=one.existing)
+        for main_name in cloud.names.main(place):
+            yield CloudName(site=name, what=main_name.what, name=main_name.name, existing=main_name.existing)
         if place.is_control:
             yield CloudName(site=name, what="vault", name=vault_name(environment))
         for pool in place.pools:

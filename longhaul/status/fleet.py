@@ -245,12 +245,12 @@ def _carried(environment: Environment, link: PlannedLink, knocks: Mapping[str, K
     counted. A tunnel's count begins anew with its keys, which live for less than an hour (``playbooks/roles/gateway``).
     """
     for site, far in ((link.first, link.second), (link.second, link.first)):
-        told = [
+        by_gateway = [
             [count for count in counts if count[0].startswith(f"{far}-{gateway.name}-")]
             for gateway in environment.sites[site].gateways
             if (knock := knocks.get(f"{environment.name}-{gateway.name}")) and (counts := knock.carried) is not None
         ]
-        if told:
-            found = [count for counts in told for count in counts]
+        if by_gateway:
+            found = [count for counts in by_gateway for count in counts]
             return sum(came for _, came, _ in found), sum(went for _, _, went in found)
     return None

@@ -21,16 +21,16 @@ class Ending:
         """Return why a machine is not ended now; empty when it may be."""
         machines = asked.group.machines if asked.group else ()
         name = next((machine.node for machine in machines if machine.id == action.machine), action.target)
-        seen = looked.nodes.get(name)
+        observed = looked.nodes.get(name)
         node = self._api.find(NODES + path_of(name))
-        if seen is None:
+        if observed is None:
             return "it has become a node" if node else ""
         if node is None:
             return "its node is gone"
-        if node["metadata"]["uid"] != seen["metadata"]["uid"]:
+        if node["metadata"]["uid"] != observed["metadata"]["uid"]:
             return "its node is another one now"
-        why = _protected(node) or ("" if _fitness(node) == _fitness(seen) else "its health has changed")
-        return why or self._occupied(name, all_must_go=_is_ours(seen))
+        why = _protected(node) or ("" if _fitness(node) == _fitness(observed) else "its health has changed")
+        return why or self._occupied(name, all_must_go=_is_ours(observed))
 
     def _occupied(self, name: str, *, all_must_go: bool) -> str:
         """Return what is still on a node: anything that may leave, or only work, where the node is dead."""

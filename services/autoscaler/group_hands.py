@@ -86,7 +86,10 @@ class GroupHands:
         asked = {group.declared.name: group for groups in looked.asked.values() for group in groups}
         for pool, groups in wanted.items():
             self._sent[pool] = {
-                name: one.size for name, some in groups.items() for one in some if one.verb is Verb.GROW and one.size
+                name: wish.size
+                for name, some in groups.items()
+                for wish in some
+                if wish.verb is Verb.GROW and wish.size
             }
             self._jobs[pool] = self._threads.submit(self._write_pool, pool, groups, asked, looked)
 
@@ -162,7 +165,7 @@ class GroupHands:
         """Do one step on a group of this size, and return its new size."""
         action = step[0]
         if action.size is None:
-            live.end([one.machine for one in step])
+            live.end([end.machine for end in step])
             return size - len(step)
         live.resize(action.size)
         self._metrics.count("asked_machines_total", max(0, action.size - size), pool=action.pool)

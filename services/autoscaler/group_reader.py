@@ -59,8 +59,8 @@ def live_groups(environment: Environment) -> Iterator[Live]:
         cloud = cloud_of(place.site)
         live = cloud.live_groups(place, name)
         where = f"{place.site.kind} {environment.sites[pool.site].region}"
-        for one in cloud.groups.of_pool(place, name):
-            yield Live(pool=name, cloud=where, declared=one, group=live[one.name])
+        for live_group in cloud.groups.of_pool(place, name):
+            yield Live(pool=name, cloud=where, declared=live_group, group=live[live_group.name])
 
 
 class GroupReader:

@@ -26,8 +26,10 @@ class NodeHands:
     def write(self, looked: Looked) -> None:
         """Do what a decision says of nodes. An error of one stops no other."""
         self._forget_cordons(looked.listed.nodes)
-        mine = [one for one in looked.decision.actions if one.verb in (Verb.UNCORDON, Verb.CORDON, Verb.DRAIN)]
-        pods = {_name(item): item for item in looked.listed.pods} if any(one.pods for one in mine) else {}
+        mine = [
+            decided for decided in looked.decision.actions if decided.verb in (Verb.UNCORDON, Verb.CORDON, Verb.DRAIN)
+        ]
+        pods = {_name(item): item for item in looked.listed.pods} if any(decided.pods for decided in mine) else {}
         for action in mine:
             self._guard.check()
             try:

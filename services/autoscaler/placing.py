@@ -76,7 +76,7 @@ class Placer:
         """Place all members, or none. ``where_members_run`` are the values of the gang's label on nodes where members
         run already: the others have to be there too."""
         first = demand.members[0]
-        unknown = next((one for one in demand.members if one.need.shape.unknown), None)
+        unknown = next((first_unknown for first_unknown in demand.members if first_unknown.need.shape.unknown), None)
         if unknown or demand.gang.unknown:
             self.short.append(Short(demand=unknown or first, pods=(), gang=demand))
             return
@@ -84,7 +84,7 @@ class Placer:
         signature = (
             within,
             tuple(sorted(where_members_run)),
-            tuple((one.need, len(one.pods)) for one in demand.members),
+            tuple((part.need, len(part.pods)) for part in demand.members),
         )
         known = self._hopeless.get(signature)
         if known is None:

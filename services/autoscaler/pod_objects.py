@@ -77,13 +77,13 @@ def requests(spec: Object) -> Resources:
     sidecars: Resources = {}
     most: Resources = {}
     for container in spec.get("initContainers") or ():
-        own = _requested(container)
+        requested = _requested(container)
         if container.get("restartPolicy") == "Always":
-            _add(sidecars, own)
+            _add(sidecars, requested)
             step = dict(sidecars)
         else:
             step = dict(sidecars)
-            _add(step, own)
+            _add(step, requested)
         most = _larger(most, step)
     _add(total, sidecars)
     total = _larger(total, most)
@@ -112,7 +112,7 @@ def _where(spec: Object, affinity: Object, volumes: Iterable[tuple[tuple[Term, .
         Requirement(key, Operator.IN, (value,)) for key, value in sorted((spec.get("nodeSelector") or {}).items())
     )
     required = (affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
-    own = [node_terms(required)] if required else []
+    node_rules = [node_terms(required)] if required else []
     tolerations: list[Toleration] = []
     unknown: list[str] = []
     for toleration in spec.get("tolerations") or ():
@@ -122,7 +122,7 @@ def _where(spec: Object, affinity: Object, volumes: Iterable[tuple[tuple[Term, .
             continue
         value = None if operator == "Exists" else str(toleration.get("value") or "")
         tolerations.append(Toleration(str(toleration.get("key") or ""), value, str(toleration.get("effect") or "")))
-    alternatives = (*own, *(terms for some in volumes for terms in some))
+    alternatives = (*node_rules, *(terms for some in volumes for terms in some))
     return Where(selector, alternatives, tuple(dict.fromkeys(tolerations))), unknown
 
 

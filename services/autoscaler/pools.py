@@ -161,8 +161,10 @@ def _zone(environment: Environment, name: str, nodes: Sequence[ClusterNode]) -> 
     told its name. A group that spreads over zones chooses by itself."""
     pool = environment.pools[name]
     zones = pool.zones or environment.sites[pool.site].zones
-    told = {value for node in nodes if node.pool == name for key, value in node.kind.labels if key == ZONE_LABEL}
-    return {ZONE_LABEL: told.pop()} if len(zones) == 1 and len(told) == 1 else {}
+    observed_zones = {
+        value for node in nodes if node.pool == name for key, value in node.kind.labels if key == ZONE_LABEL
+    }
+    return {ZONE_LABEL: observed_zones.pop()} if len(zones) == 1 and len(observed_zones) == 1 else {}
 
 
 def capacity(environment: Environment, name: str) -> Resources:

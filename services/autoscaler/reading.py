@@ -204,11 +204,11 @@ def _claims(item: Object) -> bool:
 def _volumes(claims: Iterable[Object], volumes: Iterable[Object]) -> Volumes:
     """Return where claims' volumes can be used."""
     known = {item["metadata"]["name"]: item for item in volumes}
-    found: dict[tuple[str, str], tuple[tuple[tuple[Term, ...], ...], str]] = {}
+    by_claim: dict[tuple[str, str], tuple[tuple[tuple[Term, ...], ...], str]] = {}
     for item in claims:
         key = (item["metadata"]["namespace"], item["metadata"]["name"])
         volume = known.get(str(item["spec"].get("volumeName") or ""))
         # One that waits for its first pod is made where that is.
         required = (volume["spec"].get("nodeAffinity") or {}).get("required") if volume else None
-        found[key] = ((node_terms(required),) if required else (), "")
-    return found
+        by_claim[key] = ((node_terms(required),) if required else (), "")
+    return by_claim

@@ -118,7 +118,7 @@ def events_stopped(environment: DrillEnvironment) -> Iterator[str]:
     for machine in machines:
         environment.output(machine, "systemctl", "stop", ETCD)
     try:
-        await_effect(lambda: not any(answers(environment, one) for one in machines), what="no member answers")
+        await_effect(lambda: not any(answers(environment, member) for member in machines), what="no member answers")
         yield ", ".join(machines)
     finally:
         for machine in machines:
