@@ -233,11 +233,10 @@ def test_a_retention_ends_with_its_environment_alone(storage: Live, monkeypatch:
     provider.update("", props, {**props, "days": 8})
     days = storage.arm("GET", POLICY).json()["properties"]["immutabilityPeriodSinceCreationInDays"]
     assert days == 8
-    earlier = {"container": CONTAINER, "days": 7}
-    for said, recorded in (("", props), ("prod", props), ("", earlier)):
-        monkeypatch.setenv(DESTROY_VARIABLE, said)
+    for environment in ("", "prod"):
+        monkeypatch.setenv(DESTROY_VARIABLE, environment)
         with pytest.raises(GuardRefusedError, match="Put `backups` back into the file"):
-            provider.delete("", recorded)
+            provider.delete("", props)
     monkeypatch.setenv(DESTROY_VARIABLE, "lab")
     provider.delete("", props)
     # What is gone is nothing to keep.
