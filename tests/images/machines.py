@@ -9,7 +9,6 @@ import getpass
 import grp
 import json
 import os
-import random
 import re
 import shlex
 import subprocess
@@ -44,7 +43,7 @@ from components.model.network.address_plan import site_plan
 from components.model.secrets.vault import ISSUERS
 from components.render import files
 from tests.images.fakes import FakeVault
-from tests.support.ports import free_ports
+from tests.support.ports import free_loopback_number, free_ports
 
 ROOT = Path(__file__).parents[2]
 STACK = ROOT / "stacks" / "Pulumi.lab.yaml"
@@ -64,7 +63,7 @@ def small_environment(*, members: int, learner: EtcdLearner | None = None) -> En
     api = control.api.model_copy(update={"servers": 1, "port": free_ports(1)[0]})
     return lab.model_copy(
         update={
-            "supernet": IPv4Network(f"10.{random.randrange(2, 255)}.0.0/16"),
+            "supernet": IPv4Network(f"10.{free_loopback_number()}.0.0/16"),
             "sites": {name: site.model_copy(update={"prefix": 18}) for name, site in lab.sites.items()},
             "control_plane": control.model_copy(update={"etcd": etcd, "events": events, "api": api}),
         }

@@ -174,6 +174,7 @@ def test_every_file_of_the_trees_is_in_the_node_as_the_manifest_says(
     baked: LabImages, sources: image.ImageSources
 ) -> None:
     files = dict(wanted(sources.tree, sources.lab_tree))
+    files |= {f"{image.CONTRACT}/{name}": path for name, path in wanted(sources.contract)}
     assert baked.manifest["files"] == {name: describe(path) for name, path in files.items()}
     for name, description in baked.manifest["files"].items():
         assert describe(baked.node / name) == description
