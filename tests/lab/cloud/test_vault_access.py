@@ -26,7 +26,7 @@ from tests.lab.cloud.test_identity import assign
 from tests.lab.cloud.test_vault import LOOPBACK, URL, operator
 
 ACCESS = {"vault_url": URL}
-SECRET = {"vault_url": URL, "secret": "a", "kind": "encryption-key"}
+SECRET = {"vault_url": URL, "secret": "a", "kind": "encryption-keys"}
 
 
 def no_role() -> KeyVaultError:
