@@ -48,8 +48,6 @@ OF_ANOTHER_RELEASE = {
     **dict.fromkeys(("agnhost", "localhost.crt", "localhost.key"), f"v{KUBERNETES}"),
 }
 """Versions of binaries whose module has a version of its own."""
-FOR_DRILLS = ("kubernetes-tests",)
-"""Tools that take minutes to compile, and that drills alone need."""
 TELL_A_CLUSTER = ("kueue", "jobset", "kwok")
 """Tools that say their version once they have a cluster (tests/components/objects/test_queues.py), or with more that
 depends on the machine."""
@@ -279,7 +277,7 @@ def test_a_checksum_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize(("tool", "binary"), BINARIES)
 def test_a_binary_says_that_it_is_its_version(tool: Tool, binary: Binary, tmp_path: Path) -> None:
-    rare = tool.version != SPEC.versions[tool.release] or tool.name in FOR_DRILLS
+    rare = tool.version != SPEC.versions[tool.release] or tool.on_demand
     if rare and not tools.tool_dir(tool, spec=SPEC).is_dir():
         pytest.skip(
             f"{tool.name} {tool.version} is on demand: `python -m lab.tools ensure {tool.release}@{tool.version}`"
