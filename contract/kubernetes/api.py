@@ -18,9 +18,10 @@ PAGE = 500
 """Number of objects in one answer."""
 WATCH_S = 240
 """Longest time of one watch, seconds; then another follows."""
-SILENCE_S = 90.0
-"""Time of silence after which a watch is dead, seconds: the server sends a bookmark about once a minute
-(k8s.io/apiserver, ``defaultBookmarkFrequency``)."""
+SILENCE_S = WATCH_S + TIMEOUT_S
+"""Time of silence after which a watch is dead, seconds. The server sends a bookmark about once a minute
+(k8s.io/apiserver, ``defaultBookmarkFrequency``), but a busy one sends it late: with 90 s, watches of kinds that change
+rarely were given up in a lab under load, and the autoscaler made no pass."""
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 """Media types of an object, and of a list, without the objects' contents (kubernetes.io, "API Concepts")."""
