@@ -53,6 +53,7 @@ from pathlib import Path
 spec = importlib.util.spec_from_file_location("verifier", "{program}")
 module = importlib.util.module_from_spec(spec)
 sys.dont_write_bytecode = True
+sys.path.insert(0, "{project}")  # the contract lies beside the program on a machine
 spec.loader.exec_module(module)
 sys.exit(module.main(path=Path("{settings}")))
 """
@@ -100,7 +101,7 @@ def node(
     (folder / "depot.json").write_text(json.dumps(settings))
     (folder / "verifiers").mkdir()
     if key:
-        text = WRAPPED.format(program=PROGRAM, settings=folder / "depot.json")
+        text = WRAPPED.format(project=repository(), program=PROGRAM, settings=folder / "depot.json")
         write_program(folder / "verifiers" / "signed-depot", text)
     (folder / "config.toml").write_text(SETTINGS.format(folder=folder, verifiers=folder / "verifiers"))
     made = Node(folder, binaries["ctr"], address, authority=authority)

@@ -297,8 +297,8 @@ def test_what_a_cloud_is_slow_to_take_is_bought_nowhere_else(world: World) -> No
     try:
         world.pods(2)
         with world.process() as passes:
-            passes.run(limit_s=1.0)
-            again = passes.run(limit_s=1.0)
+            passes.run(limit_s=5.0)
+            again = passes.run(limit_s=5.0)
             go.set()
             world.settle(passes)
     finally:
