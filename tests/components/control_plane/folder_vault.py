@@ -34,7 +34,7 @@ class InFolder:
 
     def __new__(cls) -> Self:
         for module in (certificates, secrets):
-            module.Vault = FolderVault  # type: ignore[misc,assignment]
+            module.vault_at = FolderVault  # type: ignore[assignment]
         return super().__new__(cls)
 
 
