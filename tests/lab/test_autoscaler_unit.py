@@ -14,7 +14,9 @@ from tests.support.shared_lab import SERVERS, SharedLab
 
 pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
-METRICS = "curl --silent --fail --max-time 5 --retry 60 --retry-connrefused --retry-delay 1 http://127.0.0.1:10268/metrics"
+METRICS = (
+    "curl --silent --fail --max-time 5 --retry 60 --retry-connrefused --retry-delay 1 http://127.0.0.1:10268/metrics"
+)
 LOG = "journalctl --unit=longhaul-autoscaler --output=cat --lines=2000"
 
 
