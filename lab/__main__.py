@@ -125,9 +125,9 @@ def _run(options: argparse.Namespace) -> int:
 
 def _capture(state: LabState, record: InitRecord, *, seconds: float, as_json: bool) -> int:
     counts = capture.capture(record, seconds=seconds)
-    text_ = capture.summary(counts, control.request(state, "GET", "/status"), seconds=seconds)
-    sys.stdout.write(json.dumps(text_, indent=1) + "\n" if as_json else capture.summary_text(text_))
-    return 1 if text_["in_the_clear"] else 0
+    traffic = capture.summary(counts, control.request(state, "GET", "/status"), seconds=seconds)
+    sys.stdout.write(json.dumps(traffic, indent=1) + "\n" if as_json else capture.summary_text(traffic))
+    return 1 if traffic["in_the_clear"] else 0
 
 
 def _config(options: argparse.Namespace) -> LabConfig:

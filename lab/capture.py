@@ -162,15 +162,15 @@ def _packets(listener: socket.socket, *, until: float) -> Iterator[bytes]:
                 yield frame[14:]
 
 
-def summary_text(summary_: Mapping[str, Any]) -> str:
+def summary_text(traffic: Mapping[str, Any]) -> str:
     """Render a summary for people."""
     lines = [
         f"{row['kind']:<14} {row['from']:>20} -> {row['to']:<20} {row['packets']:>8} packets {row['bytes']:>12} bytes"
-        for row in summary_["flows"]
+        for row in traffic["flows"]
     ]
-    if summary_["in_the_clear"]:
+    if traffic["in_the_clear"]:
         lines.append("Between sites, in the clear:")
-        lines += [f"  {row['kind']} {row['source']} -> {row['destination']}" for row in summary_["in_the_clear"]]
+        lines += [f"  {row['kind']} {row['source']} -> {row['destination']}" for row in traffic["in_the_clear"]]
     else:
         lines.append("Between sites: nothing but IKE and ESP in UDP.")
     return "\n".join(lines) + "\n"

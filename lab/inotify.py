@@ -35,8 +35,8 @@ def at_hand(wanted: int) -> bool:
                 raise OSError(code, os.strerror(code))
             made.append(descriptor)
     finally:
-        for descriptor_ in made:
-            os.close(descriptor_)
+        for instance in made:
+            os.close(instance)
     return True
 
 

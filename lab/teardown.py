@@ -40,8 +40,8 @@ def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = pr
     Raises :class:`LabError` when something cannot be removed, saying what to do; a second run continues from there.
     """
     beside = tenants_of(state)
-    for state_ in (state, *beside):
-        _end_operators(state_)
+    for lab_state in (state, *beside):
+        _end_operators(lab_state)
     leave(state)
     record = init_record(state)
     if record is not None and record.alive():

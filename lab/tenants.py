@@ -74,11 +74,11 @@ PLACES = "198.51.100.2 to 198.51.100.9"
 def configs(states: tuple[LabState, ...]) -> dict[str, LabConfig]:
     """Return the configurations of environments, by name; an environment whose folder is just being removed is left
     out."""
-    configs_ = {}
+    by_environment = {}
     for state in states:
         if Path(state.config_file).exists():
-            configs_[state.env] = LabConfig.read(state)
-    return configs_
+            by_environment[state.env] = LabConfig.read(state)
+    return by_environment
 
 
 def take_in(state: LabState, config: LabConfig, host: InitRecord) -> InitRecord:

@@ -140,7 +140,7 @@ class AwsGroup:
         try:
             self._terminate(only, smaller=True, InstanceId=only)
         except AwsError as error:
-            if AT_LEAST not in error.said:
+            if AT_LEAST not in error.cloud_message:
                 raise
             self._terminate(only, smaller=False, InstanceId=only)
 

@@ -79,7 +79,7 @@ def reader_errors(what: str, *, needs: str) -> Iterator[None]:
         if error.stale:
             message = f"{what}: AWS does not take the credentials ({error.code})"
             raise NotAskedError(message, do=session.SIGN_IN) from None
-        raise NotAskedError(f"{what}: {error.code}: {error.said}" if error.code else str(error)) from None
+        raise NotAskedError(f"{what}: {error.code}: {error.cloud_message}" if error.code else str(error)) from None
     except KeyError as error:
         raise NotAskedError(f"{what}: AWS's answer has no {error}") from None
 

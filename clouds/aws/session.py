@@ -57,12 +57,13 @@ class AwsError(CloudError):
     """Raised when AWS refuses a request or does not answer. The message says what was requested, and why there is no
     answer."""
 
-    def __init__(self, message: str, *, code: str = "", said: str = "", answered: bool = True) -> None:
-        """``code`` and ``said`` are AWS's own words, empty when no request was sent or answered. ``answered`` is false
+    def __init__(self, message: str, *, code: str = "", cloud_message: str = "", answered: bool = True) -> None:
+        """``code`` and ``cloud_message`` are AWS's own words, empty when no request was sent or
+        answered. ``answered`` is false
         when no server was reached."""
         passing = not answered or code.removesuffix("Fault") in PASSING
         super().__init__(message, passing=passing, answered=answered, code=code)
-        self.said = said
+        self.cloud_message = cloud_message
 
     @property
     def denied(self) -> bool:
@@ -153,7 +154,7 @@ def aws_errors(what: str) -> Iterator[None]:
     except ClientError as error:
         details = error.response.get("Error", {})
         code, text = str(details.get("Code", "")), str(details.get("Message", ""))
-        raise AwsError(f"{what}: {error}", code=code, said=text) from None
+        raise AwsError(f"{what}: {error}", code=code, cloud_message=text) from None
     except (BotoCoreError, ValueError) as error:
         answered = not isinstance(error, (ConnectionError, HTTPClientError))
         raise AwsError(f"{what}: {error}", answered=answered) from None

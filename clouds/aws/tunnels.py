@@ -25,7 +25,7 @@ class AwsSiteTunnels(SiteTunnels[AwsSite]):
         other site's address."""
         return tuple(f"0-{tunnel}" for tunnel in range(TUNNELS))
 
-    def seen(self, place: Place[AwsSite], links: Sequence[str]) -> list[TunnelView]:
+    def views(self, place: Place[AwsSite], links: Sequence[str]) -> list[TunnelView]:
         """Return the tunnels of all connections of the site, by one request."""
         wanted = {f"tag:{ENVIRONMENT}": place.environment, f"tag:{SITE}": place.name}
         filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
@@ -35,7 +35,7 @@ class AwsSiteTunnels(SiteTunnels[AwsSite]):
             view
             for connection in answer["VpnConnections"]
             if connection.get("State") != "deleted"
-            for view in seen_of(place, connection, links)
+            for view in views_of(place, connection, links)
         ]
 
     def addresses(self, site: AwsSite) -> int:
@@ -43,7 +43,7 @@ class AwsSiteTunnels(SiteTunnels[AwsSite]):
         return TUNNELS
 
 
-def seen_of(place: Place[AwsSite], connection: Mapping[str, Any], links: Sequence[str]) -> Iterator[TunnelView]:
+def views_of(place: Place[AwsSite], connection: Mapping[str, Any], links: Sequence[str]) -> Iterator[TunnelView]:
     """Yield a connection's two tunnels as AWS's gateway sees them; none for a connection that Longhaul did not make."""
     tags = {str(tag["Key"]): str(tag["Value"]) for tag in connection.get("Tags", [])}
     link = link_of(place, f"{tags.get('Name', '')}-", links)

@@ -56,10 +56,11 @@ class AzureError(CloudError):
     """Raised when Azure refuses a request or does not answer. The message says which resource, and what to do where
     that is known."""
 
-    def __init__(self, message: str, *, status: int = 0, code: str = "", said: str = "") -> None:
-        """``status`` is 0 when there was no answer; ``code`` and ``said`` are Azure's own words, which are empty where
+    def __init__(self, message: str, *, status: int = 0, code: str = "", cloud_message: str = "") -> None:
+        """``status`` is 0 when there was no answer; ``code`` and ``cloud_message`` are Azure's own words, which are
+        empty where
         there was no credential to ask with."""
-        passing = status in PASSING and not (status == 409 and refuses_machines(code, said))
+        passing = status in PASSING and not (status == 409 and refuses_machines(code, cloud_message))
         super().__init__(
             message,
             passing=passing,
@@ -68,7 +69,7 @@ class AzureError(CloudError):
             busy=status == TOO_MANY or code == BUSY,
             absent=status == NOT_THERE,
         )
-        self.status, self.said = status, said
+        self.status, self.cloud_message = status, cloud_message
 
 
 class RequestSender(Protocol):
@@ -201,7 +202,7 @@ def _refusal(what: str, answer: Any) -> AzureError:
         error = {}
     inner = (error.get("innererror") or {}).get("code")
     code, text = str(inner or error.get("code") or answer.status_code), str(error.get("message", answer.reason))
-    return AzureError(f"{what}: {code}: {text}", status=answer.status_code, code=code, said=text)
+    return AzureError(f"{what}: {code}: {text}", status=answer.status_code, code=code, cloud_message=text)
 
 
 def shared() -> AzureSession:
@@ -339,7 +340,7 @@ def _in_progress(answer: Any, what: str) -> bool:
     state, error = body.get("status"), body.get("error") or {}
     if state in ("Failed", "Canceled"):
         code, text = str(error.get("code", state)), str(error.get("message", "the operation failed"))
-        raise AzureError(f"{what}: {code}: {text}", status=409, code=code, said=text)
+        raise AzureError(f"{what}: {code}: {text}", status=409, code=code, cloud_message=text)
     return bool(state != "Succeeded")
 
 

@@ -35,12 +35,12 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
         routes are static."""
         return True
 
-    def seen(self, place: Place[AzureSite], links: Sequence[str]) -> list[TunnelView]:
+    def views(self, place: Place[AzureSite], links: Sequence[str]) -> list[TunnelView]:
         """Return the site's connections. This takes one request for the list, which omits changing values, and one for
         each connection of the environment."""
         manager, base = ResourceManager(), f"{resource_group_path(place)}/providers/Microsoft.Network/connections"
         return [
-            seen_of(link, place.name, manager.get(f"{base}/{name}", version=NETWORK_VERSION))
+            view_of(link, place.name, manager.get(f"{base}/{name}", version=NETWORK_VERSION))
             for name in sorted(str(page["name"]) for page in manager.pages(base, version=NETWORK_VERSION))
             if (link := link_of(place, name, links)) is not None
         ]
@@ -99,7 +99,7 @@ def gateway_addresses(site: AzureSite) -> int:
     return 1 if named is None else len(named.addresses)
 
 
-def seen_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
+def view_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
     """Return a connection as Azure's gateway sees it. It is up when one of its two instances is connected, because AWS
     expects only one."""
     properties = connection.get("properties", {})

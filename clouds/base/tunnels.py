@@ -68,7 +68,7 @@ class SiteTunnels(Generic[SiteT]):
         when that is down."""
         return False
 
-    def seen(self, place: Place[SiteT], links: Sequence[str]) -> list[TunnelView]:
+    def views(self, place: Place[SiteT], links: Sequence[str]) -> list[TunnelView]:
         """Return the tunnels of these links as the site's own gateway sees them; an empty list when no cloud knows this
         gateway. Raise ``CloudError`` when the cloud does not answer."""
         return []

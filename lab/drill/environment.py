@@ -63,7 +63,9 @@ class DrillEnvironment:
 
     def phase(self, machine: str) -> str:
         """Return a machine's phase as the lab has it: ``running``, ``stopped``, …"""
-        return str(next(machine_["phase"] for machine_ in self.lab_status()["machines"] if machine_["name"] == machine))
+        return str(
+            next(described["phase"] for described in self.lab_status()["machines"] if described["name"] == machine)
+        )
 
     def lab_status(self) -> dict[str, Any]:
         """Return what the lab has: machines, networks, load balancers."""

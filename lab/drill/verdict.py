@@ -79,8 +79,8 @@ def _longest_gap(answered: Sequence[JournalRecord]) -> tuple[float, float]:
 def _behind(records: Iterable[JournalRecord], *kinds: RecordKind, strictly: bool) -> int:
     """Count the records of ``kinds`` with a lower revision than a write that was acknowledged before they began, or,
     with ``strictly``, one that is not higher. Reads are held against probes, the object that they read."""
-    kinds_ = (RecordKind.WRITE, RecordKind.PROBE) if strictly else (RecordKind.PROBE,)
-    acknowledged = iter([*of_kind(records, *kinds_), None])
+    judged = (RecordKind.WRITE, RecordKind.PROBE) if strictly else (RecordKind.PROBE,)
+    acknowledged = iter([*of_kind(records, *judged), None])
     upcoming, highest, behind = next(acknowledged), 0, 0
     for record in sorted(of_kind(records, *kinds), key=lambda record: record.began):
         while upcoming is not None and upcoming.ended < record.began:

@@ -133,10 +133,10 @@ class CharonParts:
         await inside.create()
         await inside.set_sysctl(ROUTER_SYSCTL)
         await command(inside.inside(["nft", "-f", "-"]), stdin=_RULES)
-        inside_ = inside_addresses(gateway, network)
-        source = f" src {inside_[0]}" if inside_ else ""
+        own_addresses = inside_addresses(gateway, network)
+        source = f" src {own_addresses[0]}" if own_addresses else ""
         await self.networks.join(gateway.id, network, inside)
-        await self.networks.own(inside, "eth0", [addresses.FAR, *inside_])
+        await self.networks.own(inside, "eth0", [addresses.FAR, *own_addresses])
         await inside.ip(
             [f"route replace {range_} via {addresses.NEAR} dev eth0 onlink{source}" for range_ in network.ranges]
         )

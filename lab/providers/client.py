@@ -109,4 +109,4 @@ def _told() -> Iterator[None]:
     try:
         yield
     except AzureError as error:
-        raise ResourceManagerError(error.status, error.code or "Unknown", error.said or str(error)) from None
+        raise ResourceManagerError(error.status, error.code or "Unknown", error.cloud_message or str(error)) from None

@@ -14,9 +14,9 @@ Kind = Literal["add", "delete", "update"]
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Kind]:
     """Return the changes by property path (``tags["a.b"]``, ``rules[0].port``). An unknown counts as changed."""
-    differences_: dict[str, Kind] = {}
-    _compare_maps(_public(plain(old)), _public(plain(new)), "", differences_)
-    return differences_
+    kinds: dict[str, Kind] = {}
+    _compare_maps(_public(plain(old)), _public(plain(new)), "", kinds)
+    return kinds
 
 
 def replaces(path: str, forced: frozenset[str]) -> bool:
@@ -30,35 +30,35 @@ def _public(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if not key.startswith("__")}
 
 
-def _compare_maps(old: dict[str, Any], new: dict[str, Any], base: str, differences_: dict[str, Kind]) -> None:
+def _compare_maps(old: dict[str, Any], new: dict[str, Any], base: str, kinds: dict[str, Kind]) -> None:
     for key in sorted(old.keys() | new.keys()):
         path = _join(base, key)
         if key not in old:
-            differences_[path] = "add"
+            kinds[path] = "add"
         elif key not in new:
-            differences_[path] = "delete"
+            kinds[path] = "delete"
         else:
-            _compare(old[key], new[key], path, differences_)
+            _compare(old[key], new[key], path, kinds)
 
 
-def _compare(old: Any, new: Any, path: str, differences_: dict[str, Kind]) -> None:
+def _compare(old: Any, new: Any, path: str, kinds: dict[str, Kind]) -> None:
     if isinstance(old, dict) and isinstance(new, dict):
-        _compare_maps(old, new, path, differences_)
+        _compare_maps(old, new, path, kinds)
     elif isinstance(old, list) and isinstance(new, list):
-        _compare_lists(old, new, path, differences_)
+        _compare_lists(old, new, path, kinds)
     elif new == UNKNOWN or not _equal(path, old, new):
-        differences_[path] = "update"
+        kinds[path] = "update"
 
 
-def _compare_lists(old: list[Any], new: list[Any], path: str, differences_: dict[str, Kind]) -> None:
+def _compare_lists(old: list[Any], new: list[Any], path: str, kinds: dict[str, Kind]) -> None:
     for index in range(max(len(old), len(new))):
         item = f"{path}[{index}]"
         if index >= len(old):
-            differences_[item] = "add"
+            kinds[item] = "add"
         elif index >= len(new):
-            differences_[item] = "delete"
+            kinds[item] = "delete"
         else:
-            _compare(old[index], new[index], item, differences_)
+            _compare(old[index], new[index], item, kinds)
 
 
 def _equal(path: str, old: Any, new: Any) -> bool:

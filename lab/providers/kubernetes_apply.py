@@ -125,8 +125,8 @@ def _hand_over(client: ObjectClient, path: str, current: Object, *, manager: str
         return
     applied = [field for field in fields if field.get("manager") == manager and field.get("operation") == "Apply"]
     merged: Object = {}
-    for field_ in (*applied, *former):
-        merged = _united(merged, field_.get("fieldsV1") or {})
+    for owner in (*applied, *former):
+        merged = _united(merged, owner.get("fieldsV1") or {})
     entry = {**(applied or former)[0], "manager": manager, "operation": "Apply", "fieldsV1": merged}
     kept = [field for field in fields if field not in former and field not in applied]
     version = metadata(current).get("resourceVersion")

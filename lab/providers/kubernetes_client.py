@@ -74,9 +74,9 @@ class ObjectClient(connection.ApiClient):
                 return {}
             raise
         return {
-            resource_["kind"]: ApiResource(base=base, plural=resource_["name"], namespaced=resource_["namespaced"])
-            for resource_ in tag_list
-            if "/" not in resource_["name"]
+            entry["kind"]: ApiResource(base=base, plural=entry["name"], namespaced=entry["namespaced"])
+            for entry in tag_list
+            if "/" not in entry["name"]
         }
 
     def get(self, api_version: str, kind: str, *, namespace: str | None, name: str) -> Object | None:

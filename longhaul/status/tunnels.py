@@ -41,4 +41,4 @@ def ask_tunnels(environment: Environment) -> tuple[tuple[TunnelView, ...], dict[
 
 def _ask(environment: Environment, site: str, names: Sequence[str]) -> list[TunnelView]:
     place = place_of(environment, site)
-    return cloud_of(place.site).tunnels.seen(place, names)
+    return cloud_of(place.site).tunnels.views(place, names)

@@ -43,7 +43,7 @@ def routes(store: DocumentStore, network_key: str) -> tuple[Route, ...]:
     """Return the routes that all subnets of a network get from its gateway and its peers
     (learn.microsoft.com/azure/virtual-network, "Virtual network traffic routing"). The lab cannot switch this
     propagation off."""
-    routes_ = [
+    beyond = [
         Route(destination=destination, via=gateway.key)
         for gateway in _living(store, virtual_network_gateway.TYPE)
         if virtual_network_gateway.network_key(gateway) == network_key
@@ -56,8 +56,8 @@ def routes(store: DocumentStore, network_key: str) -> tuple[Route, ...]:
             remote = store.get(virtual_network_peering.remote_of(half))
             via = ids.get(frozenset((network_key, remote.key))) if remote else None
             if remote and via:
-                routes_ += [Route(destination=range_, via=via) for range_ in virtual_network_peering.ranges(remote)]
-    return tuple(dict.fromkeys(routes_))
+                beyond += [Route(destination=range_, via=via) for range_ in virtual_network_peering.ranges(remote)]
+    return tuple(dict.fromkeys(beyond))
 
 
 def tunnel_name(connection: ResourceDocument, instance: int) -> str:

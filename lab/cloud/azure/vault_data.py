@@ -204,9 +204,9 @@ class VaultData:
 
     def _version(self, vault: ResourceDocument, name: str, version: str) -> SecretVersion:
         if self._secrets.deleted_at(vault=vault.name, name=name) is None:
-            for version_ in self._secrets.versions(vault=vault.name, name=name):
-                if not version or version_.version == version.lower():
-                    return version_
+            for candidate in self._secrets.versions(vault=vault.name, name=name):
+                if not version or candidate.version == version.lower():
+                    return candidate
         raise KeyVaultError(
             404,
             "SecretNotFound",

@@ -121,7 +121,7 @@ def test_what_may_pass(status: int, passing: bool) -> None:
     ],
 )
 def test_a_409_that_refuses_machines_does_not_pass(code: str, said: str, passing: bool) -> None:
-    assert AzureError("no", status=409, code=code, said=said).passing is passing
+    assert AzureError("no", status=409, code=code, cloud_message=said).passing is passing
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -162,7 +162,7 @@ def test_what_has_a_status_alone_is_asked_for_it() -> None:
     failed = Answers(made, Answer({"status": "Failed", "error": {"code": "AllocationFailed", "message": "no room"}}))
     with pytest.raises(AzureError, match="its start: AllocationFailed: no room") as raised:
         failed.finished()
-    assert (raised.value.code, raised.value.said) == ("AllocationFailed", "no room")
+    assert (raised.value.code, raised.value.cloud_message) == ("AllocationFailed", "no room")
 
 
 def test_what_is_done_at_once_is_not_asked_for_again() -> None:

@@ -25,5 +25,5 @@ class Operator:
         answer = self._live.arm(method, parts.path, body, headers=headers, **dict(parse_qsl(parts.query)))
         if answer.status_code >= 400:
             error = answer.json()["error"]
-            raise AzureError(answer.text, status=answer.status_code, code=error["code"], said=error["message"])
+            raise AzureError(answer.text, status=answer.status_code, code=error["code"], cloud_message=error["message"])
         return answer

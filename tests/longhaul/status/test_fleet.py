@@ -153,9 +153,9 @@ def test_azures_answer() -> None:
         "egressBytesTransferred": 6,
         "tunnelConnectionStatus": established,
     }
-    view = azure.seen_of("weu-use1", "weu", {"name": "n", "properties": properties})
+    view = azure.view_of("weu-use1", "weu", {"name": "n", "properties": properties})
     assert (view.up, view.since, view.bytes_in, view.bytes_out) == (True, "2026-01-02T03:04:05Z", 5, 6)
-    down = azure.seen_of("weu-use1", "weu", {"name": "n", "properties": {"connectionStatus": "NotConnected"}})
+    down = azure.view_of("weu-use1", "weu", {"name": "n", "properties": {"connectionStatus": "NotConnected"}})
     assert (down.up, down.reason) == (False, "Azure says NotConnected")
 
 
@@ -168,10 +168,10 @@ def test_awss_answer(environment: Environment) -> None:
     tags = [{"Key": "Name", "Value": "lab-links-use1-rack-gw-0"}]
     connection = {"Tags": tags, "VgwTelemetry": telemetry}
     place = place_of(environment, "use1")
-    up, down = aws.seen_of(place, connection, ("use1-rack",))
+    up, down = aws.views_of(place, connection, ("use1-rack",))
     assert (up.link, up.up, up.since) == ("use1-rack", True, "2026-01-02T03:04:05+00:00")
     assert (down.up, down.reason) == (False, "AWS says IPSEC IS DOWN")
-    assert list(aws.seen_of(place, {**connection, "Tags": []}, ("use1-rack",))) == []
+    assert list(aws.views_of(place, {**connection, "Tags": []}, ("use1-rack",))) == []
 
 
 def test_a_cloud_that_fails_does_not_hide_the_others(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
