@@ -27,8 +27,9 @@ from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.guard import Guard
 from services.autoscaler.journal import DecisionJournal
 from services.autoscaler.look import Looked
-from services.autoscaler.metrics import AutoscalerMetrics
+from services.autoscaler.metrics import CALLS_FAILED, MACHINES_REQUESTED
 from services.autoscaler.patience import GroupPauses
+from services.metrics import ServiceMetrics
 
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
 LOOKS_S = 1.0
@@ -47,7 +48,7 @@ class GroupHands:
         guard: Guard,
         holder: str,
         journal: DecisionJournal,
-        metrics: AutoscalerMetrics,
+        metrics: ServiceMetrics,
     ) -> None:
         """``holder`` is who has a pool's lease: this process, as nobody else is called."""
         self._api, self._reader, self._guard, self._holder = api, reader, guard, holder
@@ -168,7 +169,7 @@ class GroupHands:
             live.end([end.machine for end in step])
             return size - len(step)
         live.resize(action.size)
-        self._metrics.count("asked_machines_total", max(0, action.size - size), pool=action.pool)
+        self._metrics.count(MACHINES_REQUESTED, max(0, action.size - size), pool=action.pool)
         return action.size
 
     def _agreed(
@@ -190,7 +191,7 @@ class GroupHands:
 
     def _fail(self, name: str, action: ScalingAction, error: CloudError) -> None:
         """Note an error. What may pass is tried again after a pause; a refusal to grow sends the demand elsewhere."""
-        self._metrics.count("failures_total", pool=action.pool)
+        self._metrics.count(CALLS_FAILED, pool=action.pool)
         self._journal.left(action, str(error))
         if error.passing or not error.answered:
             self._patience.failed(name, str(error))

@@ -16,12 +16,13 @@ from services.autoscaler.guard import Guard
 from services.autoscaler.journal import DecisionJournal
 from services.autoscaler.look import Looked, decide, names
 from services.autoscaler.memory import DecisionMemory
-from services.autoscaler.metrics import AutoscalerMetrics
+from services.autoscaler.metrics import ACTIONS, GROUPS_UNREAD, HOLDS, PASS_SECONDS, PASSES, PASSES_FAILED, PENDING_PODS
 from services.autoscaler.node_hands import NodeHands
 from services.autoscaler.reading import ListedObjects
 from services.autoscaler.snapshot import AutoscalerSettings
 from services.autoscaler.store import MemoryStore
 from services.autoscaler.telling import Teller
+from services.metrics import ServiceMetrics
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -65,7 +66,7 @@ class Passes:
         leads: Callable[[], bool],
         identity: str,
         journal: DecisionJournal,
-        metrics: AutoscalerMetrics,
+        metrics: ServiceMetrics,
         act: bool,
         settings: AutoscalerSettings | None = None,
     ) -> None:
@@ -91,10 +92,10 @@ class Passes:
         try:
             passed = self._run(limit_s)
         except Exception:
-            self._metrics.count("passes_failed_total")
+            self._metrics.count(PASSES_FAILED)
             raise
-        self._metrics.count("passes_total")
-        self._metrics.count("pass_seconds_total", time.monotonic() - began)
+        self._metrics.count(PASSES)
+        self._metrics.count(PASS_SECONDS, time.monotonic() - began)
         self._journal.rest()
         return passed
 
@@ -160,10 +161,10 @@ class Passes:
             self._journal.say("not seen", blind)
         for action in decision.actions:
             self._journal.decided(action)
-            self._metrics.count("actions_total", verb=str(action.verb))
-        self._metrics.set("pending_pods", looked.waiting)
-        self._metrics.set("groups_not_seen", len(looked.blind))
-        self._metrics.set("holds", sum(action.verb is Verb.HOLD for action in decision.actions))
+            self._metrics.count(ACTIONS, verb=str(action.verb))
+        self._metrics.set(PENDING_PODS, looked.waiting)
+        self._metrics.set(GROUPS_UNREAD, len(looked.blind))
+        self._metrics.set(HOLDS, sum(action.verb is Verb.HOLD for action in decision.actions))
 
 
 def _with(asked: Mapping[str, Sequence[GroupAnswer]], sent: Mapping[str, int]) -> dict[str, tuple[GroupAnswer, ...]]:

@@ -13,10 +13,11 @@ from contract.kubernetes.lease import holding
 from services.autoscaler.cached import Lists
 from services.autoscaler.guard import LostError
 from services.autoscaler.journal import DecisionJournal, Write
-from services.autoscaler.metrics import AutoscalerMetrics
+from services.autoscaler.metrics import LEADER, METRICS
 from services.autoscaler.passes import Passed, Passes
 from services.autoscaler.reading import NAME, list_all
 from services.autoscaler.snapshot import AutoscalerSettings
+from services.metrics import ServiceMetrics
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -63,11 +64,11 @@ def serve(
     stop: threading.Event,
     run: ServiceTerms,
     write: Write = print,
-    metrics: AutoscalerMetrics | None = None,
+    metrics: ServiceMetrics | None = None,
 ) -> None:
     """Lead whenever no other does, until stopped. ``write`` takes the lines of the decision log. Errors that time does
     not heal are raised."""
-    counters = metrics or AutoscalerMetrics()
+    counters = metrics or ServiceMetrics(METRICS)
     if not run.elected:
         _lead(environment, api, prices, leads=lambda: True, stop=stop, run=run, write=write, metrics=counters)
     candidate = Candidate(api, NAME, identity=run.identity)
@@ -75,9 +76,9 @@ def serve(
         with candidate.leading(stop) as leads:
             if leads is None:
                 return
-            counters.set("leader", 1)
+            counters.set(LEADER, 1)
             _lead(environment, api, prices, leads=leads, stop=stop, run=run, write=write, metrics=counters)
-            counters.set("leader", 0)
+            counters.set(LEADER, 0)
 
 
 def once(environment: Environment, api: Api, prices: PriceBook, *, run: ServiceTerms, write: Write = print) -> Passed:
@@ -93,7 +94,7 @@ def once(environment: Environment, api: Api, prices: PriceBook, *, run: ServiceT
             leads=leads,
             identity=run.identity,
             journal=DecisionJournal(write, as_json=run.as_json, now=api.now),
-            metrics=AutoscalerMetrics(),
+            metrics=ServiceMetrics(METRICS),
             act=run.act,
             settings=run.settings,
         )
@@ -117,7 +118,7 @@ def _lead(
     stop: threading.Event,
     run: ServiceTerms,
     write: Write,
-    metrics: AutoscalerMetrics,
+    metrics: ServiceMetrics,
 ) -> None:
     """Make passes until stopped, or until another leads."""
     wake = threading.Event()

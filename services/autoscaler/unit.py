@@ -31,10 +31,11 @@ from contract.endpoints import AUTOSCALER_PORT
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.objects import SYSTEM_NAMESPACE
-from services.autoscaler.metrics import AutoscalerMetrics, served
+from services.autoscaler.metrics import METRICS
 from services.autoscaler.service import ServiceTerms
 from services.autoscaler.service import serve as work
 from services.machine import NODE, PKI, ServiceMachine
+from services.metrics import ServiceMetrics, metrics_server
 
 log = logging.getLogger("autoscaler")
 
@@ -147,7 +148,7 @@ def main() -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    machine, metrics = ServiceMachine.read(arguments.node, arguments.pki), AutoscalerMetrics()
+    machine, metrics = ServiceMachine.read(arguments.node, arguments.pki), ServiceMetrics(METRICS)
     folder = Path(os.environ.get("RUNTIME_DIRECTORY", "."))
     tokens = os.environ.get(TOKENS_VARIABLE, "")
 
@@ -157,7 +158,7 @@ def main() -> int:
         run = ServiceTerms(instance=machine.name, act=settings is not None and not settings.dry_run, as_json=True)
         work(given.environment, machine.api(PROGRAM), book, stop=over, run=run, write=_write, metrics=metrics)
 
-    with served(metrics, port=arguments.port):
+    with metrics_server(metrics, port=arguments.port):
         Unit(machine.api(PROGRAM), serve, stop=stop).run()
     return 0
 

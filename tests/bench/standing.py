@@ -21,10 +21,13 @@ from clouds.base.refusals import Refusal
 from components.model import Environment
 from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api
-from services.autoscaler.metrics import PREFIX, AutoscalerMetrics
+from contract.metrics import Metric
+from services.autoscaler.metrics import METRICS, PASS_SECONDS
 from services.autoscaler.service import ServiceTerms, serve
+from services.metrics import ServiceMetrics
 from tests.support.api_server import ApiServer
 
+PREFIX = "longhaul_autoscaler_"
 PROCESSES = multiprocessing.get_context("fork")
 
 
@@ -94,17 +97,17 @@ class Ahead(Api):
         return super().now() + timedelta(seconds=self.ahead_s.value)
 
 
-class Longest(AutoscalerMetrics):
+class Longest(ServiceMetrics):
     """Metrics that know the longest pass besides."""
 
     def __init__(self, longest_s: Any) -> None:
-        super().__init__()
+        super().__init__(METRICS)
         self._longest_s = longest_s
 
-    def count(self, name: str, by: float = 1, **labels: str) -> None:
+    def count(self, counter: Metric, by: float = 1, **labels: str) -> None:
         """Add to a counter."""
-        super().count(name, by, **labels)
-        if name == "pass_seconds_total":
+        super().count(counter, by, **labels)
+        if counter is PASS_SECONDS:
             self._longest_s.value = max(self._longest_s.value, by)
 
 
@@ -183,7 +186,7 @@ def _serve(
             serve(environment, api, PriceBook(), stop=stop, run=run, write=write, metrics=metrics)
 
 
-def _answer(metrics: AutoscalerMetrics, shared: Shared) -> None:
+def _answer(metrics: ServiceMetrics, shared: Shared) -> None:
     while True:
         shared.ask.get()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

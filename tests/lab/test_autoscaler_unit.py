@@ -53,7 +53,7 @@ def test_it_reads_the_groups_of_all_clouds(project: Project) -> None:
     eventually(lambda: metrics(project, machine).get("passes_total", 0) >= 2)
     environment = load(project.stack_file)
     assert {environment.sites[pool.site].kind for pool in environment.pools.values()} == {"aws", "azure"}
-    assert metrics(project, machine).get("groups_not_seen", 0) == 0, project.on(machine, LOG).stdout
+    assert metrics(project, machine).get("groups_unread", 0) == 0, project.on(machine, LOG).stdout
 
 
 def test_another_one_leads_when_the_leader_is_stopped(project: Project) -> None:

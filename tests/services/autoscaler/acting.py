@@ -28,9 +28,10 @@ from contract.kubernetes.drain import NODES
 from longhaul.cli.examples import example
 from services.autoscaler.actions import Verb
 from services.autoscaler.journal import DecisionJournal
-from services.autoscaler.metrics import AutoscalerMetrics
+from services.autoscaler.metrics import METRICS
 from services.autoscaler.passes import Passed, Passes
 from services.autoscaler.reading import NAME, ListedObjects, list_all
+from services.metrics import ServiceMetrics
 from tests.lab.cloud import sets
 from tests.lab.cloud.aws.site import REGIONS, Site, client
 from tests.lab.cloud.conftest import GROUP, Live
@@ -155,7 +156,7 @@ class World:
         self.fuse = Fuse()
         self.ahead = timedelta()
         self.lines: list[str] = []
-        self.metrics = AutoscalerMetrics()
+        self.metrics = ServiceMetrics(METRICS)
         self.real: dict[str, LiveGroup] = {
             "h100": AwsGroup(GROUPS["h100"], region=REGIONS[0], client=client),
             "h100-azure": AzureGroup("lab-gpu", resource_group=GROUP, session=Operator(live)),
@@ -307,7 +308,7 @@ class World:
                 self.admin.delete(path, uid=item["metadata"]["uid"])
         self.calls.clear()
         self.lines.clear()
-        self.metrics = AutoscalerMetrics()
+        self.metrics = ServiceMetrics(METRICS)
 
     def _user(self) -> dict[str, str]:
         """Return the identity of a user with the rights that the autoscaler names, and no others."""

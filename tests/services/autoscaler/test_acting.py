@@ -19,10 +19,11 @@ from contract.kubernetes.lease import LEASES
 from longhaul.cluster.locks import pool_lock
 from services.autoscaler.actions import Verb
 from services.autoscaler.guard import LostError
-from services.autoscaler.metrics import AutoscalerMetrics, served
+from services.autoscaler.metrics import METRICS
 from services.autoscaler.reading import list_all
 from services.autoscaler.service import ServiceTerms, serve
 from services.autoscaler.store import MEMORY
+from services.metrics import ServiceMetrics, metrics_server
 from tests.services.autoscaler.acting import PODS, REQUESTS, SPEC, TEAM, Fuse, Killed, World
 from tests.support.api_server import eventually
 from tests.support.ports import free_ports
@@ -45,8 +46,8 @@ def test_what_aws_refuses_is_asked_of_azure(world: World) -> None:
     assert world.sizes() == {"h100": 1, "h100-azure": 2}
     assert all(pod["spec"].get("nodeName") for pod in world.admin.items(PODS))
     text = world.metrics.text()
-    assert 'longhaul_autoscaler_asked_machines_total{pool="h100"} 3\n' in text
-    assert 'longhaul_autoscaler_asked_machines_total{pool="h100-azure"} 2\n' in text
+    assert 'longhaul_autoscaler_machines_requested_total{pool="h100"} 3\n' in text
+    assert 'longhaul_autoscaler_machines_requested_total{pool="h100-azure"} 2\n' in text
     memory = json.loads(world.admin.get(MEMORY)["data"]["memory"])
     assert "do not have sufficient m6id.xlarge capacity" in memory["backoff"]["h100"]["reason"]
 
@@ -344,14 +345,14 @@ def service(
     world: World, instance: str, *, port: int | None = None, act: bool = True, timeout_s: float = 30.0
 ) -> Iterator[list[str]]:
     """Run the service in a thread; yield its lines."""
-    stop, lines, metrics = threading.Event(), list[str](), AutoscalerMetrics()
+    stop, lines, metrics = threading.Event(), list[str](), ServiceMetrics(METRICS)
     run = ServiceTerms(instance=instance, act=act, elected=act, as_json=True)
     thread = threading.Thread(
         target=serve,
         args=(world.environment, world.api(timeout_s=timeout_s), PriceBook()),
         kwargs={"stop": stop, "run": run, "write": lines.append, "metrics": metrics},
     )
-    with nullcontext() if port is None else served(metrics, port=port):
+    with nullcontext() if port is None else metrics_server(metrics, port=port):
         thread.start()
         try:
             yield lines

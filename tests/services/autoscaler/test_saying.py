@@ -1,4 +1,4 @@
-"""Journal, metrics, repeats and pauses of the autoscaler."""
+"""Journal, repeats and pauses of the autoscaler."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.journal import DecisionJournal
-from services.autoscaler.metrics import AutoscalerMetrics
 from services.autoscaler.patience import GroupPauses
 from services.autoscaler.repeats import AGAIN_S, Repeats
 
@@ -83,17 +82,3 @@ def test_a_line_for_people_and_one_for_programs() -> None:
         "size": 2,
         "done": True,
     }
-
-
-def test_metrics_are_text_for_prometheus() -> None:
-    metrics = AutoscalerMetrics()
-    metrics.count("actions_total", verb="grow")
-    metrics.count("actions_total", 2, verb="end")
-    metrics.set("leader", 1)
-    assert metrics.text().splitlines() == [
-        "# TYPE longhaul_autoscaler_actions_total counter",
-        'longhaul_autoscaler_actions_total{verb="end"} 2',
-        'longhaul_autoscaler_actions_total{verb="grow"} 1',
-        "# TYPE longhaul_autoscaler_leader gauge",
-        "longhaul_autoscaler_leader 1",
-    ]
