@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from services.autoscaler.memory import DecisionMemory
+from contract.documents.autoscaler_memory import DecisionMemory
 
 
 class Verb(StrEnum):

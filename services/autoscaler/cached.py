@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from contract.annotations import KEEP, ROLL, SCALE_IN
+from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.drain import NODES, OVER, PODS
 from contract.kubernetes.lease import LEASES
 from contract.kubernetes.watch import Watch
-from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.reading import (
     BUDGETS,
     CLAIMS,

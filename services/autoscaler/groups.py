@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from clouds.base.phrases import counted
+from contract.documents.autoscaler_memory import Backoff, DecisionMemory
 from services.autoscaler.actions import ScalingAction, Verb
-from services.autoscaler.memory import Backoff, DecisionMemory
 from services.autoscaler.shapes import NodeTaint, Resources
 from services.autoscaler.snapshot import (
     AutoscalerSettings,

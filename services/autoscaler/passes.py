@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from contract.documents.autoscaler_memory import DecisionMemory
 from services.autoscaler.actions import Decision, Verb
 from services.autoscaler.group_hands import GroupHands
 from services.autoscaler.group_reader import LIMIT_S, GroupAnswer, GroupReader
@@ -15,7 +16,6 @@ from services.autoscaler.groups import backed_off
 from services.autoscaler.guard import Guard
 from services.autoscaler.journal import DecisionJournal
 from services.autoscaler.look import Looked, decide, names
-from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.metrics import ACTIONS, GROUPS_UNREAD, HOLDS, PASS_SECONDS, PASSES, PASSES_FAILED, PENDING_PODS
 from services.autoscaler.node_hands import NodeHands
 from services.autoscaler.reading import ListedObjects

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from clouds.base.phrases import counted
+from contract.documents.autoscaler_memory import DecisionMemory
 from services.autoscaler.actions import ORDER, Decision, ScalingAction, Verb
 from services.autoscaler.demand import Demand, GangDemand, gang_demands, grouped, several, shapes_of
 from services.autoscaler.groups import JudgedPool, JudgedPools, format_duration, judge
-from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.offers import Market, empty_of, kind_of
 from services.autoscaler.placing import Placer
 from services.autoscaler.rooms import Ledger, NodeRoom, Tier

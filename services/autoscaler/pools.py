@@ -15,8 +15,9 @@ from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model import plan
 from components.model.autoscaler.section import Autoscaler
-from components.model.nodes.nodes import HOSTS, MAX_PODS, kube_reserved, pool_labels
+from components.model.nodes.nodes import HOSTS, MAX_PODS, kube_reserved
 from components.model.nodes.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
+from components.model.pools.declared import declared_pools
 from components.model.sites.places import site_ranges
 from contract.kubernetes.api import moment
 from contract.kubernetes.quantities import whole
@@ -78,6 +79,7 @@ def pools(
     amounts = _prices(environment, prices)
     names = {node.name for node in nodes}
     labelled = _labelled(asked, nodes)
+    known = {pool.name: pool for pool in declared_pools(environment)}
     settings = environment.autoscaler or Autoscaler()
     scaled = [
         ScalingPool(
@@ -85,8 +87,8 @@ def pools(
             site=declared.site,
             region=environment.sites[declared.site].region,
             groups=tuple(_group(group, names, labelled=group.declared.name in labelled) for group in asked[name]),
-            labels=tuple(sorted({**pool_labels(environment, name), **_zone(environment, name, nodes)}.items())),
-            taints=tuple((taint.key, taint.value, taint.effect) for taint in declared.taints),
+            labels=tuple(sorted({**known[name].labels, **_zone(environment, name, nodes)}.items())),
+            taints=tuple((taint.key, taint.value, taint.effect) for taint in known[name].taints),
             capacity=capacity(environment, name),
             machine_type=declared.machine_type,
             min=declared.min,

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from components.model.autoscaler.leases import ROLLS
 from contract.annotations import MIRROR
+from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.drain import NODES, OVER, PODS
@@ -15,7 +16,6 @@ from contract.kubernetes.lease import LEASES, holder_of
 from contract.labels import TEAM_LABEL
 from contract.objects import AUTOSCALER
 from services.autoscaler.gang_objects import gang_of_pod, gangs
-from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.node_objects import MachineFacts, Nodes, budget_of
 from services.autoscaler.pod_objects import Object, Shapes, Volumes, node_terms
 from services.autoscaler.shapes import Shape, Term

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
+from components.model.autoscaler.section import IDLE_MINUTES, JOIN_MINUTES, JOINING, LEAVING_PERCENT
 from services.autoscaler.shapes import Apart, NodeKind, Resources, Shape
 
 LabelPairs = tuple[tuple[str, str], ...]
@@ -178,9 +179,9 @@ class ScalingPool:
     """True for bare-metal hosts, which no cloud makes or takes back."""
     closed: str = ""
     """Reason for which its size is somebody else's at the moment, such as a roll; empty when it is not."""
-    join: timedelta = timedelta(minutes=15)
+    join: timedelta = timedelta(minutes=JOIN_MINUTES)
     """Time in which a machine that was asked for has to be a node."""
-    idle: timedelta = timedelta(minutes=10)
+    idle: timedelta = timedelta(minutes=IDLE_MINUTES)
     """Time that a node is kept after its last work."""
 
 
@@ -231,7 +232,7 @@ class SharedLimit:
 class AutoscalerSettings:
     """Numbers of the autoscaler that no pool sets."""
 
-    share: float = 0.1
+    share: float = LEAVING_PERCENT / 100
     """Part of a pool that may be on its way out at once; one node always may. When more look dead, none is touched."""
     dead: timedelta = timedelta(minutes=60)
     """Time after which a node that does not answer is taken for dead."""
@@ -240,7 +241,7 @@ class AutoscalerSettings:
     going."""
     settle: timedelta = timedelta(minutes=1)
     """Least time between a cordon and the end of the machine: what the scheduler had decided meanwhile is seen."""
-    joining: int = 500
+    joining: int = JOINING
     """Number of machines that may be on their way at once: joins load the API servers. One gang alone may be more."""
     backoff: timedelta = timedelta(minutes=5)
     """Time for which a pool that failed is skipped, doubled by each further failure."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
+from contract.documents.autoscaler_memory import DecisionMemory, of_text, to_text
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import Object
-from contract.objects import AUTOSCALER, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
-from services.autoscaler.memory import DecisionMemory, of_document, to_document
+from contract.objects import AUTOSCALER, MEMORY_KEY, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 
 MEMORY = f"{SYSTEM_CONFIGMAPS}/{AUTOSCALER}"
-"""Object with what one decision left for the next, in its key ``memory``."""
+"""Object with what one decision left for the next, in its key :data:`MEMORY_KEY`."""
 
 
 class MemoryStore:
@@ -25,14 +23,14 @@ class MemoryStore:
         that."""
         self._item = self._api.find(MEMORY)
         try:
-            return of_document(json.loads(self._item["data"]["memory"])) if self._item else DecisionMemory()
+            return of_text(self._item["data"][MEMORY_KEY]) if self._item else DecisionMemory()
         except (AttributeError, KeyError, TypeError, ValueError):
             return DecisionMemory()
 
     def write(self, memory: DecisionMemory) -> None:
         """Write what is to be remembered, unless it is there already. Raise ``ApiError`` with status 409 when somebody
         else wrote since it was read."""
-        data = {"memory": json.dumps(to_document(memory), sort_keys=True)}
+        data = {MEMORY_KEY: to_text(memory)}
         if self._item is None:
             metadata = {"name": AUTOSCALER, "namespace": SYSTEM_NAMESPACE}
             self._item = self._api.post(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from services.autoscaler.memory import DecisionMemory
+from contract.documents.autoscaler_memory import DecisionMemory
 from services.autoscaler.plan import plan
 from services.autoscaler.shapes import NodeKind, NodeTaint, Operator, Requirement, Shape, Toleration, Where, amounts
 from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Gang, PendingPod, ScalingGroup, ScalingPool

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
+from contract.documents import autoscaler_memory
+from contract.documents.autoscaler_memory import DecisionMemory
+from contract.documents.pools import of_text
 from contract.kubernetes.api import ApiReader, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.objects import AUTOSCALER, CAPACITY_CONFIGMAP, CAPACITY_KEY, MEMORY_KEY, SYSTEM_CONFIGMAPS
@@ -15,6 +17,8 @@ from longhaul.client.capacity.state import ClusterCapacity, TeamCapacity
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
+Content = TypeVar("Content")
+
 GOING_ON = "status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -32,18 +36,14 @@ class Look:
         if queues == []:
             self._hidden.append("teams: the environment has none")
         nodes = self._some(NODES, "pools: nodes")
-        known = (
-            self._document(CAPACITY_CONFIGMAP, CAPACITY_KEY, "pools: what is declared of them")
-            if nodes is not None
-            else {}
-        )
-        memory = (
-            self._document(AUTOSCALER, MEMORY_KEY, "pools: what clouds were asked for") if nodes is not None else {}
-        )
-        pods = (
-            self._some(PODS, "pools: what is free, since pods", fieldSelector=GOING_ON) if nodes is not None else None
-        )
-        capacities = pools(known, nodes or (), pods, memory=memory, now=self._api.now())
+        known = memory = pods = None
+        if nodes is not None:
+            what = "pools: what is declared of them"
+            known = self._document(CAPACITY_CONFIGMAP, CAPACITY_KEY, what, of_text)
+            what = "pools: what clouds were asked for"
+            memory = self._document(AUTOSCALER, MEMORY_KEY, what, autoscaler_memory.of_text)
+            pods = self._some(PODS, "pools: what is free, since pods", fieldSelector=GOING_ON)
+        capacities = pools(known or {}, nodes or (), pods, memory=memory or DecisionMemory(), now=self._api.now())
         return ClusterCapacity(at=self._api.now(), teams=teams, pools=tuple(capacities), hidden=tuple(self._hidden))
 
     def _teams(self, queues: Iterable[Object]) -> Iterator[TeamCapacity]:
@@ -88,16 +88,16 @@ class Look:
             self._leave_out(error, what)
             return None
 
-    def _document(self, name: str, key: str, what: str) -> Mapping[str, Any]:
-        """Return what a ConfigMap of ours holds; nothing when it may not be seen or cannot be read."""
+    def _document(self, name: str, key: str, what: str, read: Callable[[str], Content]) -> Content | None:
+        """Return the content of a ConfigMap of ours; None when there is none, it may not be seen, or cannot be read."""
         try:
             configmap = self._api.find(f"{SYSTEM_CONFIGMAPS}/{name}")
-            return dict(json.loads(configmap["data"][key])) if configmap else {}
+            return read(configmap["data"][key]) if configmap else None
         except ApiError as error:
             self._leave_out(error, what)
-        except (KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError):
             self._hidden.append(f"{what}: {name} cannot be read")
-        return {}
+        return None
 
     def _leave_out(self, error: ApiError, what: str) -> None:
         why = {403: "may not be seen by you", 404: "are not in this cluster"}.get(error.status)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from contract.kubernetes.api import moment
+from contract.documents.autoscaler_memory import DecisionMemory
+from contract.documents.pools import DeclaredPool
 from contract.kubernetes.connection import Object
 from contract.labels import HOSTS_POOL_LABEL, KIND_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
 from contract.taints import PREFLIGHT_TAINT
@@ -15,11 +16,11 @@ from longhaul.client.capacity.state import Amount, PoolCapacity
 
 
 def pools(
-    declared: Mapping[str, Any],
+    declared: Mapping[str, DeclaredPool],
     nodes: Iterable[Object],
     pods: Iterable[Object] | None,
     *,
-    memory: Mapping[str, Any],
+    memory: DecisionMemory,
     now: datetime,
 ) -> Iterator[PoolCapacity]:
     """Yield every pool, and the hosts of each site."""
@@ -30,7 +31,7 @@ def pools(
         name, site = labels.get(POOL_LABEL, ""), labels.get(SITE_LABEL, "")
         there.setdefault((name, site if name not in declared else ""), []).append(node)
     for name, pool in declared.items():
-        yield _declared(name, pool, there.pop((name, ""), []), taken, memory, now)
+        yield _declared(pool, there.pop((name, ""), []), taken, memory, now)
     for (name, site), pool_nodes in sorted(there.items()):
         kinds = sorted({(node["metadata"].get("labels") or {}).get(KIND_LABEL, "") for node in pool_nodes} - {""})
         shown = "hosts" if name == HOSTS_POOL_LABEL else name or "of no pool"
@@ -38,26 +39,24 @@ def pools(
 
 
 def _declared(
-    name: str,
-    pool: Mapping[str, Any],
+    pool: DeclaredPool,
     nodes: list[Object],
     taken: Mapping[str, Amount] | None,
-    memory: Mapping[str, Any],
+    memory: DecisionMemory,
     now: datetime,
 ) -> PoolCapacity:
-    asked = [moment(str(at)) for group, at in (memory.get("asked") or {}).items() if group in pool["groups"]]
-    failed = (memory.get("backoff") or {}).get(name) or {}
-    until = moment(str(failed.get("until") or ""))
-    skipped = until is not None and now < until
+    asked = [at for group, at in memory.asked.items() if group in pool.groups]
+    backoff = memory.backoff.get(pool.name)
+    skipped = backoff if backoff is not None and now < backoff.until else None
     return PoolCapacity(
-        name=name,
-        site=pool["site"],
-        region=pool["region"],
-        kind=pool["kind"],
-        most=pool["max"],
-        asked=min(filter(None, asked), default=None),
-        skipped=str(failed.get("reason") or "") if skipped else "",
-        skipped_until=until if skipped else None,
+        name=pool.name,
+        site=pool.site,
+        region=pool.region,
+        kind=pool.kind,
+        most=pool.max,
+        asked=min(asked, default=None),
+        skipped=skipped.reason if skipped else "",
+        skipped_until=skipped.until if skipped else None,
         **_counts(nodes, taken),
     )
 

@@ -9,30 +9,20 @@ from typing import Any
 
 import pytest
 
+from contract.documents import autoscaler_memory
+from contract.documents.autoscaler_memory import Backoff, DecisionMemory
+from contract.documents.pools import of_text
 from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import is_waiting, team
 from longhaul.client.capacity.state import Amount, ClusterCapacity, PoolCapacity
 from longhaul.client.capacity.text import MANY, to_plain, to_text
-from services.autoscaler.memory import Backoff, DecisionMemory, to_document
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+LABELS = {"longhaul.dev/kind": "h100", "node.kubernetes.io/instance-type": "p5"}
+REGION = "topology.kubernetes.io/region"
 DECLARED = {
-    "h100": {
-        "site": "use1",
-        "region": "us-east-1",
-        "kind": "h100",
-        "machine_type": "p5",
-        "max": 4,
-        "groups": ["e-h100"],
-    },
-    "west": {
-        "site": "usw2",
-        "region": "us-west-2",
-        "kind": "h100",
-        "machine_type": "p5",
-        "max": 9,
-        "groups": ["e-west"],
-    },
+    "h100": {"site": "use1", "groups": ["e-h100"], "labels": {REGION: "us-east-1", **LABELS}, "max": 4},
+    "west": {"site": "usw2", "groups": ["e-west"], "labels": {REGION: "us-west-2", **LABELS}, "max": 9},
 }
 QUEUE: dict[str, Any] = {
     "metadata": {"name": "vision"},
@@ -172,8 +162,9 @@ def test_what_runs_or_has_ended_does_not_wait() -> None:
 def found_pools(
     nodes: list[Any], pods: list[Any] | None, memory: DecisionMemory | None = None
 ) -> dict[str, PoolCapacity]:
-    remembered = json.loads(json.dumps(to_document(memory or DecisionMemory())))
-    return {one.name: one for one in pools(DECLARED, nodes, pods, memory=remembered, now=NOW)}
+    remembered = autoscaler_memory.of_text(autoscaler_memory.to_text(memory or DecisionMemory()))
+    declared = of_text(json.dumps(DECLARED))
+    return {one.name: one for one in pools(declared, nodes, pods, memory=remembered, now=NOW)}
 
 
 def test_a_pool_without_nodes_is_there_and_what_its_cloud_was_asked_for() -> None:

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from contract.documents.autoscaler_memory import DecisionMemory
 from services.autoscaler.actions import Decision, ScalingAction, Verb
 from services.autoscaler.groups import JudgedGroup, JudgedPool
-from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.offers import empty_of, kind_of
 from services.autoscaler.plan import plan
 from services.autoscaler.snapshot import (

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from contract.documents.autoscaler_memory import DecisionMemory, to_document
 from contract.kubernetes.api import Api
 from lab import tools
 from services.autoscaler import reading, store
-from services.autoscaler.memory import DecisionMemory, to_document
 from services.autoscaler.node_objects import MachineFacts
 from services.autoscaler.plan import plan
 from services.autoscaler.snapshot import ClusterSnapshot, ScalingGroup, ScalingPool

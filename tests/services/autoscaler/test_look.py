@@ -14,11 +14,11 @@ from clouds.base.prices import MachineKey, Price
 from clouds.base.refusals import Cause, Refusal
 from components.model import Environment
 from components.model.prices.book import PriceBook
+from contract.documents.autoscaler_memory import DecisionMemory, to_document
 from contract.kubernetes.api import Api
 from longhaul.cli.examples import example
 from services.autoscaler import reading, store
 from services.autoscaler.look import look
-from services.autoscaler.memory import DecisionMemory, to_document
 from services.autoscaler.pools import capacity, limits, pools
 from services.autoscaler.text import line
 from tests.services.autoscaler.objects import node, pod

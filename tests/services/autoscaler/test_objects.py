@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.quantities import whole
 from contract.objects import GANGS
 from services.autoscaler.gang_objects import gang_of_pod, gangs
-from services.autoscaler.memory import DecisionMemory
 from services.autoscaler.node_objects import DisruptionBudget, MachineFacts, Nodes, budget_of
 from services.autoscaler.pod_objects import (
     MOST_APART,

@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contract.documents.autoscaler_memory import DecisionMemory, of_document, to_document
 from services.autoscaler.actions import Decision, Verb
-from services.autoscaler.memory import DecisionMemory, of_document, to_document
 from services.autoscaler.plan import plan
 from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Cordon, ScalingPool
 from tests.services.autoscaler import fit, world

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from contract.documents.autoscaler_memory import Backoff, DecisionMemory
 from contract.kubernetes.quantities import whole
-from services.autoscaler.memory import Backoff, DecisionMemory
 from services.autoscaler.shapes import (
     Apart,
     NodeKind,

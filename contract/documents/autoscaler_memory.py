@@ -1,13 +1,13 @@
-"""State that one decision leaves for the next: kept in the cluster, so that a restart forgets nothing."""
+"""State that one decision of the autoscaler leaves for the next: kept in the cluster, so that a restart forgets
+nothing. ``longhaul capacity`` reads it too."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-
-from services.autoscaler.shapes import Resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class DecisionMemory:
     """Failed pools by name."""
     idle: Mapping[str, datetime] = field(default_factory=dict)
     """Time since which a node has had no work, by its name."""
-    learned: Mapping[str, Resources] = field(default_factory=dict)
+    learned: Mapping[str, dict[str, int]] = field(default_factory=dict)
     """Amounts that nodes of a pool really had for pods, by its name: a declared type promises a little too much."""
 
 
@@ -76,6 +76,16 @@ def of_document(document: Mapping[str, Any]) -> DecisionMemory:
             name: {key: int(value) for key, value in capacity.items()} for name, capacity in document["learned"].items()
         },
     )
+
+
+def to_text(memory: DecisionMemory) -> str:
+    """Return the memory as its ConfigMap has it."""
+    return json.dumps(to_document(memory), sort_keys=True)
+
+
+def of_text(text: str) -> DecisionMemory:
+    """Return the memory of a ConfigMap; raises as :func:`of_document`."""
+    return of_document(json.loads(text))
 
 
 def _times(times: Mapping[str, datetime]) -> dict[str, str]:
