@@ -44,7 +44,7 @@ class ExpectedUse:
 
 
 def expected(environment: Environment, budget: AcceptanceBudget) -> ExpectedUse:
-    """Return the maximum: every pool at its ``min``, plus one machine of the scaled pool for the whole time."""
+    """Return the maximum use: every pool at its ``min``, plus one machine of the scaled pool for the whole time."""
     hours = math.ceil(budget.most_minutes / 60)
     grown = scaled_pool(environment)
     gateways = sum(len(site.gateways) for site in environment.sites.values())
@@ -82,5 +82,5 @@ def refusals(environment: Environment, budget: AcceptanceBudget, expected_use: E
 
 
 def _one_more(line: CostLine) -> Money:
-    """Return the hourly price of one unit of the line."""
+    """Return the hourly price of one more unit of the line; zero without a price."""
     return Money() if line.price is None else Money.of(line.price.currency, line.price.hourly)

@@ -20,11 +20,11 @@ class NotSoError(Exception):
 
 
 class NotApplicableError(Exception):
-    """The check has nothing to look at; the message says why."""
+    """The check has nothing to test in this environment; the message says why."""
 
 
 TOLD = (NotSoError, LateError, CommandError, ApiError, CloudError)
-"""Errors whose message needs no addition."""
+"""Errors whose message is shown as it is."""
 
 
 @dataclass(frozen=True, kw_only=True)

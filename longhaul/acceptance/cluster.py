@@ -33,9 +33,9 @@ def components(target: AcceptanceTarget) -> str:
 
 
 def await_healthy(target: AcceptanceTarget, limit: Deadline) -> str:
-    """Wait until ``longhaul status`` finds everything healthy, and return its counts as text. ``LateError`` with its
-    last findings when that takes too long; ``NotSoError`` at once when it cannot ask, or no control-plane machine
-    exists."""
+    """Wait until ``longhaul status`` finds everything healthy, and return its counts as text. Raise ``LateError`` with
+    the last findings at the deadline. Raise ``NotSoError`` at once when ``status`` cannot ask, or no control-plane
+    machine exists."""
     status: dict[str, Any] = {}
 
     def why_not() -> str:
@@ -65,7 +65,7 @@ def await_healthy(target: AcceptanceTarget, limit: Deadline) -> str:
 
 
 def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the parts whose verdict is a fault, each with what is wrong."""
+    """Yield each part whose verdict is a fault, with the reason."""
     clusters = [{"name": f"{name} cluster", **etcd} for name, etcd in status.get("etcd_clusters", {}).items()]
     groups = (status.get(key, ()) for key in ("machines", "gateways", "links", "nodes", "pools", "addons"))
     for part in (*clusters, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
@@ -74,8 +74,8 @@ def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
 
 
 def nodes(target: AcceptanceTarget) -> str:
-    """Check that all nodes are ready, and that API servers and kubelets have one version: the file sets the API
-    servers' version, this release the kubelets'."""
+    """Check that all nodes are ready, and that API servers and kubelets have the same version. The environment's file
+    sets the API servers' version, and this release the kubelets'."""
     environment, api = target.environment, target.api("")
     wanted = f"v{environment.versions.kubernetes}"
     served = str(api.get("/version").get("gitVersion"))

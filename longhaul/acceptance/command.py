@@ -68,8 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Refuse what the limits do not allow, then run. Exit code 4 when refused, 1 when anything failed, 0 when
-    accepted."""
+    """Refuse a run that the limits do not allow; otherwise run. Return exit code 4 when refused, 1 when anything
+    failed, 0 when accepted."""
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -124,7 +124,7 @@ def _terms(environment: Environment, options: argparse.Namespace) -> AcceptanceB
 
 
 def _said(environment: Environment, budget: AcceptanceBudget, *, reuse: bool) -> str:
-    """Return the terms in words; ``CommandError`` with every reason why the run may not begin."""
+    """Return the terms as text. Raise ``CommandError`` with every reason why the run may not begin."""
     from longhaul.acceptance.budget import expected, refusals
 
     if reuse:
@@ -187,7 +187,8 @@ def _checking(
 
 
 def _apis(environment: Environment) -> Any:
-    """Return a function that gives the cluster's API as any user. The administrator's certificate is fetched once."""
+    """Return a function that gives the cluster's API for any user name. The administrator's certificate is fetched
+    once."""
     from components.model import plan
     from components.model.nodes.nodes import api_url
     from contract.kubernetes.api import Api

@@ -20,8 +20,9 @@ from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.acceptance.time_limit import Clock
 
 GAP_S = 60.0
-"""Longest time without an answer from the API, seconds: the load balancer's probe needs about ten to notice a lost
-server (components/azure/load_balancer.py), and a call that was sent to it before that waits for its own limit."""
+"""Longest allowed time without an answer from the API, seconds. The load balancer's probe needs about ten to notice a
+lost server (components/azure/load_balancer.py), and a call that was sent to the server before that waits for its own
+limit."""
 BETWEEN_S = 0.5
 """Pause between two calls, seconds."""
 BOOT = "cat /proc/sys/kernel/random/boot_id"

@@ -39,7 +39,8 @@ class Talker:
     node: str
 
     def dial(self, host: str, request: str = "hostname", *, port: int = PORT) -> str:
-        """Return what ``host`` (an address or a name) answers this pod; empty when it does not answer."""
+        """Have the pod call ``host`` (an address or a name), and return the host's answer; empty when it does not
+        answer."""
         path = path_of("api", "v1", "namespaces", self.namespace, "pods", f"{self.name}:{PORT}", "proxy", "dial")
         try:
             answer = self.api.get(path, host=host, port=str(port), protocol="http", request=request, tries="1")
@@ -52,8 +53,8 @@ class Talker:
 
 @contextmanager
 def namespace(api: Api, limit: Callable[[], Deadline], name: str = NAMESPACE) -> Iterator[str]:
-    """Create a namespace and delete it after the block. One that a killed run left is deleted first. ``limit`` is
-    called anew for each wait."""
+    """Create a namespace and delete it after the block. A namespace that a killed run left is deleted first. ``limit``
+    is called anew for each wait."""
     remove(api, limit(), name)
     api.post(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     try:
@@ -100,7 +101,7 @@ def talkers(
 
 
 def await_pods(api: Api, limit: Deadline, space: str, count: int) -> dict[str, Object]:
-    """Return the pods of a namespace by name, once that many exist and all are ready."""
+    """Return a namespace's pods by name, once ``count`` pods exist and all are ready."""
     observed: list[Object] = []
 
     def why_not(items: list[Object]) -> str:
@@ -157,7 +158,7 @@ def _name(item: Mapping[str, Any]) -> str:
 
 
 def _why(item: Mapping[str, Any]) -> str:
-    """Return what the scheduler or the kubelet says of the pod, in brackets; empty when they say nothing."""
+    """Return the scheduler's or the kubelet's message about the pod, in brackets; empty when there is none."""
     status = item.get("status", {})
     waiting = [
         container_status.get("state", {}).get("waiting", {}) for container_status in status.get("containerStatuses", ())

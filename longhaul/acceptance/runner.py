@@ -36,9 +36,9 @@ class Runner:
     log: str
     """Path of the log of what the commands write."""
     held: Callable[[], dict[str, int]]
-    """Returns the number of resources of each stack that holds any."""
+    """Returns the number of resources by stack, without empty stacks."""
     left: Callable[[], list[str]]
-    """Returns the resources that the clouds list of the environment."""
+    """Returns the environment's resources that the clouds still list."""
     tell: Callable[[str], None]
     """Shows one line to people."""
     clock: Clock = time.monotonic
@@ -63,8 +63,8 @@ class Runner:
         return self._report(begun)
 
     def reuse(self, checks: Callable[[Deadline], Checking]) -> AcceptanceReport:
-        """Run the checks alone on an environment that exists, and leave it in place. ``CommandError`` when it does not
-        exist."""
+        """Only run the checks, on an existing environment, and leave it in place. Raise ``CommandError`` when it does
+        not exist."""
         begun, self._stays = self._begin(), Stay.ALL
         if not self.held():
             raise CommandError(
@@ -87,13 +87,13 @@ class Runner:
         return Deadline(seconds, clock=self.clock, tell=self.tell)
 
     def _looked(self, limit: Deadline) -> bool:
-        """Return whether the environment can be made (doctor) and may be made (plan)."""
+        """Return whether the environment can be made (``doctor``) and may be made (``plan``)."""
         return self._step(
             "doctor", "all that it needs is there and allowed", lambda: _doctor(self.commands, limit)
         ) and self._step("plan", "no reason refuses it", lambda: _plan(self.commands, limit))
 
     def _make(self, limit: Deadline, checks: Callable[[Deadline], Checking]) -> None:
-        """Make and check the environment if it may be made. Once `up` has begun, always take down."""
+        """Make and check the environment if it may be made. Once ``up`` has begun, always take down."""
         if not self._looked(limit):
             return
         self._stays = Stay.PART
@@ -176,7 +176,8 @@ class Runner:
 
 
 def _doctor(commands: Runs, limit: Deadline) -> str:
-    """Run ``doctor``. ``NotSoError`` with every problem that it finds; its exit code alone does not tell them."""
+    """Run ``doctor``. Raise ``NotSoError`` with every problem that it reports; its exit code alone does not name
+    them."""
     done = commands.run("doctor", "--json", limit=limit)
     report = json.loads(done.stdout) if done.stdout else {"findings": []}
     problems = [

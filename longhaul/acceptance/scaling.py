@@ -18,7 +18,7 @@ from longhaul.acceptance.time_limit import Deadline
 
 
 def group_of(environment: Environment, pool: str) -> Scaled:
-    """Return the first group of a pool; its next machine is made there."""
+    """Return the first group of a pool; the pool's next machine is made there."""
     place = place_of(environment, environment.pools[pool].site)
     for group in cloud_of(place.site).live_groups(place, pool).values():
         return group

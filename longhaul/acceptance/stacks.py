@@ -17,7 +17,7 @@ class Stacks:
         self._where, self._environ = where, environ
 
     def exported(self) -> dict[str, str]:
-        """Return the state of each existing stack by name, with its secrets in the clear."""
+        """Return the state of each existing stack by name, with its secrets decrypted."""
         return {
             engine.stack: engine.must(
                 "stack", "export", "--show-secrets", doing=f"the state of {engine.stack} cannot be read"
@@ -26,7 +26,8 @@ class Stacks:
         }
 
     def held(self) -> dict[str, int]:
-        """Return the number of resources of each stack that holds any, including those that were being made."""
+        """Return the number of resources by stack, without empty stacks. Resources whose creation is pending are
+        counted."""
         counts = {}
         for engine in self._there():
             text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")

@@ -21,7 +21,7 @@ from longhaul.terminal.exits import MEANINGS, Exit, meanings
 TAIL = 12
 """Number of log lines that are shown of a failed step."""
 LAST = 4096
-"""Bytes at the end of the log in which the last line is searched; the rest of a longer line is left out."""
+"""Number of bytes at the end of the log that are searched for the last line. A longer line loses its beginning."""
 SHOWN = 160
 """Number of characters that are shown of a line of a running step."""
 
@@ -33,7 +33,7 @@ class FinishedCommand:
     code: int
     stdout: str
     said: str = ""
-    """The last line that it wrote for people."""
+    """Last line of its output for people."""
     late: bool = False
     """True when it was asked to end because its time was over."""
 
@@ -111,7 +111,7 @@ def must(commands: Runs, verb: str, *words: str, limit: Deadline) -> FinishedCom
 
 
 def require(done: FinishedCommand, verb: str) -> None:
-    """Raise ``NotSoError`` with the meaning of a command's exit code unless that is 0."""
+    """Raise ``NotSoError`` with the meaning of the command's exit code unless it is 0."""
     if done.code != Exit.OK or done.late:
         by_code = {**MEANINGS, **meanings(verb)}
         meaning = by_code[Exit(done.code)] if done.code in set(Exit) else "it was killed"

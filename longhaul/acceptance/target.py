@@ -20,7 +20,7 @@ class AcceptanceTarget:
     api: Callable[[str], Api]
     """Returns the cluster's API as a user of this name, who is in no group; an empty name is the administrator."""
     exported: Callable[[], dict[str, str]]
-    """Returns the engine's state of each existing stack by the stack's name, with its secrets in the clear."""
+    """Returns the engine's state by stack name, with its secrets decrypted. Missing stacks are left out."""
     limit: Deadline
     """Deadline of all checks."""
     within_s: float
@@ -29,5 +29,5 @@ class AcceptanceTarget:
     """Container image of Kubernetes' agnhost."""
 
     def soon(self) -> Deadline:
-        """Return the limit for one condition that is awaited now."""
+        """Return the deadline for a condition that is awaited from now on."""
         return self.limit.within(self.within_s)

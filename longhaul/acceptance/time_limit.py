@@ -11,10 +11,10 @@ from contract.kubernetes.connection import ApiError, Object
 LOOK_S = 2.0
 """Pause between two polls of a condition, seconds."""
 WATCH_S = 5.0
-"""Longest time between two looks at a list, seconds, when no change of it is reported."""
+"""Longest time between two looks at a list when its watch reports no change, seconds."""
 
 TELL_S = 30.0
-"""Least time between two lines about one awaited thing, seconds."""
+"""Shortest time between two progress lines about one awaited condition, seconds."""
 
 Clock = Callable[[], float]
 Wait = Callable[[float], None]
@@ -27,14 +27,15 @@ def nobody(_line: str) -> None:
 
 
 class Waiting:
-    """One thing that is awaited from now on."""
+    """One condition that is awaited from now on."""
 
     def __init__(self, what: str, *, clock: Clock = time.monotonic, tell: Tell = nobody) -> None:
         self._what, self._clock, self._tell = what, clock, tell
         self._since = self._told = clock()
 
     def note(self, why_not: str, *, left_s: float) -> None:
-        """Note that it is not so yet, for that reason, with so many seconds left. A line is shown from time to time."""
+        """Show a progress line, at most every :data:`TELL_S` seconds: the condition is not met because of ``why_not``,
+        and ``left_s`` seconds remain."""
         now = self._clock()
         if now - self._told < TELL_S:
             return
@@ -44,7 +45,7 @@ class Waiting:
 
 
 class LateError(Exception):
-    """A condition was not met in time; the message says what was awaited and how it is instead."""
+    """A condition was not met in time; the message names it and the state at the deadline."""
 
 
 class Deadline:
@@ -66,11 +67,11 @@ class Deadline:
         return Deadline(min(seconds, self.left()), clock=self._clock, wait=self._wait, tell=self.tell)
 
     def waiting(self, what: str) -> Waiting:
-        """Return a :class:`Waiting` for something that is awaited from now on."""
+        """Return a :class:`Waiting` for a condition that is awaited from now on."""
         return Waiting(what, clock=self._clock, tell=self.tell)
 
     def eventually(self, why_not: Callable[[], str], *, what: str) -> None:
-        """Poll until ``why_not`` returns an empty text; ``LateError`` with the last one when time is over."""
+        """Poll until ``why_not`` returns an empty text. Raise ``LateError`` with its last text at the deadline."""
         waiting = self.waiting(what)
         while reason := why_not():
             left = self.left()
@@ -82,8 +83,8 @@ class Deadline:
     def await_items(
         self, api: Api, path: str, why_not: Callable[[list[Object]], str], *, what: str, **query: str
     ) -> None:
-        """Look at a list of the API whenever it changes, until ``why_not`` returns an empty text for its items;
-        ``LateError`` with the last text when time is over. Errors that may pass by themselves are retried."""
+        """Look at a list of the API whenever it changes, until ``why_not`` returns an empty text for its items. Raise
+        ``LateError`` with the last text at the deadline. Transient errors are retried."""
         waiting = self.waiting(what)
         while True:
             version, reason = "", ""

@@ -1,1 +1,1 @@
-"""Access of people: who signs in, and whose access was revoked (docs/sign-in.md)."""
+"""Access of people: who can sign in, and whose access was revoked (docs/sign-in.md)."""

@@ -1,4 +1,5 @@
-"""``longhaul access``: shows who gets in, a profile for those who sign in, and a person whose access is revoked."""
+"""``longhaul access``: show who has access, write a profile for people who sign in, revoke or restore a person's
+access."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Do what the verb says."""
+    """Run the verb."""
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -72,7 +73,8 @@ def _require_user(environment: Environment, options: argparse.Namespace) -> None
 
 
 def _show(environment: Environment, options: argparse.Namespace) -> int:
-    """Print everything. Exit code 0 only when each API server has it."""
+    """Print issuers, revoked people and API servers. Return exit code 0 only when each API server uses the current list
+    and issuers."""
     from longhaul.access.people import people_of
     from longhaul.access.show import document, text, views
     from longhaul.report.json_output import document as rendered
@@ -88,13 +90,13 @@ def _show(environment: Environment, options: argparse.Namespace) -> int:
 
 
 def _change(where: Context, environment: Environment, options: argparse.Namespace) -> int:
-    """Revoke a person's access, or end that."""
+    """Revoke or restore a person's access."""
     from longhaul.cluster.identity import asking
 
     steps = _steps(where, environment)
     if options.verb == "restore":
         return _restore(steps, options.user)
-    # Read first: only then does the vault's client know who asks.
+    # The vault is read first: its client knows the caller's identity only after that.
     steps.people.read()
     lines = _told(options.user, keep=options.keep_connections)
     confirm(lines, what="revoke their access", name=options.user, noun="person", yes=options.yes)
@@ -127,7 +129,7 @@ def _restore(steps: AccessRun, user: str) -> int:
 
 
 def _told(user: str, *, keep: bool) -> list[str]:
-    """Return a line for each thing that will be done, and for what stays to be done by people."""
+    """Return a line for each step of the run, and for what people have to do themselves afterwards."""
     ended = (
         "- what is open goes on: a watch up to an hour, `kubectl exec` until it ends"
         if keep

@@ -1,4 +1,4 @@
-"""The list of people whose access was revoked, in the environment's vault, and the names that people can have."""
+"""The list of people whose access was revoked, in the environment's vault, and the rules for people's names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PeopleVault(VaultRecord):
-    """The vault of an environment, as far as people's access needs it."""
+    """The part of an environment's vault that stores people's access."""
 
     def read(self) -> Revoked:
         """Return the list."""
@@ -35,7 +35,7 @@ class PeopleVault(VaultRecord):
             raise unusable(REVOKED, error) from None
 
     def change(self, by: Callable[[Revoked], Revoked]) -> bool:
-        """Change the list; return whether it was another before."""
+        """Change the list; return whether that made a difference."""
         before = self.read()
         after = by(before)
         if after == before:
@@ -52,14 +52,14 @@ class PeopleVault(VaultRecord):
 
 
 def people_of(environment: Environment) -> PeopleVault:
-    """Return the list of an environment; ``CommandError`` where its control plane's cloud has no vault."""
+    """Return the list of an environment. Raise ``CommandError`` when its control plane's cloud has no vault."""
     place, control = control_of(environment)
     return PeopleVault(control=control, place=place, environment=environment)
 
 
 def require_person(environment: Environment, name: str) -> None:
-    """Raise ``CommandError`` for a name that nobody who signs in can have, and no operator in the VPN: to refuse it
-    would refuse nobody."""
+    """Raise ``CommandError`` for a name that neither a person who signs in nor an operator in the VPN can have: its
+    revocation would refuse nobody."""
     if environment.vpn and name.startswith(OPERATOR) and is_name(name):
         return
     prefixes = [issuer.username.prefix for issuer in environment.identity.issuers.values()]

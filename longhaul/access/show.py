@@ -1,4 +1,4 @@
-"""Shows who gets in, as the file, the vault and the API servers have it."""
+"""Show who has access, according to the file, the vault and the API servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from longhaul.access.people import PeopleVault
 
 LOAD_S = 20
-"""Seconds in which kube-apiserver has to use issuers that answer: it looks every ten whether all of them have
+"""Seconds until kube-apiserver uses issuers that answer: every ten seconds it checks whether all of them have answered
 (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authenticator/config.go)."""
 ASK = (
     """printf '{"issuers": %s, "revoked": %s}' """
@@ -30,17 +30,17 @@ ASK = (
 
 @dataclass(frozen=True, kw_only=True)
 class ServerView:
-    """One API server, as it says itself."""
+    """Access as one API server reports it."""
 
     name: str
     issuers: str
-    """Word for how its issuers are: ``those of the file``, or what is different."""
+    """``those of the file``, or how the server's issuers differ from the file."""
     revoked: str
-    """The same for the list of people whose access was revoked: ``all``, or what is different."""
+    """``all``, or how the server's list of revoked people differs from the vault."""
 
     @property
     def right(self) -> bool:
-        """Return whether it is as it should be."""
+        """Return whether the server uses the file's issuers and the vault's list."""
         return (self.issuers, self.revoked) == (RIGHT, ALL)
 
 
@@ -49,7 +49,7 @@ UNKNOWN = "unknown"
 
 
 def views(people: PeopleVault, revoked: Revoked) -> list[ServerView]:
-    """Ask every API server, all at once."""
+    """Ask every API server at the same time."""
     text = json.loads(settings(people.environment))["jwt"]
     digest = hashlib.sha256(text.encode()).hexdigest()
 
@@ -84,7 +84,7 @@ def _revoked(answer: Mapping[str, Any], revoked: Revoked) -> str:
 
 
 def document(environment: Environment, revoked: Revoked, server_views: list[ServerView]) -> dict[str, Any]:
-    """Return all of it for programs."""
+    """Return issuers, revoked people and API servers as plain values for programs."""
     identity = environment.identity
     return {
         "issuers": {
@@ -98,7 +98,7 @@ def document(environment: Environment, revoked: Revoked, server_views: list[Serv
 
 
 def text(environment: Environment, revoked: Revoked, server_views: list[ServerView]) -> Iterator[str]:
-    """Yield all of it as lines for people."""
+    """Yield issuers, revoked people and API servers as lines for people."""
     identity = environment.identity
     yield "issuers" if identity.issuers else "issuers: none, so nobody signs in"
     if identity.issuers:

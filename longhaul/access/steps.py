@@ -1,9 +1,10 @@
-"""Steps of a revocation, and of its end.
+"""Steps that revoke and restore a person's access.
 
-The list in the vault comes first: wherever it is read from then on, the person is refused. Then every API server
-fetches it, all at once, and says that it uses it. What was open goes on until a server is started anew, which they are
-one after the other. Each step may be repeated, so a run that was interrupted is finished by the next. No API server has
-to work, nor any issuer."""
+The list in the vault comes first: every later reader of it refuses the person. Then all API servers fetch it at the
+same time, and confirm that they use it. Open connections last until their server restarts; servers restart one after
+the other. Each step may be repeated, so the next run finishes an interrupted one. Neither the API servers nor an issuer
+need to work.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from longhaul.access.people import PeopleVault
 
 TRIES = 3
-"""Number of times that a change is written: another run may write its own over it."""
+"""Number of attempts to write a change: another run may overwrite it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +36,13 @@ class AccessRun:
     tell: Callable[[str], None]
     now: Callable[[], datetime]
     clock: Callable[[], float]
-    """Seconds, for how long it takes."""
+    """Returns seconds, to measure durations."""
     turn: Callable[[], AbstractContextManager[None]]
-    """Gives the turn of whoever starts API servers anew; ``CommandError`` while somebody else has it."""
+    """Returns a lock for restarting API servers; it raises ``CommandError`` while another run holds it."""
 
     def revoke(self, name: str, *, by: str, keep_connections: bool) -> None:
-        """Have every API server and VPN machine refuse a person, and end what they have open."""
+        """Have every API server and VPN machine refuse a person. Unless ``keep_connections``, end the person's open
+        connections."""
         person = RevokedPerson(name=name, since=moment(self.now()), by=by)
         self._put(lambda revoked: revoked.with_(person))
         if not keep_connections:
@@ -48,15 +50,16 @@ class AccessRun:
                 end_connections(self.people, tell=self.tell, refusal=PEOPLE)
 
     def restore(self, name: str) -> None:
-        """Have them all take a person again."""
+        """Have every API server and VPN machine accept a person again."""
         self._put(lambda revoked: revoked.without(name))
 
     def apply(self) -> None:
-        """Have them all fetch the vault's list of people, and API servers with it the issuers, at once."""
+        """Have every API server and VPN machine fetch the vault's list of people now; API servers fetch the issuers
+        too."""
         self._hand_out()
 
     def _put(self, change: Callable[[Revoked], Revoked]) -> None:
-        """Change the list, and hand it out, until it is as changed at the end: the vault knows no lock."""
+        """Change the list and hand it out, and repeat when another run undid the change: the vault has no lock."""
         for _ in range(TRIES):
             if self.people.change(change):
                 self.tell("the vault has the list")
@@ -67,7 +70,8 @@ class AccessRun:
         raise CommandError("others change the list of people at the same time, and undo this change: run this again")
 
     def _hand_out(self) -> None:
-        """Have every API server and VPN machine use the list; ``CommandError`` when one does not, after all were."""
+        """Have every API server and VPN machine use the list. Raise ``CommandError`` when any fails, after all have
+        been tried."""
         began, names = self.clock(), [*servers(self.people), *vpn_machines(self.people)]
         failed: list[str] = []
 

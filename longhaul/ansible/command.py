@@ -14,7 +14,7 @@ TAKES_REST = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: ``ansible`` has no options of its own."""
+    """Add nothing: ``ansible`` has no options."""
 
 
 def run(invocation: Invocation) -> int:

@@ -1,7 +1,7 @@
 """The depot over HTTP: its files unchanged, and its image layout as a read-only OCI registry.
 
 The registry implements only what pulling needs (OCI Distribution Specification, "end-1" to "end-3"). A client that uses
-it as a mirror names the original registry by ``?ns=``; without that it gets the image of the path. When a depot is
+it as a mirror names the original registry by ``?ns=``; otherwise the path alone names the image. When a depot is
 replaced under the same name, the new one is served.
 """
 
@@ -20,7 +20,7 @@ from longhaul.artifacts.manifest import MANIFEST, SUMS
 from longhaul.artifacts.signature import SUFFIX
 
 INDEX = "images/index.json"
-"""Names and digests of all images: a file like any other, against which nodes hold what they pull."""
+"""Names and digests of all images. It is served like any other file; nodes check what they pull against it."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}
 
@@ -53,7 +53,7 @@ class _Manifest:
 
 
 class _Layout:
-    """An image layout. Its index is read again whenever the file is another."""
+    """An image layout. Its index is read again whenever the file has changed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -105,7 +105,7 @@ class _Registry:
         return self._blob(digest, content_type="application/octet-stream")
 
     def _images(self, name: str, registry: str) -> dict[str, _Manifest]:
-        """Return the images of that name, with their tags. An empty ``registry`` matches any."""
+        """Return the images with this name, with their tags. An empty ``registry`` matches any."""
         images = {}
         for image, manifest in self.layout.manifests().items():
             host, _, path = image.rpartition(":")[0].partition("/")

@@ -20,18 +20,18 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """Content of a container image besides its binary, for an image that is a whole system."""
+    """Content of a container image that is a whole system, besides its binary."""
 
     packages: tuple[str, ...]
-    """Debian packages; they come with all they need."""
+    """Debian packages, which are installed with their dependencies."""
     folders: tuple[str, ...] = ()
-    """Empty folders."""
+    """Folders to create, empty."""
     links: Mapping[str, str] = field(default_factory=dict)
-    """Targets of symbolic links by their path."""
+    """Symbolic links: path to target."""
     users: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of users by name; each has a group of its name and number."""
+    """Users: name to number. Each has a group of the same name and number."""
     groups: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    """Number and one member of further groups, by name."""
+    """Further groups: name to number and one member."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +61,12 @@ class ContainerImage:
     lab_only: bool = False
     """True when only labs use it."""
     system: System | None = None
-    """None when the image has its binary alone."""
+    """None when the image contains its binary alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """The whole file."""
+    """The parsed file."""
 
     distribution: Distribution
     suite: str
@@ -80,7 +80,7 @@ class Contents:
     host_tools: tuple[str, ...]
     images: tuple[ContainerImage, ...]
     preloaded: tuple[str, ...]
-    """Tools whose images a cloud's nodes contain since they were baked."""
+    """Tools whose images are baked into the images of clouds' nodes."""
     rdma: tuple[str, ...] = ()
     """Additional packages of machines with RDMA networks; empty when parts for those are not loaded."""
     gpu_tools: tuple[str, ...] = ()
@@ -88,9 +88,9 @@ class Contents:
 
 
 def load(root: Path | None = None, *, gpus: bool = False, rdma: bool = False, distribution: str = "") -> Contents:
-    """Read the file of a checkout (this one by default), with or without the parts that only environments with GPUs, or
-    with InfiniBand or RoCE, need, for the distribution that it names or for another. Raise :class:`SetupError` when it
-    is wrong."""
+    """Read the file of a checkout (by default this one), for the given distribution or the one that the file names.
+    ``gpus`` and ``rdma`` include the parts for environments with GPUs and with InfiniBand or RoCE. Raise
+    :class:`SetupError` when the file is invalid."""
     with reading(root) as raw:
         of = distributions.by_name(distribution or raw["distribution"])
         section = raw[of.name]
@@ -114,7 +114,7 @@ def load(root: Path | None = None, *, gpus: bool = False, rdma: bool = False, di
 
 @contextmanager
 def reading(root: Path | None) -> Iterator[dict[str, Any]]:
-    """Yield the parsed file. Errors in it, or in the block that uses it, become a :class:`SetupError`."""
+    """Yield the parsed file. Raise :class:`SetupError` for errors in it, and for errors in the block that uses it."""
     path = (root or repository()) / "images" / "image.toml"
     try:
         yield tomllib.loads(path.read_text(encoding="utf-8"))

@@ -22,7 +22,7 @@ from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, i
 from longhaul.toolchain.process import run_logged
 
 _LAYOUT = 1
-"""Version of the cached form. Raise it when the code below keeps something else of the same images."""
+"""Version of the cached form. Raise it when the code below stores the same images differently."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +32,13 @@ class Pulled:
     name: str
     """Name with registry and tag."""
     layout: Path
-    """OCI image layout that holds this image alone."""
+    """OCI image layout with only this image."""
 
 
 def pull(wanted: Pull, *, crane: Path, arch: str, log: Path, progress: Progress) -> Pulled:
     """Return the image for an architecture (Go's name of it) from the cache; pull it first when it is missing.
 
-    Raise :class:`SetupError` when that fails.
+    Raise :class:`SetupError` when the pull fails.
     """
     repository = wanted.name.rpartition(":")[0]
     place = cache_root() / "containers" / digest(_LAYOUT, repository, wanted.digest, arch)
@@ -63,7 +63,7 @@ def _explain(error: ToolCommandError, *, wanted: Pull, where: Path) -> SetupErro
         return SetupError(
             f"{wanted.name}: its registry cannot be reached. Connect this machine, run it again.\n{error}"
         )
-    # Registries' own words, or crane's for an answer without them. A bare number may be part of a path.
+    # The registry's error message, or crane's for an answer without a message. A bare number may be part of a path.
     if re.search(r"\b(UNAUTHORIZED|DENIED|status code 401|status code 403)\b", error.output):
         return SetupError(f"{wanted.name}: its registry asks who you are; `crane auth login` tells it.\n{error}")
     if re.search(r"\b(MANIFEST_UNKNOWN|NAME_UNKNOWN|status code 404)\b", error.output):
@@ -72,7 +72,7 @@ def _explain(error: ToolCommandError, *, wanted: Pull, where: Path) -> SetupErro
 
 
 def _check(place: Path, wanted: Pull) -> None:
-    """Check the cached image: files in the cache may have been changed since."""
+    """Check the digests of a cached image: files in the cache may have changed."""
     if len(_entries(place / "layout")) != 1:
         raise SetupError(f"{place} does not hold {wanted.name} alone: remove that folder and run it again")
     for blob in (place / "layout/blobs/sha256").iterdir():

@@ -34,7 +34,7 @@ class DepotParts:
 
 
 def fill(into: Path, parts: DepotParts, *, place: Place, spec: Spec | None = None) -> None:
-    """Lay the parts out in the folder ``into``. ``spec`` gives the binaries' versions; by default it is this
+    """Lay the parts out in the folder ``into``. ``spec`` gives the binaries' versions; the default is this
     checkout's."""
     versions = {binary.name: tool.version for tool in (spec or load()).tools for binary in tool.binaries}
     sums = []
@@ -66,8 +66,8 @@ def made_image(
     system: Path | None = None,
     spec: Spec | None = None,
 ) -> Image:
-    """Return the image around its tool's binary. A binary that is not static needs ``libraries``: files by their path
-    in the image. ``system`` is the folder of a whole system that the image has besides."""
+    """Return the image around its tool's binary. ``libraries`` are a dynamic binary's shared libraries, by their path
+    in the image. ``system`` is the folder with the rest of the image, for one that is a whole system."""
     (tool,) = (spec or load()).select([wanted.tool])
     return Image(
         name=f"{wanted.name}:{wanted.tag.format(version=tool.version)}",

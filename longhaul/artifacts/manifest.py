@@ -1,9 +1,9 @@
 """The lists of a depot's content, and their verification.
 
-``depot.json`` describes every file in the folder. ``SHA256SUMS`` has the checksums of all files, ``depot.json`` too, in
-the form that ``sha256sum --check`` reads. The SHA-256 of ``SHA256SUMS`` is the depot's digest: a receiver that has the
-digest from the builder, by another way than the depot itself, can tell that nothing was altered in between. So can one
-that has the builder's key: ``SHA256SUMS.gpg`` is the signature (:mod:`longhaul.artifacts.signature`).
+``depot.json`` describes every file in the folder. ``SHA256SUMS`` has the checksums of all files, including
+``depot.json``, in the format of ``sha256sum --check``. The SHA-256 of ``SHA256SUMS`` is the depot's digest. A receiver
+who gets the digest from the builder through another channel can detect any change. So can a receiver who has the
+builder's key: ``SHA256SUMS.gpg`` is the signature (:mod:`longhaul.artifacts.signature`).
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def is_depot(root: Path) -> bool:
 
 
 def seal(root: Path, about: Mapping[str, Any], *, sign: Callable[[Path], None] | None = None) -> str:
-    """Write both lists for the content of the folder, which ``about`` describes; return the depot's digest. ``sign``
-    writes the signature of a file beside it; without it, the depot has no signatures."""
+    """Write both lists for the folder's content, with the description ``about``; return the depot's digest. ``sign``
+    writes a file's signature beside the file; without it, the depot is not signed."""
     for name in (MANIFEST, SUMS, *filter(is_signature, list(_files(root)))):
         (root / name).unlink(missing_ok=True)
     files = {
@@ -83,7 +83,7 @@ def seal(root: Path, about: Mapping[str, Any], *, sign: Callable[[Path], None] |
 
 
 def signed_files(names: Collection[str]) -> list[str]:
-    """Return the files of a depot that have a signature, of those in it."""
+    """Return those of the depot's files that have a signature."""
     return [SUMS, *(name for name in sorted(names) if is_signature(f"{name}{SUFFIX}") and name != SUMS)]
 
 
@@ -94,8 +94,8 @@ def digest_of(root: Path) -> str:
 
 
 def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | None = None) -> DepotReport:
-    """Check every file. A given ``digest`` must equal the depot's, and with a given ``key``, as the environment's file
-    has it, one of its keys must have signed. ``progress`` is called for each GiB.
+    """Check every file. ``digest``, if given, must equal the depot's. ``key``, if given, holds public keys in the form
+    of the environment's file, one of which must have signed. ``progress`` is called for each GiB.
 
     Raise :class:`SetupError` when the folder is no depot.
     """
@@ -135,7 +135,7 @@ def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | 
 
 
 def _files(root: Path) -> dict[str, Path]:
-    """Return everything except folders, by its path in the depot."""
+    """Return the path of everything except folders, by its name in the depot."""
     paths = (path for path in root.rglob("*") if path.is_symlink() or not path.is_dir())
     return {path.relative_to(root).as_posix(): path for path in paths}
 
@@ -205,7 +205,7 @@ def _contradictions(sums: Mapping[str, str], declared: Mapping[str, Any]) -> Ite
 
 
 def _unsigned(root: Path, names: Collection[str], *, key: str) -> Iterator[DepotFault]:
-    """Yield the files whose signature is missing or does not hold."""
+    """Yield the files whose signature is missing or invalid."""
     for name in names:
         try:
             check((root / name).read_bytes(), (root / f"{name}{SUFFIX}").read_bytes(), key)
@@ -216,8 +216,8 @@ def _unsigned(root: Path, names: Collection[str], *, key: str) -> Iterator[Depot
 
 
 def _indexes(root: Path, hashes: Mapping[str, str], *, known: Collection[str]) -> Iterator[DepotFault]:
-    """Yield files whose checksum differs from the one that machines rely on: the list of binaries, the archives'
-    indexes, and the names of blobs."""
+    """Yield files whose checksum differs from the one that machines use: in the list of binaries, in the archives'
+    indexes, or in a blob's name."""
     indexed: dict[str, str] = {}
     if "binaries/SHA256SUMS" in hashes:
         lines = (root / "binaries/SHA256SUMS").read_text(encoding="utf-8", errors="replace").splitlines()

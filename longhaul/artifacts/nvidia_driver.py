@@ -1,4 +1,4 @@
-"""NVIDIA's driver in ``images/image.toml``: the branch for each system, and the names of its packages."""
+"""NVIDIA's driver in ``images/image.toml``: its branch and package names for each operating system."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from longhaul.toolchain.errors import SetupError
 
 OPEN, PROPRIETARY = "open", "proprietary"
 KINDS = (OPEN, PROPRIETARY)
-"""Kinds of kernel modules: open for Turing and later, proprietary up to Hopper (role nvidia_driver)."""
+"""Kinds of kernel modules: open ones for Turing and later, proprietary ones up to Hopper (role nvidia_driver)."""
 
 _ASKED = re.compile(r"(?P<suite>[a-z][a-z0-9-]*)=(?P<kernel>[0-9][A-Za-z0-9.+~-]*)(=(?P<kind>open|proprietary))?")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriverPackage:
-    """The driver for one system."""
+    """The driver for one operating system."""
 
     suite: str
-    """Name of the system's release in archives, as in ``bookworm``."""
+    """Name of the distribution's release in archives, such as ``bookworm``."""
     branch: str
     modules: Mapping[str, tuple[str, ...]]
-    """Packages by kind; empty for a kind that the archives do not have."""
+    """Packages by kind; empty for a kind that the archives lack."""
     libraries: tuple[str, ...]
     headers: str
-    """Package name, in which ``{kernel}`` stands for a release of the kernel."""
+    """Name of the kernel headers' package, in which ``{kernel}`` stands for the kernel's release."""
 
     def packages(self, kernel: str, kind: str = "") -> tuple[str, ...]:
-        """Return all packages that role nvidia_driver installs for a kernel; of the open modules if available, unless a
-        kind is named. The fabric manager, for machines with NVSwitches, is not included. Raise :class:`SetupError` when
+        """Return all packages that role nvidia_driver installs for a kernel. Without ``kind``, choose the open modules
+        if available. The fabric manager, for machines with NVSwitches, is not included. Raise :class:`SetupError` when
         the system has no modules of that kind."""
         wanted = kind or next(name for name in KINDS if self.modules[name])
         if not self.modules[wanted]:
@@ -51,11 +51,11 @@ class DriverRequest:
     kernel: str
     """Release of the kernel, as printed by ``uname -r``."""
     kind: str
-    """Kind of modules; empty for the first kind that exists."""
+    """Kind of modules; empty to choose the first available kind."""
 
 
 def parse_request(text: str) -> DriverRequest:
-    """Parse ``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``; ValueError for anything else."""
+    """Parse ``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``. Raise ValueError for anything else."""
     match = _ASKED.fullmatch(text)
     if match is None:
         raise ValueError(
@@ -65,7 +65,8 @@ def parse_request(text: str) -> DriverRequest:
 
 
 def drivers(root: Path | None = None) -> dict[str, DriverPackage]:
-    """Return the drivers by system, as in ``debian-12``. Raise :class:`SetupError` when the file is wrong."""
+    """Return the drivers by operating system, such as ``debian-12``. Raise :class:`SetupError` when the file is
+    invalid."""
     with reading(root) as raw:
         return {system: _driver(pin) for system, pin in raw["nvidia"].items()}
 

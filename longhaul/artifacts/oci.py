@@ -1,7 +1,7 @@
 """Container images around one binary, as an OCI image layout.
 
-The layout's ``index.json`` names each image by the annotation ``io.containerd.image.name``. So both ``ctr images
-import`` of a tar of it and :mod:`longhaul.artifacts.http_app` work.
+The layout's ``index.json`` names each image by the annotation ``io.containerd.image.name``, which both ``ctr images
+import`` of a tar file and :mod:`longhaul.artifacts.http_app` read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contract.annotations import IMAGE_NAME
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"
-# Not compressed: it stays inside one machine, and compressing would take longer than everything else.
+# Not compressed: the layer stays on one machine, and compressing would take longer than everything else.
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
 _TAG = "org.opencontainers.image.ref.name"
 _CAPABILITIES = {"cap_net_bind_service": 10}
@@ -42,10 +42,9 @@ class Image:
     user: str = ""
     capabilities: tuple[str, ...] = ()
     libraries: Mapping[str, Path] = field(default_factory=dict)
-    """Files that a dynamic binary is loaded with, by their path in the image, such as
-    ``lib64/ld-linux-x86-64.so.2``."""
+    """Shared libraries of a dynamic binary, by their path in the image, such as ``lib64/ld-linux-x86-64.so.2``."""
     system: Path | None = None
-    """Folder whose content the image has besides, all of it root's."""
+    """Folder with further content of the image; root owns all of it."""
 
 
 def write_layout(into: Path, images: Iterable[Image], *, arch: str) -> None:
@@ -126,10 +125,10 @@ def _add_system(tar: tarfile.TarFile, root: Path, *, known: frozenset[str]) -> N
 
 
 def _file_capability(names: Iterable[str]) -> str:
-    """Return the value of the extended attribute (linux/capability.h, ``vfs_cap_data``): permitted, and effective at
-    once."""
+    """Return the value of the extended attribute (linux/capability.h, ``vfs_cap_data``): capabilities that are
+    permitted and effective."""
     permitted = sum(1 << _CAPABILITIES[name] for name in names)
-    # The tar header must be text. For the capabilities above all bytes are ASCII.
+    # The tar header must be text. All bytes are ASCII for the capabilities above.
     return struct.pack("<5I", _VFS_CAP_REVISION_2 | _VFS_CAP_EFFECTIVE, permitted, 0, 0, 0).decode("ascii")
 
 
@@ -149,5 +148,5 @@ def copy_of(binary: Path, *, into: Path) -> None:
     try:
         into.hardlink_to(binary)
     except OSError:
-        # Another file system, or one without links. A full disk fails the copy as well.
+        # The folders may be on different file systems, or on one without links. A full disk fails the copy as well.
         shutil.copy2(binary, into)

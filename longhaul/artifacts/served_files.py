@@ -1,7 +1,7 @@
-"""Files of a depot that is served somewhere, each believed only when the builder has signed for it.
+"""Files of a depot on a server, each accepted only with the builder's signature.
 
-The signature covers the depot's ``SHA256SUMS``, and that every other file. Whoever serves a depot, or stands on the way
-to it, can so withhold a file and show an older depot of the same builder, but not change what is in one.
+The signature covers the depot's ``SHA256SUMS``, which covers every other file. So a server, or somebody between it and
+us, can withhold a file or serve an older depot of the same builder, but cannot change a file.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from longhaul.artifacts.manifest import SUMS
 from longhaul.artifacts.signature import SUFFIX, SignatureError, check
 
 Fetch = Callable[[str], bytes]
-"""Returns the content at an address, or raises an error of its own."""
+"""Returns the content at a URL, or raises an error of its own."""
 
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 def read(address: str, name: str, *, key: str, fetch: Fetch) -> bytes:
-    """Return the file ``name`` of the depot at ``address``. Raise :class:`SignatureError` unless its content is the one
-    that a list has which one of the keys in ``key`` has signed."""
+    """Return the file ``name`` of the depot at ``address``. Raise :class:`SignatureError` unless a list that is signed
+    by one of the keys in ``key`` has the checksum of its content."""
     wanted = _sums(address, key=key, fetch=fetch).get(name)
     if wanted is None:
         raise SignatureError(f"{address}: the signed {SUMS} does not have {name}")
@@ -47,8 +47,8 @@ def _sums(address: str, *, key: str, fetch: Fetch) -> dict[str, str]:
 
 
 def sums(content: bytes) -> dict[str, str]:
-    """Return the checksums of a list by path. Raise :class:`SignatureError` for anything that is no such list: the key
-    may have signed other documents, too."""
+    """Return the checksums in a list by path. Raise :class:`SignatureError` for any other document: the key may have
+    signed others, too."""
     by_path = {}
     for line in content.decode("utf-8", errors="replace").splitlines():
         match = _LINE.fullmatch(line)

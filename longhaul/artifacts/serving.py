@@ -18,7 +18,7 @@ from aiohttp.abc import AbstractAccessLogger
 from longhaul.artifacts.http_app import depot_app
 
 _LINGER_S = 10.0
-"""Time that running answers may take after the server was asked to stop, seconds."""
+"""Seconds that running answers may take after the server was asked to stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Listen:
 
 
 async def serve(root: Path, listen: Listen, *, say: Callable[[str], None]) -> None:
-    """Serve the depot in ``root`` until SIGINT or SIGTERM, with a line for each request. Running answers are finished.
+    """Serve the depot in ``root`` until SIGINT or SIGTERM, then finish running answers. Write a line for each request.
 
     Raise OSError when the port cannot be used.
     """
@@ -64,7 +64,7 @@ def _logger(say: Callable[[str], None]) -> logging.Logger:
         def emit(self, record: logging.LogRecord) -> None:
             say(record.getMessage())
 
-    # A logger of its own, which nothing else configures.
+    # A separate logger, which nothing else configures.
     logger = logging.Logger("depot", level=logging.INFO)
     logger.addHandler(RequestLog())
     return logger

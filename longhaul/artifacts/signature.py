@@ -1,11 +1,11 @@
-"""Signatures over a depot's lists: OpenPGP, made by the builder's gpg and checked by gpgv, which is apt's own checker.
+"""Signatures over a depot's lists: OpenPGP, made by the builder's gpg and checked by gpgv, which apt uses too.
 
-A signature lies beside its file, as ``NAME.gpg``. Two kinds of files have one: ``SHA256SUMS``, which covers every other
-file, and each archive's ``Release``, which apt reads. Signatures are in no list, since two builders with the same
-sources make the same depot and other signatures.
+A signature lies beside its file, as ``NAME.gpg``. Two kinds of files have a signature: ``SHA256SUMS``, which covers
+every other file, and each archive's ``Release``, which apt reads. No list contains signatures: two builders with the
+same sources make the same depot with different signatures.
 
-Nodes check by a program of their own (``images/rootfs``, ``signed_depot.py``), which runs without this package;
-``tests/redteam/test_depot.py`` gives both the same cases.
+Nodes check with a separate program (``signed_depot.py`` in ``images/rootfs``), which runs without this package;
+``tests/redteam/test_depot.py`` tests both with the same cases.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ SUFFIX = ".gpg"
 _SIGNATURE = re.compile(r"(SHA256SUMS|debian/[^/]+/Release)\.gpg")
 _GOOD = frozenset(("GOODSIG", "VALIDSIG"))
 _BAD = frozenset(("BADSIG", "ERRSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG"))
-"""Verdicts of gpgv (GnuPG, doc/DETAILS). It exits with 0 for a key that has expired, too."""
+"""Verdicts of gpgv that reject a signature (GnuPG, doc/DETAILS). gpgv exits with 0 for an expired key, too."""
 
 
 class SignatureError(SetupError):
-    """A signature is missing, or does not hold."""
+    """A signature is missing or invalid."""
 
 
 def is_signature(name: str) -> bool:
-    """Return whether a path in a depot is a signature's."""
+    """Return whether a path in a depot is a signature."""
     return _SIGNATURE.fullmatch(name) is not None
 
 
 def sign(path: Path, *, key: str, home: Path | None = None) -> None:
-    """Sign a file with the key that gpg has under the name ``key``; the signature is beside it. ``home`` is gpg's
-    folder, by default the user's. The private key stays in gpg, which may ask for its passphrase or its card.
+    """Sign a file with gpg's key ``key``, and write the signature beside the file. ``home`` is gpg's folder, by default
+    the user's. The private key stays in gpg, which may ask for a passphrase or a smart card.
 
     Raise :class:`SetupError` when gpg does not sign.
     """
     if shutil.which("gpg") is None:
         raise SetupError("this machine has no gpg, which signs: install it (Debian and Ubuntu: gnupg)")
     where = ["--homedir", str(home)] if home else []
-    # Armored: apt takes no other signature beside a Release.
+    # Armored: apt accepts no other signature beside a Release.
     argv = ["gpg", *where, "--batch", "--yes", "--quiet", "--armor", "--local-user", key]
     argv += ["--output", f"{path}{SUFFIX}", "--detach-sign", str(path)]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
@@ -57,7 +57,7 @@ def sign(path: Path, *, key: str, home: Path | None = None) -> None:
 
 def public_key(name: str) -> str:
     """Return the public half of gpg's key ``name``, in the form of the environment's file. Raise :class:`SetupError`
-    when there is none."""
+    when gpg has no such key."""
     done = subprocess.run(["gpg", "--batch", "--export", name], capture_output=True, check=False)
     if done.returncode != 0 or not done.stdout:
         raise SetupError(f"gpg has no key {name!r}: `gpg --list-keys` shows what it has")
@@ -65,8 +65,8 @@ def public_key(name: str) -> str:
 
 
 def try_key(name: str, key: str) -> None:
-    """Sign something with gpg's key ``name``, and check it against the public keys in ``key``. Raise
-    :class:`SetupError` when gpg does not sign, and for another key."""
+    """Sign a test file with gpg's key ``name``, and check it against the public keys in ``key``. Raise
+    :class:`SetupError` when gpg does not sign, or when none of those keys made the signature."""
     with tempfile.TemporaryDirectory(prefix="longhaul-sign-") as folder:
         path = Path(folder) / "trial"
         path.write_bytes(b"longhaul depot build --sign\n")

@@ -16,7 +16,7 @@ from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Spec
 
 _IMAGE = re.compile(r"(?P<name>[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)+:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})@(?P<digest>.+)")
-"""Full name with registry and tag, and its digest (distribution's reference grammar)."""
+"""Full name with registry and tag, then digest (reference grammar of github.com/distribution)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Pull:
     name: str
     """Name with registry and tag."""
     digest: str
-    """Digest of its manifest, or of the index of all architectures."""
+    """Digest of the image's manifest, or of its index of architectures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +42,11 @@ class DepotContent:
     """Additional packages, each with the suite that has it."""
     pulls: tuple[Pull, ...]
     made: tuple[ContainerImage, ...]
-    """Images that are made around a tool."""
+    """Images that are built around a tool's binary."""
 
 
 def parse_pull(text: str) -> Pull:
-    """Parse ``REGISTRY/PATH:TAG@sha256:…``; ValueError for anything else."""
+    """Parse ``REGISTRY/PATH:TAG@sha256:…``. Raise ValueError for anything else."""
     match = _IMAGE.fullmatch(text)
     if match is None or not DIGEST.fullmatch(match["digest"]):
         raise ValueError(
@@ -68,9 +68,9 @@ def wanted(
 ) -> DepotContent:
     """Return the content for all sites or for one. ``contents`` must include the parts for GPUs and RDMA. ``extra`` are
     additional packages, each with its suite. ``more`` are additional images; each replaces ours of the same name. With
-    ``make_images``, ours are made instead of pulled.
+    ``make_images``, our images are built instead of pulled.
 
-    Raise :class:`SetupError` when the versions do not fit, or an image has no digest.
+    Raise :class:`SetupError` when the versions do not match, or an image has no digest.
     """
     if site is not None and site not in environment.sites:
         raise SetupError(f"{environment.name} has no site {site!r}; it has {', '.join(environment.sites)}")
@@ -123,7 +123,7 @@ def _of_machines(environment: Environment, contents: Contents, sites: Iterable[s
             packages |= set(contents.gateway)
         if name in with_hosts or rented:
             packages |= set(contents.node)
-            # A cloud's image must serve as any kind of node.
+            # A cloud's image must work for any kind of node.
             tools |= set(contents.node_tools if rented else contents.host_tools)
     return packages, tools
 
@@ -143,7 +143,7 @@ def _rdma(environment: Environment, sites: Collection[str]) -> set[Rdma]:
 
 
 def _declared(environment: Environment, rdma: Collection[Rdma], *, given: Collection[str]) -> Iterator[Pull]:
-    """Yield the images that the environment's file names itself, unless they are given."""
+    """Yield the images that the environment's file names, except those in ``given``."""
     plugin = environment.images.efa_device_plugin
     if plugin is not None and Rdma.EFA in rdma and (pull := parse_pull(plugin)).name not in given:
         yield pull

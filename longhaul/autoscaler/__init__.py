@@ -1,1 +1,1 @@
-"""``longhaul autoscaler``: sizes pools from here, or says what would be done (services/autoscaler)."""
+"""``longhaul autoscaler``: sizes pools from the operator's machine, or shows what it would do (services/autoscaler)."""

@@ -1,4 +1,4 @@
-"""``longhaul autoscaler``: get the machines that the cluster needs, and let go of those that it does not."""
+"""``longhaul autoscaler``: add the machines that the cluster needs, and remove those that it does not need."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Make passes. Exit code 0 when everything could be read, and done; 1 for a pass in which a cloud did not answer or
-    something was left."""
+    """Run passes. Return exit code 0 when everything could be read and done; 1 when a cloud did not answer or a step
+    failed."""
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -50,7 +50,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _look(environment: Environment, api: Api, prices: PriceBook, *, as_json: bool) -> int:
-    """Look once, and show what would be done."""
+    """Look once, and show what a pass would do."""
     from longhaul.report.json_output import document
     from services.autoscaler.look import look
     from services.autoscaler.text import to_plain, to_text
@@ -64,7 +64,7 @@ def _look(environment: Environment, api: Api, prices: PriceBook, *, as_json: boo
 
 
 def _act(environment: Environment, api: Api, prices: PriceBook, options: argparse.Namespace) -> int:
-    """Make one pass, or go on until ended."""
+    """Run one pass, or passes until interrupted."""
     from contract.kubernetes.lease import HeldError
     from longhaul.engine.processes import hostname, namespace
     from services.autoscaler.service import ServiceTerms, once, serve
@@ -88,7 +88,7 @@ def _print(line: str) -> None:
 
 
 def _prices(project: Project) -> PriceBook:
-    """Return the prices of the project's own file; none when it has no such file."""
+    """Return the prices in the project's file; an empty book when there is no such file."""
     from components.model.prices.book import PriceBook
     from contract.project import PRICE_FILE
 

@@ -1,1 +1,1 @@
-"""Backups of an environment: what there is, and making one at once."""
+"""``longhaul backups``: list an environment's backups, or make one at once."""

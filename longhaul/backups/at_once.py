@@ -1,4 +1,4 @@
-"""A backup that is made at once, by the first member that may, or by the learner with no other one's help."""
+"""Makes a backup at once: by the first member that can, or by the learner without help from other members."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 COMMAND = "longhaul-node backup"
 LIMIT_S = 1800.0
-"""Time limit in seconds for a backup, of 8 GiB at most."""
+"""Time limit for a backup of at most 8 GiB, seconds."""
 
 
 def back_up(environment: Environment, role: Role, *, from_learner: bool = False) -> str:
-    """Have one member of an etcd cluster make a backup, and return its name; ``CommandError`` with each member's reason
-    when none does. A member that leads refuses at once. ``from_learner``: have the learner do it, which asks no other
-    member."""
+    """Have one member of an etcd cluster make a backup, and return its name. Raise ``CommandError`` with each member's
+    reason when none can; the leader always refuses. With ``from_learner``, have the learner make it, which asks no
+    other member."""
     control, place = control_of(environment)
     machines = control_machines(environment, plan(environment))
     aside = tuple(machine for machine in learners(machines) if machine.role is role)
@@ -51,7 +51,7 @@ def back_up(environment: Environment, role: Role, *, from_learner: bool = False)
 
 
 def behind(name: str, listed: Sequence[ListedBackup]) -> str:
-    """Return what is said of a backup when the storage has one of a higher revision; empty when it has the newest."""
+    """Return a warning when the storage has a backup of a higher revision than backup ``name``; otherwise empty."""
     made = next((backup for backup in listed if backup.name == name), None)
     best = furthest(made, listed) if made else None
     if made is None or best is None or best.revision == made.revision:
@@ -63,7 +63,8 @@ def behind(name: str, listed: Sequence[ListedBackup]) -> str:
 
 
 def check_learner(environment: Environment, *, now: bool, roles: Sequence[Role]) -> None:
-    """Raise ``CommandError`` (usage) unless a backup by the learner can be meant."""
+    """Raise ``CommandError`` (usage) unless ``--from-learner`` makes sense: with ``--now``, for the main etcd cluster,
+    in an environment with a learner."""
     if not now:
         raise CommandError("--from-learner says who makes a backup: with --now", code=Exit.USAGE)
     if "etcd" not in roles:

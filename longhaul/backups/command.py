@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """List backups. Exit code 0 only when each etcd cluster has one that can be restored."""
+    """List backups. Return exit code 0 only when each etcd cluster has a backup that can be restored."""
     from dataclasses import asdict
     from datetime import UTC, datetime
 
@@ -81,7 +81,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _verified(environment: Environment, backup: ListedBackup, key: Path) -> str:
-    """Restore a backup into a folder that is deleted afterwards, and say what is in it."""
+    """Restore a backup into a temporary folder, and return its revision and number of keys as text."""
     from tempfile import TemporaryDirectory
 
     from longhaul.etcd_backups.opened import BUMP, restored, snapshot_of
@@ -102,7 +102,7 @@ def _verified(environment: Environment, backup: ListedBackup, key: Path) -> str:
             f"{backup.name}: restored are revision {outcome.revision - BUMP} and {outcome.keys} keys, and the member "
             f"saved revision {backup.revision} and {backup.keys} keys"
         )
-    # The restore adds an entry of its own, by which revisions begin further on: told is what the list tells.
+    # The restore adds an entry, which raises the revision: the message has the revision of the list.
     return f"{backup.name} is good: revision {backup.revision}, {backup.keys} keys"
 
 

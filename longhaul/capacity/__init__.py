@@ -1,1 +1,1 @@
-"""``longhaul capacity``: shows teams' shares and pools, by an operator's identity."""
+"""``longhaul capacity``: shows teams' shares and pools, with an operator's identity."""

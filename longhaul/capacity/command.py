@@ -1,4 +1,4 @@
-"""``longhaul capacity``: what teams are guaranteed, use and wait for, and what pools have."""
+"""``longhaul capacity``: show teams' guarantees, use and waiting jobs, and the nodes of pools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Show all of it, by an administrator's certificate."""
+    """Show capacity, with an administrator's certificate."""
     where = context(invocation)
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)

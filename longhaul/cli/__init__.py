@@ -1,4 +1,4 @@
-"""The command line: a command is parsed and run, and its errors become a message and an exit code."""
+"""The command line: parses a command, runs it, and turns errors into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from longhaul.terminal.exits import CommandError, Exit
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code, also when nobody can read the messages any more."""
+    """Run the command line and return its exit code, even when nobody can read the messages any more."""
     code = _main(argv)
     try:
         sys.stderr.flush()
     except OSError:
-        # What is left to write would fail again at exit, and replace the code.
+        # Unwritten output would fail again at exit, and replace the exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code
 
@@ -46,7 +46,7 @@ def _main(argv: Sequence[str] | None) -> int:
 
 @contextmanager
 def _located(invocation: Invocation) -> Iterator[None]:
-    """Let the command work on the example that it is asked for, in a project of its own that is gone afterwards."""
+    """During the block, let the command work on the example that ``--example`` names, in a temporary project."""
     options = invocation.options
     if options.example is None:
         yield
@@ -62,6 +62,7 @@ def _located(invocation: Invocation) -> Iterator[None]:
 
 
 def _quieten() -> None:
-    """Silence Azure's library. It logs pages about each missing credential; the final error says the same in a line."""
+    """Silence Azure's library, which logs pages about each missing credential; the final error says the same in a
+    line."""
     if os.environ.get("LONGHAUL_DEBUG") != "1":
         logging.getLogger("azure").setLevel(logging.CRITICAL)

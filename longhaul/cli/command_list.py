@@ -1,4 +1,4 @@
-"""The list of commands: their names, and the tasks that they are for."""
+"""The list of commands: their names, grouped by task."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Command(Protocol):
 
 
 OF_EXAMPLES = ("show", "validate", "plan")
-"""Commands that need only a file, and so take an example as well."""
+"""Commands that need only a file, and so accept ``--example``."""
 
 
 def groups() -> dict[str, dict[str, Command]]:
-    """Return every command by name, by the task that it is for, in the order that ``--help`` shows."""
+    """Return the commands by name, grouped by task, in the order of ``--help``."""
     from longhaul.acceptance import command as acceptance
     from longhaul.access import command as access
     from longhaul.ansible import command as ansible
@@ -94,7 +94,7 @@ def commands() -> dict[str, Command]:
 
 
 def listing() -> str:
-    """Return a line for each command: its task, its name, and what it does."""
+    """Return a line for each command: its task, its name, and its purpose."""
     lines = []
     for task, group in groups().items():
         for index, (name, command) in enumerate(group.items()):

@@ -1,4 +1,4 @@
-"""Scripts with which a shell completes the command line. They are static: a TAB starts no Python (shtab,
+"""Shell scripts that complete the command line. They are static: TAB starts no Python (shtab,
 https://docs.iterative.ai/shtab/)."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from longhaul.project.checkout import example_names
 SHELLS = ("bash", "zsh", "fish")
 
 ENVIRONMENTS = r"ls stacks 2>/dev/null | sed -n '/-objects\.yaml/d; s/^Pulumi\.\([a-z0-9-]*\)\.yaml$/\1/p'"
-"""Command that prints the names of the environments, in the checkout's top folder. Bash expands what it prints, so
+"""Shell command that prints the names of the environments, in the checkout's top folder. Bash expands its output, so
 files with other characters in their names are left out."""
 
 
@@ -31,12 +31,12 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Return every option of a parser and of its commands."""
+    """Return every option of a parser and of its subcommands."""
     options: list[argparse.Action] = []
     for action in parser._actions:
         options.append(action)
         if isinstance(action, argparse._SubParsersAction):
-            action.help = "command"  # `--help` lists them in its own way, and so suppresses them
+            action.help = "command"  # The listing of `--help` shows this option itself, so argparse suppresses it
             for command in action.choices.values():
                 options += _options(command)
     return options

@@ -1,7 +1,7 @@
-"""The examples: real stack files in a folder of their own. In `stacks/` their ranges would collide with the user's.
+"""The examples: real stack files in a separate folder. In `stacks/` their ranges would collide with the user's.
 
-A command that is asked for an example gets a project in which it is the only environment: the engine wants a stack file
-beside its program, and every command then treats it as any other.
+A command with ``--example`` gets a project with the example as its only environment: the engine requires a stack file
+beside its program, and every command then treats the example as any other environment.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 PROJECT = "longhaul-examples"
-"""Name of the project that an example is in. No backend has a stack of it, so no example is compared with the state of
-an environment that happens to have its name."""
+"""Name of an example's project. No backend has a stack of this project, so an example is never compared with the state
+of an environment that happens to have its name."""
 
 _DEFINITION = f"name: {PROJECT}\nruntime: python\nmain: {STACKS}/\nstackConfigDir: {STACKS}/\n"
 _PROGRAM = "__main__.py"
 
 
 def example(name: str) -> Environment:
-    """Return the example called ``name``; ``CommandError`` with the existing names when there is no such example."""
+    """Return the example ``name``. Raise ``CommandError`` with the existing names when there is no such example."""
     from components.model import load
 
     return load(_file(name))
@@ -37,7 +37,7 @@ def example(name: str) -> Environment:
 
 @contextmanager
 def example_project(name: str) -> Iterator[Project]:
-    """Give a project that holds the example ``name`` alone, valid inside the block; ``CommandError`` with the existing
+    """Give a project with the example ``name`` alone, valid inside the block. Raise ``CommandError`` with the existing
     names when there is no such example."""
     source = _file(name)
     with tempfile.TemporaryDirectory(prefix="longhaul-example-") as temporary:

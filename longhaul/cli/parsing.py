@@ -1,4 +1,4 @@
-"""The grammar of the command line, and its answers to wrong usage."""
+"""The grammar of the command line, and error messages for wrong usage."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from longhaul.terminal.exits import Exit, help_text
 
 
 def parser(first: str = "") -> argparse.ArgumentParser:
-    """Return the parser of the command line. When ``first`` is a command, the other commands' options are left out:
-    building them would slow down each start."""
+    """Return the parser of the command line. When ``first`` is a command, the other commands' options are left out,
+    because building them would slow down each start."""
     top = argparse.ArgumentParser(
         prog="longhaul",
         usage="longhaul COMMAND [--env E] [option …]     longhaul COMMAND --help",
@@ -76,7 +76,7 @@ def parse(argv: Sequence[str]) -> Invocation:
 
 
 def _answer(options: argparse.Namespace, grammar: argparse.ArgumentParser) -> None:
-    """Answer what is asked of the program as a whole, and exit."""
+    """Answer options of the program as a whole, such as ``--version``, and exit."""
     if options.version:
         from importlib.metadata import version
 
@@ -90,8 +90,8 @@ def _answer(options: argparse.Namespace, grammar: argparse.ArgumentParser) -> No
 
 
 def _take_late(options: argparse.Namespace, unknown: list[str]) -> None:
-    """Give a word that may be left out what stands behind an option: argparse has taken it for left out by then
-    (github.com/python/cpython, issue 59317)."""
+    """Give an optional positional argument the word that follows an option: argparse has already treated the argument
+    as missing (github.com/python/cpython, issue 59317)."""
     grammar = argparse.ArgumentParser(add_help=False)
     commands()[options.command].add_arguments(grammar)
     for action in grammar._actions:
@@ -108,7 +108,7 @@ def _options_of(command: str) -> list[str]:
 
 
 def _meant(given: str, known: Iterable[str]) -> str:
-    """Return a question about the known word that is most like ``given``; empty when none is."""
+    """Return a question with the known word that is most like ``given``; empty when none is similar."""
     from difflib import get_close_matches
 
     close = get_close_matches(given.partition("=")[0], list(known), n=1)

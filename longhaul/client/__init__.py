@@ -1,2 +1,2 @@
-"""Sign-in for people who do not run the infrastructure. It needs Python's standard library and nothing else, neither a
-checkout nor a cloud's SDK, so that it starts at once and can be installed alone (``client/pyproject.toml``)."""
+"""Sign-in for people who do not run the infrastructure. It needs only Python's standard library, neither a checkout nor
+a cloud's SDK, so that it starts at once and can be installed alone (``client/pyproject.toml``)."""

@@ -46,7 +46,7 @@ def credential(tokens: Tokens) -> dict[str, object]:
 
 
 def _may_ask() -> bool:
-    """Return whether kubectl says that somebody sits there."""
+    """Return whether kubectl reports an interactive terminal."""
     try:
         return bool(json.loads(os.environ["KUBERNETES_EXEC_INFO"])["spec"]["interactive"])
     except (KeyError, ValueError, TypeError):

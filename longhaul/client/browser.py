@@ -1,5 +1,5 @@
-"""Sign-in in a browser on the same machine: the code flow with PKCE, whose answer comes to a port on loopback
-(RFC 8252, section 7.3; RFC 7636)."""
+"""Sign-in in a browser on the same machine: the authorization code flow with PKCE, whose answer comes to a port on
+loopback (RFC 8252, section 7.3; RFC 7636)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from longhaul.client.oidc import Provider
 from longhaul.client.tokens import Tokens
 
 PORTS = (8000, 18000)
-"""Ports that are tried. They are those of kubelogin, so that the same redirect URIs are registered for both: Okta takes
-no other port than a registered one."""
+"""Ports to try, in this order. They are kubelogin's, so that the same redirect URIs are registered for both: Okta
+accepts registered ports only."""
 
 WAIT_S = 300.0
-"""Longest time in seconds that a person has to sign in."""
+"""Time that a person has to sign in, seconds."""
 
 PAGE = b"<!doctype html><title>Longhaul</title><p>%s You can close this page."
 
@@ -29,7 +29,7 @@ PAGE = b"<!doctype html><title>Longhaul</title><p>%s You can close this page."
 def sign_in(
     provider: Provider, *, show: Callable[[str], object] = webbrowser.open, ports: Sequence[int] = PORTS
 ) -> Tokens:
-    """Show the issuer's page to the person, and return the tokens of who signs in there."""
+    """Show the issuer's page to the person, and return the tokens of the person who signs in there."""
     verifier, nonce, state = (secrets.token_urlsafe(48) for _ in range(3))
     with _listening(ports) as server:
         redirect = f"http://localhost:{server.server_address[1]}"
@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        """Take the answer; every other request is of no concern."""
+        """Take the issuer's answer; ignore every other request."""
         parameters = {
             key: values[0] for key, values in urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query).items()
         }
@@ -75,11 +75,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(PAGE % text)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: the code is in the request."""
+        """Log nothing: the request contains the authorization code."""
 
 
 class _Server(HTTPServer):
-    """Waits for the one answer that has the state."""
+    """Waits for the one answer with the expected ``state``."""
 
     allow_reuse_address = False
     timeout = 1.0
@@ -87,7 +87,7 @@ class _Server(HTTPServer):
     answer: dict[str, str] | None = None
 
     def await_code(self, state: str) -> str:
-        """Return the code; ``SignInError`` when the issuer refused, or nobody signed in."""
+        """Return the code. Raise ``SignInError`` when the issuer refused, or nobody signed in."""
         self.state = state
         deadline = time.monotonic() + WAIT_S
         while self.answer is None:
@@ -100,11 +100,11 @@ class _Server(HTTPServer):
         return self.answer["code"]
 
     def handle_error(self, _request: object, _client_address: object) -> None:
-        """Say nothing of a browser that hung up."""
+        """Ignore a browser that closed its connection."""
 
 
 def _listening(ports: Sequence[int]) -> _Server:
-    """Return a server on the first port that is free."""
+    """Return a server on the first free port."""
     for port in ports:
         try:
             return _Server(("127.0.0.1", port), _Handler)

@@ -1,4 +1,4 @@
-"""The client's command line: ``longhaul`` of who installed the client alone."""
+"""The command line of the client's own installation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Says the version; what knows it is loaded only then."""
+    """Prints the version; the module that reads it is loaded only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_words: object, **_more: object) -> None:
         from importlib.metadata import version

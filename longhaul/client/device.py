@@ -1,4 +1,4 @@
-"""Sign-in on another machine than this one, which may have no browser (RFC 8628)."""
+"""Sign-in on another machine, for a machine without a browser (device authorization grant, RFC 8628)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from longhaul.client.tokens import Tokens
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 INTERVAL_S, SLOWER_S = 5.0, 5.0
-"""Seconds between questions, unless the issuer says otherwise, and by how many more when it asks for patience
-(RFC 8628, sections 3.2 and 3.5)."""
+"""Seconds between polls unless the issuer says otherwise, and seconds to add when it answers ``slow_down`` (RFC 8628,
+sections 3.2 and 3.5)."""
 
 
 def sign_in(
     provider: Provider, *, show: Callable[[str], object], wait: Callable[[float], object] = time.sleep
 ) -> Tokens:
-    """Tell the person where to sign in and with which code, and return the tokens of who does."""
+    """Show the person the address and the code to sign in with, and return the tokens of the person who does."""
     issuer = provider.issuer
     if not provider.device:
         raise SignInError(f"{issuer.url} does not know sign-in by a code: leave --device out")

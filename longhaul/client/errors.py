@@ -1,4 +1,4 @@
-"""Errors of the client, which end it as they end every other command."""
+"""Errors of the client, which end a command with a message like every other command's."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from longhaul.terminal.exits import CommandError
 
 
 class SignInError(CommandError):
-    """Ends a sign-in with a message, which says what is wrong and what to do. No token is in it."""
+    """A sign-in failed; the message says what is wrong and what to do, and contains no token."""

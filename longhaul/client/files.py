@@ -1,4 +1,4 @@
-"""Files of the person who runs the program, which nobody else may read."""
+"""Files that only the current user can read."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def write_private(path: Path, text: str) -> None:
 
 
 def config_folder(name: str) -> Path:
-    """Return the folder with what a person keeps of an environment (XDG Base Directory Specification)."""
+    """Return the folder with a person's files of an environment (XDG Base Directory Specification)."""
     return _folder("XDG_CONFIG_HOME", ".config") / name
 
 
 def state_folder(name: str) -> Path:
-    """Return a folder with what the program keeps between runs (the same specification)."""
+    """Return a folder for the program's state between runs (XDG Base Directory Specification)."""
     return _folder("XDG_STATE_HOME", ".local/state") / name
 
 

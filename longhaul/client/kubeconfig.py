@@ -1,4 +1,4 @@
-"""Kubeconfig of a person, which has no credential: kubectl runs a program for one, when it needs one."""
+"""A person's kubeconfig. It contains no credential: kubectl runs a program when it needs one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longhaul.client.files import state_folder
 from longhaul.client.profile import Profile, ProfileIssuer
 
 KUBELOGIN = "kubectl-oidc_login"
-"""Program by which kubectl knows kubelogin (github.com/int128/kubelogin, docs/usage.md)."""
+"""File name by which kubectl finds kubelogin (github.com/int128/kubelogin, docs/usage.md)."""
 
 
 def kubeconfig(profile: Profile, user: dict[str, Any]) -> dict[str, Any]:
@@ -32,15 +32,16 @@ def kubeconfig(profile: Profile, user: dict[str, Any]) -> dict[str, Any]:
 
 
 def own_plugin(profile: Path, *, issuer: str | None, device: bool) -> dict[str, Any]:
-    """Return the program of ours as a kubeconfig has it. Python is isolated: what is in the folder from which kubectl
-    is run must not be imported."""
+    """Return the kubeconfig entry that runs our program. Python runs isolated, so that it imports nothing from
+    kubectl's working directory."""
     words = ["-I", "-m", "longhaul.client", "--profile", str(profile)]
     words += ["--issuer", issuer] if issuer is not None else []
     return _exec(sys.executable, [*words, *(["--device"] if device else [])])
 
 
 def kubelogin(issuer: ProfileIssuer, place: str, *, device: bool) -> dict[str, Any]:
-    """Return kubelogin as a kubeconfig has it, with a cache for the place alone: it knows tokens by their issuer."""
+    """Return the kubeconfig entry that runs kubelogin. Each place has its own token cache, because kubelogin finds
+    cached tokens by their issuer."""
     words = ["oidc-login", "get-token", f"--oidc-issuer-url={issuer.url}", f"--oidc-client-id={issuer.client_id}"]
     words += [f"--oidc-extra-scope={scope}" for scope in issuer.scopes if scope != "openid"]
     words += ["--oidc-pkce-method=S256", f"--token-cache-dir={state_folder('kubelogin') / place}"]
@@ -55,7 +56,7 @@ def has_kubelogin() -> bool:
 
 
 def _exec(command: str, words: list[str]) -> dict[str, Any]:
-    """Return an entry of kubernetes.io, "Authentication", "client-go credential plugins"."""
+    """Return a kubeconfig's ``exec`` entry (kubernetes.io, "Authentication", "client-go credential plugins")."""
     return {
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": command,

@@ -26,14 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) ->
 
 
 def run(options: argparse.Namespace) -> None:
-    """Sign in with the profile that a person was given, or with the one from before."""
+    """Sign in with the profile that ``--profile`` names, or else with the stored one."""
     profile = profile_of(options)
     print(sign_in(profile, options, folder=config_folder(profile.name)))
 
 
 def sign_in(profile: Profile, options: argparse.Namespace, *, folder: Path) -> Path:
-    """Keep the profile in ``folder``, write the kubeconfig there, and sign in, unless kubelogin does that at its first
-    use. Return the kubeconfig's path; ``SignInError`` when nobody was signed in."""
+    """Store the profile in ``folder``, write the kubeconfig there, and sign in; kubelogin signs in at its first use
+    instead. Return the kubeconfig's path. Raise ``SignInError`` when the sign-in fails."""
     from longhaul.client.kubeconfig import has_kubelogin, kubeconfig, kubelogin, own_plugin
     from longhaul.client.sign_in import token_of
 

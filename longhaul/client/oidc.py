@@ -1,7 +1,9 @@
-"""OpenID Connect as a public client does it: discovery, the exchange of a code, refreshing, and what a token says.
+"""OpenID Connect for a public client: discovery, the exchange of a code, refreshing, and the checks of a token's
+claims.
 
 An ID token's signature is not checked here: it comes from the issuer's own server over TLS (OpenID Connect Core 1.0,
-section 3.1.3.7), and whoever believes it, the API server, checks it."""
+section 3.1.3.7), and the API server, which accepts it, checks the signature.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ TIMEOUT_S = 30.0
 LARGEST = 1024 * 1024
 """Largest answer in bytes."""
 LATEST = 1e11
-"""Latest time of a token, in seconds since 1970: beyond it no calendar of Python's goes."""
+"""Latest time that a token may have, in seconds since 1970; Python's calendar ends before later ones."""
 DISCOVERY = "/.well-known/openid-configuration"
 
 
@@ -46,11 +48,11 @@ class Provider:
     authorization: str
     token: str
     device: str
-    """Empty where it has none."""
+    """Device authorization endpoint; empty when the issuer has none."""
 
     def exchange(self, form: Mapping[str, str], *, nonce: str = "", kept: str = "") -> Tokens:
-        """Return the tokens that the issuer gives for a grant; ``IssuerRefusedError`` when it refuses. ``kept`` is the
-        refresh token that stays good when the issuer gives no other."""
+        """Return the issuer's tokens for a grant. Raise ``IssuerRefusedError`` when the issuer refuses. ``kept`` is the
+        refresh token to keep when the issuer returns none."""
         answer = post(self.issuer, self.token, {**form, "client_id": self.issuer.client_id})
         token = answer.get("id_token")
         if not isinstance(token, str):
@@ -68,7 +70,7 @@ class Provider:
 
 
 def discover(issuer: ProfileIssuer) -> Provider:
-    """Ask an issuer for its endpoints; ``SignInError`` when it does not answer as it should."""
+    """Ask an issuer for its endpoints. Raise ``SignInError`` when it does not answer, or with invalid metadata."""
     metadata = _send(issuer, issuer.url.rstrip("/") + DISCOVERY)
     if metadata.get("issuer") != issuer.url:
         raise SignInError(
@@ -93,7 +95,7 @@ def post(issuer: ProfileIssuer, url: str, form: Mapping[str, str]) -> dict[str, 
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    """Return the claims of a token (RFC 7519); ``SignInError`` when it is none."""
+    """Return the claims of a token (RFC 7519). Raise ``SignInError`` when it cannot be parsed."""
     try:
         part = token.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
@@ -105,12 +107,12 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 def life(claims: Mapping[str, Any]) -> float:
-    """Return for how long a checked token lives, in seconds."""
+    """Return the lifetime of a checked token, seconds."""
     return max(float(claims["exp"]) - float(claims["iat"]), 0.0)
 
 
 def check(issuer: ProfileIssuer, claims: Mapping[str, Any], *, nonce: str) -> None:
-    """Raise ``SignInError`` for a token that is not for this client."""
+    """Raise ``SignInError`` unless the claims are for this client."""
     audience = claims.get("aud")
     wrong = (
         claims.get("iss") != issuer.url
@@ -123,13 +125,13 @@ def check(issuer: ProfileIssuer, claims: Mapping[str, Any], *, nonce: str) -> No
 
 
 def _is_time(value: object) -> bool:
-    """Return whether it is a time of this age, in seconds since 1970."""
+    """Return whether the value is a plausible time, in seconds since 1970."""
     return isinstance(value, int | float) and 0 < value < LATEST
 
 
 def _send(issuer: ProfileIssuer, url: str, content: bytes | None = None) -> dict[str, Any]:
-    """Return what an endpoint answers to a request without content, or with it. The environment's proxies are used, as
-    by other programs."""
+    """Send a GET, or a POST with ``content``, to an endpoint, and return its answer. The proxies of the process's
+    environment are used, as other programs do."""
     if not url.startswith("https://"):
         raise SignInError(f"{url} is not https://")
     request = urllib.request.Request(url, data=content)  # noqa: S310  (https alone, as just seen)
@@ -164,8 +166,8 @@ def _object(issuer: ProfileIssuer, content: bytes) -> dict[str, Any]:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection: what is sent is for the issuer alone."""
+    """Follows no redirection: a request is for the issuer alone."""
 
     def redirect_request(self, *_words: Any, **_more: Any) -> None:
-        """Refuse."""
+        """Refuse a redirection."""
         return

@@ -1,4 +1,4 @@
-"""Options that the client's commands share, and the profile that they lead to."""
+"""Options that the client's commands share, and the profile that they select."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from longhaul.client.profile import Profile
 
 KEPT = "profile.json"
-"""Name of the profile that is kept in an environment's folder."""
+"""File name of the stored profile in an environment's folder."""
 
 PROFILE = "the profile from whoever runs the environment (default: the one that `login` kept, if there is one alone)"
 
 
 def add_sign_in(parser: argparse.ArgumentParser, *, profile: str) -> None:
-    """Add the options with which a person signs in; ``profile`` says what the one of the profile is for."""
+    """Add the options for signing in; ``profile`` is the help text of ``--profile``."""
     parser.add_argument("--profile", type=Path, metavar="FILE", help=profile)
     parser.add_argument("--issuer", metavar="NAME", help="where to sign in, if the environment has several issuers")
     parser.add_argument("--device", action="store_true", help="sign in on another machine, by a code")
@@ -29,7 +29,7 @@ def add_sign_in(parser: argparse.ArgumentParser, *, profile: str) -> None:
 
 
 def profile_of(options: argparse.Namespace) -> Profile:
-    """Return the profile that is named, or else the only one that is kept."""
+    """Return the profile that ``--profile`` names, or else the only stored one."""
     from longhaul.client.profile import read_profile
 
     if options.profile is None:
@@ -40,8 +40,8 @@ def profile_of(options: argparse.Namespace) -> Profile:
 
 
 def refuse_changed(profile: Profile, kept: Path, *, replace: bool) -> None:
-    """Raise ``CommandError`` for a profile that leads elsewhere than the one that is kept: the tokens from before are
-    good there, and nobody would be asked. One that cannot be read is no comparison."""
+    """Raise ``CommandError`` when a profile leads elsewhere than the stored one, unless ``replace``: the stored tokens
+    would be sent there without a question. A stored profile that cannot be read is not compared."""
     from longhaul.client.errors import SignInError
     from longhaul.client.profile import read_former
 

@@ -1,9 +1,10 @@
-"""Profile of an environment: the one file that a person gets from whoever runs it.
+"""Profile of an environment: the one file that its operators give to people.
 
-Nothing in it is secret, and it opens nothing by itself. Its digest shows damage and careless edits; who changes it on
-purpose can write another digest. So what it says is proven by what it leads to: the API server by the authority in it,
-the issuer by its own certificate. A token is shown to the API that it names, so one that leads elsewhere than the one
-before is refused until somebody says that it is right. Take a profile from where you would take a program.
+It contains no secret and gives no access. Its digest detects damage and careless edits; somebody who changes it on
+purpose can write a new digest. So its content is proven only at use: the API server by the authority in the profile,
+the issuer by its own certificate. A token is sent to the API that the profile names. So a profile that leads elsewhere
+than the stored one is refused until the person confirms it. Take a profile only from sources that you would take a
+program from.
 """
 
 from __future__ import annotations
@@ -26,38 +27,38 @@ LARGEST = 262_144
 """Largest profile in bytes."""
 
 DAYS = 180
-"""Days for which a profile is good: its authority may have been replaced by then."""
+"""Days until a profile expires: its authority may have been replaced by then."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileIssuer:
-    """An identity provider that people sign in at."""
+    """An identity provider at which people sign in."""
 
     url: str
     client_id: str
     scopes: tuple[str, ...]
     certificate_authority: str = ""
-    """Authority of its server, PEM; empty for those of the operating system."""
+    """Authority of the issuer's server certificate, PEM; empty for the operating system's authorities."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inside:
-    """Part of the network that a laptop reaches by the VPN. A VPN machine has no say in it."""
+    """Part of the network that a laptop reaches through the VPN. A VPN machine cannot change it."""
 
     range: str
-    """Addresses of the environment and its laptops, IPv4 as CIDR; all others stay outside."""
+    """Addresses of the environment and its laptops, IPv4 CIDR; traffic to all others stays outside the VPN."""
     dns: str
-    """Address of its name server."""
+    """Address of the name server inside the VPN."""
     zones: tuple[str, ...]
-    """DNS zones that are resolved there."""
+    """DNS zones that this name server resolves."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileVpn:
-    """Doors of an environment for laptops."""
+    """An environment's VPN, for laptops."""
 
     endpoints: tuple[str, ...]
-    """URLs of the sign-in endpoints, of which any will do."""
+    """URLs of the sign-in endpoints, which are equivalent."""
     authority: str
     """Authority of the VPN machines' certificates, PEM."""
     name: str
@@ -72,22 +73,22 @@ class ProfileVpn:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """Everything that a sign-in needs to know of an environment."""
+    """Everything that a sign-in needs to know about an environment."""
 
     name: str
     """The environment's name."""
     server: str
     """Address of the API, a URL."""
     server_name: str
-    """Name in the API servers' certificates, where it is not the one in ``server``; else empty."""
+    """Name in the API servers' certificates when it differs from the host in ``server``; otherwise empty."""
     authority: str
     """Authority of the API servers' certificates, PEM."""
     issuers: Mapping[str, ProfileIssuer]
     """Issuers by name."""
     expires: str
-    """Time after which it is refused, RFC 3339."""
+    """Time after which the profile is refused, RFC 3339."""
     vpn: ProfileVpn | None = None
-    """VPN, where the environment has one."""
+    """VPN of the environment; None without one."""
 
     def text(self) -> str:
         """Return the file's content."""
@@ -97,12 +98,13 @@ class Profile:
         return json.dumps({**content, "digest": digest(content)}, indent=1) + "\n"
 
     def place(self) -> str:
-        """Return a digest of where it has tokens shown: what a person signed in for at one place is for no other."""
+        """Return a digest of the servers that see its tokens. Tokens for one digest are not used for another."""
         vpn = asdict(self.vpn) if self.vpn is not None else None
         return digest({"server": self.server, "authority": self.authority, "vpn": vpn})[:16]
 
     def issuer(self, name: str | None) -> ProfileIssuer:
-        """Return the issuer of a name, or the only one; ``SignInError`` when it is not clear which."""
+        """Return the issuer ``name``, or the only one when ``name`` is None. Raise ``SignInError`` when there is no
+        such issuer, or no single one."""
         if name is None and len(self.issuers) == 1:
             return next(iter(self.issuers.values()))
         if name is not None and name in self.issuers:
@@ -116,7 +118,7 @@ _AGAIN = "ask whoever runs the environment for a new one (`longhaul access profi
 
 
 def read_profile(path: Path, *, now: datetime | None = None) -> Profile:
-    """Read a profile; ``SignInError`` for one that cannot be used."""
+    """Read a profile. Raise ``SignInError`` when it is invalid or expired."""
     profile = read_former(path)
     expires = datetime.fromisoformat(profile.expires)
     if expires <= (now or datetime.now(UTC)):
@@ -125,7 +127,7 @@ def read_profile(path: Path, *, now: datetime | None = None) -> Profile:
 
 
 def read_former(path: Path) -> Profile:
-    """Read a profile that may have expired; ``SignInError`` when it is none."""
+    """Read a profile that may have expired. Raise ``SignInError`` when it is invalid."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -138,7 +140,7 @@ def read_former(path: Path) -> Profile:
 
 
 def parse(content: bytes) -> Profile:
-    """Parse a profile; ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError`` when it is none."""
+    """Parse a profile. Raise ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError`` when it is invalid."""
     if len(content) > LARGEST:
         raise ValueError("too large")
     fields: dict[str, Any] = json.loads(content)
@@ -165,7 +167,7 @@ def parse(content: bytes) -> Profile:
 def _vpn(section: Mapping[str, Any]) -> ProfileVpn:
     inside = _inside(section["inside"])
     vpn = ProfileVpn(**{**section, "endpoints": tuple(map(str, section["endpoints"])), "inside": inside})
-    # It becomes part of what OpenVPN is told as root.
+    # It becomes part of the configuration of OpenVPN, which runs as root.
     if not vpn.endpoints or not _is_domain(vpn.name):
         raise ValueError("no VPN")
     return vpn
@@ -185,7 +187,7 @@ def _is_domain(name: str) -> bool:
 
 
 def _is_plain(name: str) -> bool:
-    """Return whether a name can be that of a folder."""
+    """Return whether a name can be a folder's name."""
     return name.isascii() and name.replace("-", "").isalnum() and not name.startswith("-")
 
 

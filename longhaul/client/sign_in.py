@@ -1,4 +1,4 @@
-"""A person's token: the one that is kept, a fresh one for it, or that of a new sign-in."""
+"""A person's token: the stored one, a refreshed one, or the token of a new sign-in."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def token_of(issuer: ProfileIssuer, place: str, *, device: bool, may_ask: bool, left_s: float = EARLY_S) -> Tokens:
-    """Return tokens for a place that can be used for ``left_s`` seconds, or fresh ones, whatever their life. Unless
-    ``may_ask``, nobody is asked to sign in: ``SignInError`` says so then."""
+    """Return stored tokens for a place that remain valid for ``left_s`` seconds, or else fresh ones of any lifetime.
+    Without ``may_ask``, raise ``SignInError`` instead of asking the person to sign in."""
     store = TokenStore(issuer, place)
     tokens = store.read()
     if tokens is not None and tokens.good(left_s):
         return tokens
     with store.held():
-        # Another program may have had its turn.
+        # Another program may have refreshed them while this one waited for the lock.
         tokens = store.read()
         if tokens is not None and tokens.good(left_s):
             return tokens
-        # Loaded here: hardly any call gets this far, and each should be quick.
+        # Imported late: most calls return above, and each should be quick.
         from longhaul.client.oidc import discover
 
         provider = discover(issuer)
@@ -42,7 +42,7 @@ def token_of(issuer: ProfileIssuer, place: str, *, device: bool, may_ask: bool, 
 
 
 def _refreshed(provider: Provider, tokens: Tokens) -> Tokens | None:
-    """Return fresh tokens; None when the issuer wants the person to sign in anew."""
+    """Return fresh tokens; None when the issuer requires a new sign-in."""
     from longhaul.client.oidc import IssuerRefusedError
 
     try:
@@ -63,11 +63,11 @@ def _signed_in(provider: Provider, *, device: bool) -> Tokens:
 
 
 def _show(url: str) -> None:
-    """Open a page in the person's browser, and say it, in case there is none."""
+    """Open a page in the person's browser, and print its address, in case there is no browser."""
     import webbrowser
 
     say(f"sign in at {url}")
-    # Only a desktop has a browser that would come up by itself; a text browser would take the terminal.
+    # Only a desktop's browser opens a window; a text browser would occupy the terminal.
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         with suppress(webbrowser.Error):
             webbrowser.open(url)

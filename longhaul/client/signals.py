@@ -1,4 +1,4 @@
-"""Signals that end a program, which should leave nothing behind then."""
+"""Signals that end a program after it has cleaned up."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def handled(end: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Have ``end`` called at SIGTERM and SIGHUP during the block. What is ignored stays so, as with nohup(1). For the
-    main thread."""
+    """Call ``end`` at SIGTERM and SIGHUP during the block. Ignored signals stay ignored, as with nohup(1). Only the
+    main thread may use this."""
     before = {signum: signal.getsignal(signum) for signum in ENDING}
     for signum in (signum for signum, how in before.items() if how is not signal.SIG_IGN):
         signal.signal(signum, end)
@@ -26,7 +26,7 @@ def handled(end: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 @contextmanager
 def leaving_nothing() -> Iterator[None]:
-    """Take SIGTERM and SIGHUP for a ``SystemExit`` during the block, once, as :func:`handled` does."""
+    """Turn the first SIGTERM or SIGHUP during the block into a ``SystemExit``, with :func:`handled`."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         for signum in ENDING:

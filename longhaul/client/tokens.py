@@ -1,4 +1,4 @@
-"""Tokens that a person has, kept between runs in a file that nobody else may read."""
+"""A person's tokens, stored between runs in a file that nobody else can read."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from longhaul.client.files import state_folder, write_private
 from longhaul.client.profile import ProfileIssuer
 
 EARLY_S = 60
-"""Seconds before its end from which a token is not used any more: a request takes time, and clocks differ."""
+"""Seconds before its expiry from which a token is not used any more: a request takes time, and clocks differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """Tokens that an issuer gave."""
+    """Tokens from an issuer."""
 
     id_token: str
     refresh_token: str
-    """Empty where the issuer gives none."""
+    """Empty when the issuer gives none."""
     ends: float
-    """Time at which the ID token ends, in seconds since 1970 by this machine's clock. It is reckoned from the token's
-    life, so a clock that is wrong does no harm."""
+    """Expiry of the ID token, in seconds since 1970 by this machine's clock. It is computed from the token's lifetime,
+    so a wrong clock does no harm."""
 
     def good(self, left_s: float = EARLY_S) -> bool:
-        """Return whether the ID token can be used for so many seconds from now."""
+        """Return whether the ID token remains valid for ``left_s`` seconds."""
         return time.time() < self.ends - left_s
 
 
 class TokenStore:
     """The file with the tokens of one issuer and client for one place (:meth:`Profile.place`). Programs that run side
-    by side take turns, since an issuer may take a refresh token once only."""
+    by side take turns, since an issuer may accept a refresh token only once."""
 
     def __init__(self, issuer: ProfileIssuer, place: str) -> None:
         digest = hashlib.sha256(f"{issuer.url} {issuer.client_id} {issuer.scopes} {place}".encode()).hexdigest()[:16]
@@ -44,7 +44,7 @@ class TokenStore:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other programs out during the block."""
+        """Lock out other programs during the block."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(self._path.with_suffix(".lock"), os.O_WRONLY | os.O_CREAT, 0o600)
         with os.fdopen(descriptor) as file:
@@ -52,13 +52,13 @@ class TokenStore:
             yield
 
     def read(self) -> Tokens | None:
-        """Return the tokens; None when there are none that could be used."""
+        """Return the tokens; None when there are no usable ones."""
         with suppress(OSError, ValueError, TypeError):
             return Tokens(**json.loads(self._path.read_text(encoding="utf-8")))
         return None
 
     def write(self, tokens: Tokens) -> None:
-        """Keep the tokens."""
+        """Store the tokens."""
         write_private(self._path, json.dumps(asdict(tokens)) + "\n")
 
     def forget(self) -> None:

@@ -1,1 +1,1 @@
-"""The cluster's API as operators reach it: identities, kubeconfigs, and locks that one run at a time holds."""
+"""The cluster's API for operators: identities, kubeconfigs, and locks that one run at a time holds."""

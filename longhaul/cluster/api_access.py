@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from contract.kubernetes.api import Api
 
 GIVEN = "LONGHAUL_KUBECONFIG"
-"""Variable with the path of a kubeconfig that the parent process made for the environment."""
+"""Environment variable with the path of a kubeconfig that the parent process made for the environment."""
 
 ADMIN = "admin"
-"""End of a kubeconfig's user's name, unless another is said."""
+"""Default suffix of the user's name in a kubeconfig."""
 
 
 def kubeconfig(
     *, name: str, server: str, server_name: str | None, identity: Mapping[str, str], user: str = ADMIN
 ) -> dict[str, Any]:
-    """Return a kubeconfig with everything embedded. It is written as JSON, which kubectl reads as YAML."""
+    """Return a kubeconfig with embedded certificates. It is written as JSON, which kubectl reads as YAML."""
     cluster: dict[str, Any] = {"server": server, "certificate-authority-data": _base64(identity["issuer"])}
     if server_name is not None:
         cluster["tls-server-name"] = server_name
@@ -81,8 +81,8 @@ def kubeconfig_file(
 def api_of(
     where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool = False
 ) -> Iterator[Api]:
-    """Give the cluster's API, with a certificate that is renewed as long as the block goes on. That of a ``master``
-    (:func:`longhaul.cluster.identity.fetch_identity`) is not: it lives for a working day."""
+    """Give the cluster's API, with a certificate that is renewed during the block. The certificate of a ``master``
+    (:func:`longhaul.cluster.identity.fetch_identity`) is not renewed: it is valid for a working day."""
     from contract.kubernetes.api import Api
 
     with kubeconfig_file(where, environment, environ, master=master) as path:

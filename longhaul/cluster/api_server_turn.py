@@ -1,4 +1,4 @@
-"""The turn of whoever starts API servers anew one after the other: two at once could stop the last one that answers."""
+"""The lock for restarting API servers one after the other: two runs at once could stop the last server that answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORDS = Words(
 
 @contextmanager
 def rotating(api: Api) -> Iterator[Callable[[], bool]]:
-    """Have the turn during the block, as :func:`longhaul.cluster.locks.sole_run` does."""
+    """Hold the lock during the block, like :func:`longhaul.cluster.locks.sole_run`."""
     with sole_run(api, LEASE, WORDS) as is_held:
         yield is_held
 
@@ -37,9 +37,9 @@ def rotating(api: Api) -> Iterator[Callable[[], bool]]:
 def ending(
     api: AbstractContextManager[Api], *, refuse_up: Callable[[], None], tell: Callable[[str], None]
 ) -> Iterator[None]:
-    """Have the turn during the block, which ends what was open before a list was handed out. ``CommandError`` when a
-    rotation, another such run or `longhaul up` has it. Where the API does not answer, nothing rotates either, and
-    whom API servers refuse does not hang on it: so the block runs."""
+    """Hold the lock during the block, which restarts API servers to end connections from before a list changed. Raise
+    ``CommandError`` when a rotation, another such run or ``longhaul up`` is at work. When the API does not answer, no
+    rotation can run, and the API servers' refusals do not depend on it; so the block runs without the lock."""
     with ExitStack() as turn:
         try:
             refuse_up()
@@ -54,22 +54,22 @@ def ending(
 
 
 def ending_in(where: Context, environment: Environment, tell: Callable[[str], None]) -> AbstractContextManager[None]:
-    """Return :func:`ending` of an environment."""
+    """Return the context manager :func:`ending` for an environment."""
     from longhaul.cluster.api_access import api_of
 
     return ending(api_of(where, environment, os.environ), refuse_up=lambda: refuse_up(where), tell=tell)
 
 
 def refuse_up(where: Context) -> None:
-    """Raise ``CommandError`` while `longhaul up` changes the environment. Its guards wait until another server answers
-    before they give one up, so one that begins later waits by itself."""
+    """Raise ``CommandError`` while ``longhaul up`` changes the environment. An ``up`` that begins later waits by
+    itself: its guards remove an API server only while another one answers."""
     from longhaul.engine.engine import engine_for
     from longhaul.engine.recovery import refuse_at_work
 
     try:
         engine = engine_for(where)
     except CommandError:
-        # Who has no engine here, or no state of it, cannot know: nothing else of the command needs one.
+        # Without an engine or its state here, this cannot be known; nothing else in the command needs them.
         return
     refuse_at_work(engine)
 

@@ -1,5 +1,5 @@
-"""Identities for the cluster's API: certificates that are made on demand and live for hours, and the break-glass one
-that the vault keeps. Who may have which is who may read which secret of the vault (docs/certificates.md)."""
+"""Identities for the cluster's API: certificates that are made on demand and are valid for hours, and the break-glass
+certificate in the vault. Read access to the vault's secrets decides who can have which (docs/certificates.md)."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from contract.kubernetes.api import Renew
 
 NAME_LENGTH = 64
-"""Largest length of a common name (RFC 5280, ``ub-common-name``)."""
+"""Maximum length of a common name (RFC 5280, ``ub-common-name``)."""
 
 AGAIN_S = 300.0
-"""Time after which a renewal that failed is tried again, in seconds."""
+"""Seconds until a failed renewal is tried again."""
 
 PARTS = ("certificate", "key", "issuer")
-"""Parts of an identity, PEM. ``issuer`` is the authority of the API servers' own certificates."""
+"""Parts of an identity, PEM. ``issuer`` is the authority of the API servers' server certificates."""
 
 
 def fetch_identity(
     environment: Environment, *, master: bool = False, kept: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Make a certificate for whoever asks, in the group of administrators, and return it with its key and issuer; or
-    return ``kept``, if a new one would say the same and enough of its life is left.
+    """Make an administrator's certificate for the caller, and return it with its key and issuer; or return ``kept`` if
+    a new one would have the same content and ``kept`` is not due for renewal.
 
-    ``master`` is for ``longhaul up``, which declares the group's rights and so cannot depend on them. It takes the
-    authority's key with which ``up`` signs all else, and that administrators cannot read. Raise ``CommandError`` when
-    the vault does not give what is needed.
+    ``master`` is for ``longhaul up``, which declares the administrators' rights and so cannot depend on them. It uses
+    the authority's key with which ``up`` signs all other certificates; administrators cannot read this key. Raise
+    ``CommandError`` when the vault does not return the secrets.
     """
     from components.control_plane import issuing
 
@@ -69,8 +69,9 @@ def fetch_identity(
 
 
 def renewing(environment: Environment, *, clock: Callable[[], float] = time.monotonic) -> Renew:
-    """Return what keeps an administrator's identity good in a program that may run for days. When the vault does not
-    answer, the old one is used as long as it lives, and the vault is asked again after :data:`AGAIN_S`."""
+    """Return a function that keeps an administrator's identity valid in a program that may run for days. When the
+    vault does not answer, the old certificate is used until it expires, and the vault is asked again after
+    :data:`AGAIN_S`."""
     from components.control_plane import issuing
 
     again = clock()
@@ -90,13 +91,13 @@ def renewing(environment: Environment, *, clock: Callable[[], float] = time.mono
 
 
 def fetch_break_glass(environment: Environment) -> dict[str, str]:
-    """Return the certificate, key and issuer that the vault keeps for the day on which no rights are left; raise
-    ``CommandError`` when it does not give them."""
+    """Return the break-glass certificate, key and issuer from the vault, for the case that no access rights are left.
+    Raise ``CommandError`` when the vault does not return them."""
     return parts_of(environment, BREAK_GLASS, PARTS)
 
 
 def parts_of(environment: Environment, name: str, keys: tuple[str, ...]) -> dict[str, str]:
-    """Return parts of a secret that is a JSON mapping."""
+    """Return values of a secret that is a JSON mapping."""
     try:
         secret = json.loads(secret_of(environment, name))
         return {key: str(secret[key]) for key in keys}
@@ -106,7 +107,7 @@ def parts_of(environment: Environment, name: str, keys: tuple[str, ...]) -> dict
 
 
 def secret_of(environment: Environment, name: str) -> str:
-    """Return a secret of the vault; ``CommandError`` when it does not give one."""
+    """Return a secret from the vault. Raise ``CommandError`` when the vault does not return it."""
     from clouds.base.errors import CloudError
     from components.model.secrets.vault import vault_name
     from longhaul.vault.record import not_read
@@ -123,7 +124,8 @@ def secret_of(environment: Environment, name: str) -> str:
 
 
 def control_of(environment: Environment) -> tuple[Any, Any]:
-    """Return the control plane's place, and its cloud's way to the vault."""
+    """Return the control plane's place, and its cloud's access to the vault. Raise ``CommandError`` when the cloud has
+    none."""
     from clouds.registry import cloud_of
     from components.model.sites.places import place_of
 
@@ -136,22 +138,22 @@ def control_of(environment: Environment) -> tuple[Any, Any]:
 
 
 def asking(environment: Environment) -> str:
-    """Return who asks, for the audit log: the cloud's identity that the vault has let in, or else the operating
-    system's."""
+    """Return the caller's name for the audit log: the cloud identity that the vault accepted, or else the user of the
+    operating system."""
     place, control = control_of(environment)
     signed_in = str(control.signed_in(place))
     return (signed_in or f"{_user()}@{socket.gethostname()}")[:NAME_LENGTH]
 
 
 def _user() -> str:
-    # No entry for this user: KeyError before Python 3.13, OSError since.
+    # The user has no entry: KeyError before Python 3.13, OSError since.
     with suppress(KeyError, OSError):
         return getpass.getuser()
     return str(os.getuid())
 
 
 def _serves(certificate: str, subject: Subject, authority: Pair) -> bool:
-    """Return whether a certificate is of this authority, says what a new one would say, and need not be renewed."""
+    """Return whether a certificate is from this authority, has this subject, and is not due for renewal."""
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 

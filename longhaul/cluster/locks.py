@@ -1,4 +1,4 @@
-"""The lock of a pool's rolls, and of what else only one run may do at a time, whoever runs it. Its holder has a Lease
+"""Locks that one run at a time holds, on any machine: for a pool's rolls, and for other operations. A lock is a Lease
 in the cluster."""
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from longhaul.engine.processes import hostname, namespace, started
 from longhaul.terminal.exits import CommandError
 
 HOLDS_S = 60
-"""Validity of the lease when it is not renewed, seconds: a run waits that long after one that was killed."""
+"""Seconds until a lease that is not renewed expires: a run waits that long after a killed one."""
 RENEW_S = 15.0
-"""Interval between renewals, seconds."""
+"""Seconds between renewals."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """Words for what runs, in the refusal of a second run."""
+    """Words about the running operation, for the message that refuses a second run."""
 
     begins: str
-    """After "another run began"."""
+    """Text after "another run began"."""
     goes_on: str
-    """Before "by" and who."""
+    """Text before "by" and the holder."""
 
 
 @contextmanager
 def pool_lock(api: Api, pool: str) -> Iterator[Callable[[], bool]]:
-    """Hold the pool's lease during the block. Yield a function that tells whether it is still held. ``CommandError``
-    when somebody else holds it."""
+    """Hold the pool's lease during the block. Yield a function that returns whether it is still held. Raise
+    ``CommandError`` when another run holds it."""
     words = Words(begins=f"to roll pool {pool}", goes_on=f"pool {pool} is being rolled")
     with sole_run(api, f"{ROLLS}{on_nodes(pool)}", words) as is_held:
         yield is_held
@@ -42,7 +42,7 @@ def pool_lock(api: Api, pool: str) -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def sole_run(api: Api, lease: str, words: Words) -> Iterator[Callable[[], bool]]:
-    """Hold a lease of this name during the block, as :func:`pool_lock` does."""
+    """Hold the lease ``lease`` during the block, like :func:`pool_lock`."""
     times = LeaseTimes(lasts_s=HOLDS_S, renew_s=RENEW_S, gone=_ended_here)
     try:
         with holding(api, lease, holder=_identity(os.getpid()), times=times) as is_held:
@@ -60,12 +60,11 @@ def sole_run(api: Api, lease: str, words: Words) -> Iterator[Callable[[], bool]]
 
 
 def _ended_here(holder: str) -> bool:
-    """Return whether a holder was a process of this machine that has ended."""
+    """Return whether the holder was a process on this machine that has ended."""
     pid = holder.rpartition("/")[2]
     return holder == _identity(pid) and pid.isdigit() and started(int(pid)) is None
 
 
 def _identity(pid: int | str) -> str:
-    """Return the identity of a process: host, PID namespace and number. The number has a meaning only together with the
-    others."""
+    """Return the identity of a process: host, PID namespace and PID. A PID is unique only together with the others."""
     return f"{hostname()}/{namespace()}/{pid}"

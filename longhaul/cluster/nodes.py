@@ -1,4 +1,4 @@
-"""Nodes as the cluster's API describes them."""
+"""Nodes as the cluster's API reports them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def node(item: Mapping[str, Any]) -> NodeView:
 
 
 def _closed(item: Mapping[str, Any]) -> tuple[StatusReason, str]:
-    """Return why a ready node takes no new pods, in a word and a sentence; the sentence is empty when it does."""
+    """Return why a ready node takes no new pods: a reason and a sentence. The sentence is empty when it takes pods."""
     causes = []
     if UNCHECKED in item["metadata"].get("labels", {}):
         unchecked = "the node controller has not checked it yet: its machine is in no list (docs/nodes.md)"
@@ -51,7 +51,7 @@ def _closed(item: Mapping[str, Any]) -> tuple[StatusReason, str]:
 
 
 def _gpus(item: Mapping[str, Any]) -> str:
-    """Return why a node's GPUs are held back; empty when they are not."""
+    """Return why a node's GPUs are withheld; empty when they are not."""
     conditions = item.get("status", {}).get("conditions", ())
     verdict: Mapping[str, Any] = next((condition for condition in conditions if condition["type"] == GPU_HEALTHY), {})
     if not verdict:
@@ -64,7 +64,7 @@ def _gpus(item: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeView:
-    """A node as the API describes it."""
+    """A node as the API reports it."""
 
     name: str
     site: str
@@ -72,11 +72,11 @@ class NodeView:
     ready: bool
     reason: StatusReason
     message: str
-    """Sentence that says why it is not ready, or why it takes no pods; empty when it does."""
+    """Sentence with the reason why the node is not ready or takes no pods; empty for a node that takes pods."""
     created: str
     """Time of creation, RFC 3339."""
     version: str
     gpus: str = ""
-    """Reason why its GPUs are held back; empty when they are not, or it has none."""
+    """Reason why the node's GPUs are withheld; empty when they are not, or it has none."""
     authorities: frozenset[str] = frozenset()
-    """SHA-256 of the authorities of API servers that it believes; empty when it says nothing."""
+    """SHA-256 of the API servers' authorities that the node trusts; empty when it does not report them."""

@@ -1,4 +1,4 @@
-"""Profile of an environment for those who sign in."""
+"""Profile of an environment for people who sign in."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 def profile_of(environment: Environment, *, lab_port: int | None, now: datetime) -> Profile:
-    """Return the profile. The authority of the API servers is read from the vault; ``CommandError`` when it gives none,
-    or when nobody can sign in. ``lab_port``: the loopback port of a lab's API; None of an environment in clouds."""
+    """Return the profile, with the API servers' authority from the vault. Raise ``CommandError`` when the vault does
+    not return it, or when the environment has no issuers. ``lab_port`` is the loopback port of a lab's API, None for
+    clouds."""
     issuers = environment.identity.issuers
     if not issuers:
         raise CommandError(
@@ -53,7 +54,7 @@ def profile_of(environment: Environment, *, lab_port: int | None, now: datetime)
 
 
 def inside_of(environment: Environment) -> Inside:
-    """Return what laptops have inside the VPN, by the environment's file."""
+    """Return the part of the network inside the VPN, according to the environment's file."""
     addresses = plan(environment)
     return Inside(
         range=str(addresses.supernet), dns=str(addresses.dns_service), zones=(environment.domain, CLUSTER_DOMAIN)
@@ -61,7 +62,7 @@ def inside_of(environment: Environment) -> Inside:
 
 
 def _vpn(environment: Environment) -> ProfileVpn:
-    """Return the doors for laptops, as the vault notes them."""
+    """Return the VPN's endpoints and authority, as the vault stores them."""
     remotes = json.loads(secret_of(environment, VPN_REMOTES))
     return ProfileVpn(
         endpoints=tuple(f"https://{remote['address']}" for remote in remotes),
@@ -72,7 +73,7 @@ def _vpn(environment: Environment) -> ProfileVpn:
 
 
 def profile_and_folder(invocation: Invocation) -> tuple[Profile, Path]:
-    """Return the profile, from a file or of an environment, and the folder for what is kept of it."""
+    """Return the profile that ``--profile`` names or else the environment's, and the folder for its files."""
     if invocation.options.profile is not None:
         from longhaul.client.profile import read_profile
 

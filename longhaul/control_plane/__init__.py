@@ -1,1 +1,1 @@
-"""Questions to control-plane machines, and steps that they take, by their cloud's run command."""
+"""Questions to control-plane machines, and operations on them, through their cloud's run command."""

@@ -1,4 +1,4 @@
-"""Answers of control-plane machines about themselves."""
+"""Control-plane machines' reports about themselves."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ class EncryptionView:
     """Encryption keys of an API server."""
 
     keys: tuple[str, ...]
-    """Names in their order: the first encrypts."""
+    """Key names in order; the first one encrypts."""
     loaded: bool
-    """True when the running server uses them."""
+    """Whether the running server uses them."""
     error: str = ""
-    """Reason why that is not known."""
+    """Reason why this is unknown; empty when it is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialsView:
-    """Knowledge of a control-plane machine about rotations with overlap."""
+    """A control-plane machine's report about rotations with overlap."""
 
     role: str
     unused: tuple[str, ...]
-    """Units that use other keys or authorities than the machine has."""
+    """Units whose process uses other keys or authorities than those on the machine."""
     rotations: Mapping[str, RotationStanding] | None = None
-    """Rotations that are not over, by name; None on a machine that is not told of them."""
+    """Rotations in progress, by name; None for a machine that does not store them."""
     authorities: frozenset[str] = frozenset()
-    """SHA-256 of the authorities of API servers that it believes."""
+    """SHA-256 of the API servers' authorities that the machine trusts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeAnswer:
-    """Answer of ``longhaul-node status`` on a machine."""
+    """A machine's answer to ``longhaul-node status``."""
 
     ready: bool
     checks: tuple[tuple[str, bool, str], ...] = ()
@@ -66,23 +66,23 @@ class NodeAnswer:
     members: tuple[Mapping[str, Any], ...] = ()
     """Members of the etcd cluster as this machine sees them."""
     certificates: tuple[CertificateView, ...] = ()
-    """Certificates of the machine; empty when it says nothing."""
+    """Certificates of the machine; empty when it does not report them."""
     backup: Mapping[str, Any] = field(default_factory=dict)
-    """A member's knowledge of the backups of its etcd cluster; empty when it says nothing."""
+    """An etcd member's report about its cluster's backups; empty when it does not report any."""
     encryption: EncryptionView | None = None
-    """An API server's encryption keys; None when it says nothing."""
+    """An API server's encryption keys; None when it does not report them."""
     credentials: CredentialsView | None = None
-    """A machine's knowledge about rotations with overlap; None when it says nothing."""
+    """Report about rotations with overlap; None when the machine does not report them."""
     refuses: tuple[str, ...] | None = None
-    """Machines in quarantine that an API server is known to refuse; None when it says nothing."""
+    """Machines in quarantine that an API server refuses; None when it does not report them."""
     restore: str = ""
-    """Backup of which a restore is half done there; empty without one."""
+    """Name of the backup whose restore is unfinished on the machine; otherwise empty."""
     error: str = ""
     """Reason why there is no answer; empty when there is one."""
 
     @property
     def reason(self) -> str:
-        """Return why it is not ready."""
+        """Return why the machine is not ready."""
         failed = [f"{name}: {detail}" if detail else name for name, ok, detail in self.checks if not ok]
         return self.error or "; ".join(failed) or "it gives no reason"
 
@@ -91,7 +91,7 @@ COMMAND = "longhaul-node status"
 
 
 ANSWER_S = 60.0
-"""Time limit of a machine's answer, seconds: Azure's agent alone takes about ten."""
+"""Time limit for a machine's answer, seconds: Azure's agent alone takes about ten."""
 
 
 def ask_machine(control: ControlAccess[Any], place: Place[Any], machine: str) -> NodeAnswer:
@@ -160,7 +160,7 @@ def _credentials(answer: Mapping[str, Any] | None, *, role: str) -> CredentialsV
 
 
 def _refuses(answer: Mapping[str, Any] | None) -> tuple[str, ...] | None:
-    """Return the machines that a server refuses; None when it does not know."""
+    """Return the machines that a server refuses; None when the server does not know."""
     if not answer or answer.get("error"):
         return None
     return tuple(map(str, answer["names"])) if answer["loaded"] else ()

@@ -1,5 +1,5 @@
-"""API servers' part in a quarantine, and in the revocation of a person's access: each refuses those of a list, whatever
-they present."""
+"""API servers' part in the quarantine of a machine and in the revocation of a person's access: they refuse everybody on
+a list, whatever credentials are presented."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from longhaul.vault.record import VaultRecord
 
 LOAD_S = 150
-"""Seconds in which kube-apiserver has to use a new list. It reads the file when that changes, and once a minute
+"""Seconds until kube-apiserver uses a new list. It reads the file when the file changes, and once a minute
 (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authorizer/reload.go)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefusalList:
-    """A list of those whom API servers refuse."""
+    """A list of users whom API servers refuse."""
 
     ask: str
-    """Command of an API server's machine that tells whom it refuses (images/rootfs, node.py)."""
+    """Command on an API server's machine that prints whom the server refuses (images/rootfs, node.py)."""
     nobody: str
-    """Words for an empty list."""
+    """Text for an empty list."""
 
 
 MACHINES = RefusalList(ask="longhaul-node quarantine", nobody="no machine")
@@ -38,7 +38,7 @@ PEOPLE = RefusalList(ask="longhaul-node revoked", nobody="nobody")
 
 
 def hand_out(vault: VaultRecord, names: Sequence[str], *, tell: Callable[[str], None]) -> None:
-    """Have every API server refuse machines, all of them before anything else is done. ``CommandError`` for the first
+    """Have every API server refuse the machines ``names``, one after the other. Raise ``CommandError`` for the first
     that does not."""
     for server in servers(vault):
         tell(f"{server} refuses {', '.join(hand_to(vault, server, lambda: names, MACHINES)) or MACHINES.nobody}")
@@ -47,8 +47,9 @@ def hand_out(vault: VaultRecord, names: Sequence[str], *, tell: Callable[[str], 
 def hand_to(
     vault: VaultRecord, server: str, wanted: Callable[[], Sequence[str]], refusal: RefusalList
 ) -> Sequence[str]:
-    """Have one API server refuse those whom ``wanted`` names, and return their names; ``CommandError`` when it does
-    not. ``wanted`` is asked again when the server has another list: others may have changed it."""
+    """Have one API server refuse the names that ``wanted`` returns, and return these names. Raise ``CommandError`` when
+    the server does not. ``wanted`` is called again when the server has a different list, since another run may have
+    changed it."""
     answer: Mapping[str, Any] = {}
     fetched, names = False, tuple(wanted())
     for _ in range(TRIES):
@@ -63,12 +64,12 @@ def hand_to(
 
 
 def digest_of(names: Sequence[str]) -> str:
-    """Return the SHA-256 of names, as an API server's machine tells it of its list."""
+    """Return the SHA-256 of names, as an API server's machine computes it for its list."""
     return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
 def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal: RefusalList = MACHINES) -> None:
-    """Start the servers anew that have connections from before, one after the other."""
+    """Have each API server that has connections from before the list changed restart, one after the other."""
     for server in servers(vault):
         answer = asked(vault, server, f"{refusal.ask} --end-connections")
         if not answer.get("ended"):
@@ -85,7 +86,7 @@ def servers(vault: VaultRecord) -> list[str]:
 
 
 def vpn_machines(vault: VaultRecord) -> list[str]:
-    """Return the names of the VPN's machines, which refuse people as API servers do, and end what they have open at
+    """Return the names of the VPN machines, which refuse people as API servers do, and end their connections at
     once."""
     return _of(vault, Role.VPN)
 
@@ -96,7 +97,7 @@ def _of(vault: VaultRecord, role: Role) -> list[str]:
 
 
 def asked(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
-    """Return what a machine answers to a script; ``CommandError`` when it does not answer."""
+    """Return a machine's answer to a script. Raise ``CommandError`` when it does not answer."""
     try:
         output = vault.control.run_command(vault.place, machine, script, timeout_s=LIMIT_S)
     except CloudError as error:
@@ -116,7 +117,7 @@ def asked(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
 
 
 def _why(answer: Mapping[str, Any], env: str, *, fetched: bool) -> str:
-    """Return why a server does not refuse those of its list."""
+    """Return why a server does not refuse the names on its list."""
     if answer.get("error"):
         return f"does not tell whom it refuses: {answer['error']}. `longhaul up --env {env}` makes it as it should be"
     if fetched:

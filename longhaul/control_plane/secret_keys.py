@@ -1,4 +1,5 @@
-"""Machines' part in a rotation: API servers take keys over, and etcd members count what each key has encrypted."""
+"""Machines' part in a rotation: API servers load keys, and etcd members count the objects that each key has
+encrypted."""
 
 from __future__ import annotations
 
@@ -18,20 +19,20 @@ if TYPE_CHECKING:
     from components.model.secrets.encryption_keys import EncryptionKeys
 
 LOAD_S = 150
-"""Seconds in which kube-apiserver has to use a new file. It looks once a minute, and tries again what failed
-(k8s.io/apiserver 0.36, ``EncryptionConfigFileChangePollDuration``)."""
+"""Seconds until kube-apiserver uses a new file. It looks once a minute, and retries what failed (k8s.io/apiserver 0.36,
+``EncryptionConfigFileChangePollDuration``)."""
 LIMIT_S = 600.0
-"""Time limit in seconds of a machine's answer: a fetch of its secrets takes 300 at most (longhaul-secrets-refresh)."""
+"""Time limit for a machine's answer, seconds: fetching its secrets takes at most 300 (longhaul-secrets-refresh)."""
 FETCH = "systemctl start longhaul-secrets-refresh.service"
 TRIES = 2
-"""Number of times that a machine fetches: a fetch that was under way may have read the vault before."""
+"""Number of times that a machine fetches: a fetch that was already running may have read the vault too early."""
 
 
 def behind(
     environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: EncryptionKeys
 ) -> tuple[str, ...]:
-    """Return the names of the API servers that do not use these keys. ``CommandError`` for the first that does not
-    tell: no rotation begins where a server is away."""
+    """Return the names of the API servers that do not use these keys. Raise ``CommandError`` for the first that does
+    not answer: no rotation begins while a server is away."""
     names = []
     for machine in _of(environment, Role.API):
         answer = asked(control, place, machine.name, _told(keys))
@@ -50,8 +51,8 @@ def hand_out(
     *,
     tell: Callable[[str], None],
 ) -> None:
-    """Have every API server take the keys over, one after the other. ``CommandError`` for the first that does not: a
-    server without a key cannot read what others write with it."""
+    """Have every API server load the keys, one after the other. Raise ``CommandError`` for the first that does not: a
+    server without a key cannot read objects that others encrypt with it."""
     for machine in _of(environment, Role.API):
         answer = _fetched(control, place, machine, keys, wait_s=LOAD_S)
         if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
@@ -60,7 +61,8 @@ def hand_out(
 
 
 def deliver(environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: EncryptionKeys) -> None:
-    """Have every API server fetch the keys, whether it runs or not. ``CommandError`` for the first that has others."""
+    """Have every API server's machine fetch the keys, whether its server runs or not. Raise ``CommandError`` for the
+    first that has different keys afterwards."""
     for machine in _of(environment, Role.API):
         if tuple(_fetched(control, place, machine, keys).get("keys", ())) != keys.names:
             reason = "it could not fetch them (journalctl -u longhaul-secrets-refresh)"
@@ -68,8 +70,8 @@ def deliver(environment: Environment, control: ControlAccess[Any], place: Place[
 
 
 def written(environment: Environment, control: ControlAccess[Any], place: Place[Any]) -> Mapping[str, int]:
-    """Return the number of stored objects by the name of the key that encrypted each, as the first member of the main
-    etcd cluster says that answers; ``CommandError`` with each one's reason when none does."""
+    """Return the number of stored objects by the name of the key that encrypted them, from the first member of the main
+    etcd cluster that answers. Raise ``CommandError`` with each member's reason when none answers."""
     reasons = []
     for machine in _of(environment, Role.ETCD):
         try:
@@ -89,7 +91,8 @@ def _of(environment: Environment, role: Role) -> tuple[Machine, ...]:
 def _fetched(
     control: ControlAccess[Any], place: Place[Any], machine: Machine, keys: EncryptionKeys, *, wait_s: int = 0
 ) -> Mapping[str, Any]:
-    """Have an API server fetch the keys, and return what it tells then; ``wait_s`` is for its running server."""
+    """Have an API server's machine fetch the keys, and return its report. ``wait_s`` is the time for the running server
+    to load them, seconds."""
     script = f"{FETCH} && {_told(keys)}" + (f" --wait {wait_s}" if wait_s else "")
     answer: Mapping[str, Any] = {}
     for _ in range(TRIES):
@@ -106,7 +109,8 @@ def _told(keys: EncryptionKeys) -> str:
 def asked(
     control: ControlAccess[Any], place: Place[Any], machine: str, script: str, *, what: str = "encryption keys"
 ) -> Mapping[str, Any]:
-    """Return what a machine tells as JSON; ``CommandError`` when it tells nothing of ``what``."""
+    """Return a machine's JSON answer to a script. Raise ``CommandError``, which mentions ``what``, when it does not
+    answer."""
     try:
         output = control.run_command(place, machine, script, timeout_s=LIMIT_S)
     except CloudError as error:
@@ -120,7 +124,7 @@ def asked(
 
 
 def _why(answer: Mapping[str, Any], keys: EncryptionKeys, env: str) -> str:
-    """Return why a server has not taken the keys over."""
+    """Return why a server does not use the keys."""
     wanted, has = ", ".join(keys.names), ", ".join(answer.get("keys", ()))
     if answer.get("error"):
         return f"has the keys {has}, but {answer['error']}. `longhaul up --env {env}` gives it the right to ask"

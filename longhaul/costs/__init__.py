@@ -1,1 +1,1 @@
-"""Cost of an environment: the user's price book, and sums of it."""
+"""Cost of an environment: the user's price book, and sums from it."""

@@ -1,12 +1,12 @@
 """Computes the cost of an environment from a price book, by part, as a minimum and a maximum. All arithmetic is
 decimal.
 
-The minimum is what always runs: every pool at its ``min``, or at its ``spare`` nodes where an autoscaler that acts
-keeps more of those. The maximum is every pool at its ``max`` at once. Fallbacks
-add nothing to it: machines for which a pool has no capacity run in another pool, within that pool's own ``max``. A line
-names the cost of its fallbacks. Spot machines are counted at their own price. Where the book has none, they are counted
-at the ordinary price, and the line says so. The spot price does not exceed the ordinary price: the pools ask for no
-more (``components/azure/pools.py``, ``max_price``), and EC2's default is the same.
+The minimum is the cost of what always runs: every pool at its ``min``, or at its ``spare`` nodes where an active
+autoscaler keeps more. The maximum is the cost of every pool at its ``max`` at once. Fallbacks add nothing to it:
+machines for which a pool has no capacity run in another pool, within that pool's own ``max``. A line names the cost of
+its fallbacks. Spot machines are counted at the spot price. Where the book has none, they are counted at the ordinary
+price, and the line says so. The spot price does not exceed the ordinary price: the pools bid no more
+(``components/azure/pools.py``, ``max_price``), and EC2's default is the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STANDS_IN = "the ordinary price, for want of one for spot"
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Cost of something."""
+    """A cost per hour and per month."""
 
     hourly: Money = field(default_factory=Money)
     monthly: Money = field(default_factory=Money)
@@ -43,29 +43,29 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class CostLine:
-    """Cost of one need."""
+    """Cost of one need of an environment."""
 
     need: PricedNeed
     price: Price | None
-    """Price of one; None when the book has none."""
+    """Price of one unit; None when the book has none."""
     assumed: str = ""
-    """Words for a substitute price; empty when the price is the need's own."""
+    """Description of a substitute price; empty when the price is the need's own."""
     fallbacks: tuple[tuple[str, Price | None], ...] = ()
-    """Each pool that takes over, with the price of one machine there, in the pool's order."""
+    """Each fallback pool, with the price of one machine in it, in the pool's order."""
 
     @property
     def unpriced(self) -> bool:
-        """Return whether the price is unknown. A host without a price is your own and costs nothing here."""
+        """Return whether the price is unknown. A host without a price is yours and costs nothing here."""
         return self.price is None and not isinstance(self.need.key, HostKey)
 
     @property
     def minimum(self) -> Cost:
-        """Cost of the least number; zero when the price is unknown."""
+        """Return the cost of the smallest number; zero when the price is unknown."""
         return self._times(self.need.least)
 
     @property
     def maximum(self) -> Cost:
-        """Cost of the largest number; zero when the price is unknown."""
+        """Return the cost of the largest number; zero when the price is unknown."""
         return self._times(self.need.most)
 
     def _times(self, count: int) -> Cost:
@@ -79,7 +79,7 @@ class CostLine:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentCost:
-    """Cost of an environment."""
+    """Cost of a whole environment."""
 
     environment: str
     lines: tuple[CostLine, ...]
@@ -87,22 +87,23 @@ class EnvironmentCost:
 
     @property
     def minimum(self) -> Cost:
-        """Cost with every pool at its smallest, without what has no price."""
+        """Return the cost with every pool at its smallest, without parts that have no price."""
         return _sum(line.minimum for line in self.lines)
 
     @property
     def maximum(self) -> Cost:
-        """Cost with every pool at its ``max``, without what has no price."""
+        """Return the cost with every pool at its ``max``, without parts that have no price."""
         return _sum(line.maximum for line in self.lines)
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """Names of the parts whose price is unknown. The sums leave them out."""
+        """Return the names of the parts whose price is unknown. The sums leave them out."""
         return tuple(line.need.name for line in self.lines if line.unpriced)
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """Names of the parts that are counted at a substitute price, each with a description of that price."""
+        """Return the names of the parts that are counted at a substitute price, each with a description of that
+        price."""
         return tuple(f"{line.need.name}: {line.assumed}" for line in self.lines if line.assumed)
 
     def groups(self) -> dict[str, tuple[CostLine, ...]]:
@@ -126,7 +127,7 @@ class LineDifference:
 
     @property
     def name(self) -> str:
-        """Name of the need as it is now or, for a removed line, as it was."""
+        """Return the need's present name, or the former name of a removed line."""
         line = self.after or self.before
         return f"{self.group}: {self.what}" if line is None else line.need.name
 
@@ -137,12 +138,12 @@ class LineDifference:
 
     @property
     def minimum(self) -> Cost:
-        """Increase of the minimum; zero when it is unknown."""
+        """Return the increase of the minimum; zero when it is unknown."""
         return _minimum(self.after) - _minimum(self.before) if self.known else Cost()
 
     @property
     def maximum(self) -> Cost:
-        """Increase of the maximum; zero when it is unknown."""
+        """Return the increase of the maximum; zero when it is unknown."""
         return _maximum(self.after) - _maximum(self.before) if self.known else Cost()
 
 
@@ -155,17 +156,17 @@ class CostDifference:
 
     @property
     def minimum(self) -> Cost:
-        """Increase of the minimum, as far as it is known; negative for a saving."""
+        """Return the increase of the minimum, as far as it is known; negative for a saving."""
         return _sum(line.minimum for line in self.lines)
 
     @property
     def maximum(self) -> Cost:
-        """Increase of the maximum, as far as it is known."""
+        """Return the increase of the maximum, as far as it is known."""
         return _sum(line.maximum for line in self.lines)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Names of the lines whose increase is unknown."""
+        """Return the names of the lines whose increase is unknown."""
         return tuple(line.name for line in self.lines if not line.known)
 
 
@@ -203,7 +204,7 @@ def _by_name(cost: EnvironmentCost) -> dict[tuple[str, str], CostLine]:
 
 
 def _alike(before: CostLine | None, after: CostLine | None) -> bool:
-    """Return whether nothing changed that the cost depends on."""
+    """Return whether everything that the cost depends on is unchanged."""
     if before is None or after is None:
         return before is after
     return (before.need.key, before.need.least, before.need.most, before.price) == (

@@ -1,4 +1,4 @@
-"""Provides a project's prices to other commands: the book, and words for its source."""
+"""A project's prices for other commands: the book, and text about its source."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from longhaul.costs.cost import EnvironmentCost, price_of
 
 @dataclass(frozen=True, kw_only=True)
 class KnownPrices:
-    """Prices of a file."""
+    """Prices from a file."""
 
     book: PriceBook
     path: Path
 
     @classmethod
     def of_file(cls, path: Path) -> KnownPrices | None:
-        """Read the prices in ``path``; None when the file does not exist or has no price. Raises ``BookError`` for a
-        bad file."""
+        """Read the prices in ``path``; return None when the file does not exist or has no prices. Raise ``BookError``
+        for an invalid file."""
         book = PriceBook.load(path) if path.exists() else PriceBook()
         return cls(book=book, path=path) if book.prices else None
 
     @property
     def source(self) -> str:
-        """Name of the file, and the days that its prices are of."""
+        """Return the name of the file, and the dates of its prices."""
         days = sorted({price.read.isoformat() for price in self.book.prices.values()})
         return f"{self.path.name}, prices of {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "")
 

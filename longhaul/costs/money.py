@@ -1,4 +1,4 @@
-"""Sums of money. A price book may hold several currencies, which are never converted: a sum has a part for each."""
+"""Sums of money. A price book may have several currencies, which are never converted: a sum has a part for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True)
 class Money:
-    """Amounts by currency. An amount of zero is left out."""
+    """Amounts by currency. Amounts of zero are left out."""
 
     amounts: tuple[tuple[str, Decimal], ...] = ()
 
@@ -44,7 +44,7 @@ class Money:
         return self._text("")
 
     def signed(self) -> str:
-        """Return the text with a sign before each amount, for differences."""
+        """Return the text of a difference, with a sign before each amount."""
         return self._text("+")
 
     def as_strings(self, to: Decimal = CENT) -> dict[str, str]:
@@ -52,12 +52,12 @@ class Money:
         return {currency: str(_rounded(amount, to)) for currency, amount in self.amounts}
 
     def _text(self, sign: str) -> str:
-        """Return whole cents, such as ``1,234.50 USD``; ``0`` when there is no amount."""
+        """Return the text in whole cents, such as ``1,234.50 USD``; ``0`` when there is no amount."""
         return " and ".join(f"{_rounded(amount, CENT):{sign},} {currency}" for currency, amount in self.amounts) or "0"
 
 
 def total(sums: Iterable[Money]) -> Money:
-    """Return the sum of all."""
+    """Return the total of all sums."""
     result = Money()
     for amount in sums:
         result += amount

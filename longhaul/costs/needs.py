@@ -1,6 +1,6 @@
-"""Lists what has a price in an environment, and how many of it: machines, parts of networks, hosts.
+"""Lists everything in an environment that has a price, with its number: machines, parts of networks, hosts.
 
-Each cloud knows the number of parts that a network has (``clouds/X/made.py``).
+Each cloud knows the number of parts in its network (``clouds/X/made.py``).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ NOT_COUNTED = (
     "an Azure VPN gateway's tunnels beyond those that its price includes",
     "circuits that are already there",
 )
-"""Parts of a bill that are not counted: they depend on use, or on facts that an environment file does not state."""
+"""Parts of a bill that are not counted: they depend on use, or on facts that an environment file does not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PricedNeed:
-    """A number of one thing that has a price."""
+    """A number of units of one thing that has a price."""
 
     group: str
-    """Part of the environment that it belongs to: ``control plane``, ``pool gpu``, ``site weu``, ``racks colo``."""
+    """Part of the environment: ``control plane``, ``pool gpu``, ``site weu``, ``racks colo``."""
     what: str
     """Name within the group."""
     key: Key
@@ -46,11 +46,11 @@ class PricedNeed:
     most: int
     """Largest number."""
     fallbacks: tuple[str, ...] = ()
-    """For a pool: the pools that take over when this one has no capacity."""
+    """For a pool: the pools that get its machines when it has no capacity."""
 
     @property
     def name(self) -> str:
-        """Group, name and key, such as ``pool cpu: machines (m7i.4xlarge, AWS us-east-1)``."""
+        """Return group, name and key, such as ``pool cpu: machines (m7i.4xlarge, AWS us-east-1)``."""
         if isinstance(self.key, HostKey):
             return f"{self.group}: {self.what}"
         return f"{self.group}: {self.what} ({name_of(self.key).removeprefix(f'{self.what}, ')})"
@@ -67,8 +67,8 @@ def needs(environment: Environment) -> tuple[PricedNeed, ...]:
 
 
 def wanted(environment: Environment) -> tuple[Key, ...]:
-    """Return the keys to ask the clouds for, each once. For a spot machine, also ask for the ordinary price, which is
-    the upper limit."""
+    """Return the keys to ask the clouds for, each once. For a spot machine, include the ordinary price, which is the
+    upper limit."""
     keys: dict[Key, None] = {}
     for need in needs(environment):
         if isinstance(need.key, MachineKey) and need.key.spot:

@@ -13,7 +13,7 @@ from longhaul.costs.needs import NOT_COUNTED
 from longhaul.report.text import table, wrapped
 
 HOURLY = Decimal("0.0001")
-"""Unit to which hourly amounts are rounded. A public address costs less than a cent an hour."""
+"""Unit to which hourly amounts are rounded: a public address costs less than a cent an hour."""
 
 
 def cost_text(cost: EnvironmentCost) -> str:

@@ -1,4 +1,4 @@
-"""The certificate of a depot's server: read again when its files are others, so that to renew it needs no restart."""
+"""The certificate of a depot's server. Changed files are loaded again, so a renewal needs no restart."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def following(certificate: Path, key: Path, *, say: Callable[[str], None]) -> ssl.SSLContext:
-    """Return TLS settings of a server with the PEM chain ``certificate`` and its ``key``. The files are looked at
-    before each handshake; while they cannot be used, it goes on with what it had. Raise OSError, as ssl.SSLError is,
-    when they cannot be used now."""
+    """Return TLS settings for a server with the PEM chain ``certificate`` and its ``key``. The files are checked before
+    each handshake; while they are invalid, the server goes on with the previous ones. Raise OSError (or its subclass
+    ssl.SSLError) when they are invalid now."""
     read = _state(certificate, key)
     current = first = _load(certificate, key)
 
@@ -25,7 +25,7 @@ def following(certificate: Path, key: Path, *, say: Callable[[str], None]) -> ss
             say(f"{reason(certificate, key, error)}: going on with the certificate from before")
         connection.context = current
 
-    # Called for each handshake, also of clients that name no server (SSL_CTX_set_tlsext_servername_callback(3)).
+    # Called for each handshake, even when the client names no server (SSL_CTX_set_tlsext_servername_callback(3)).
     first.sni_callback = look
     return first
 

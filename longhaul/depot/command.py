@@ -136,7 +136,7 @@ def _build(invocation: Invocation) -> int:
 
     options = invocation.options
     environment, wanted, sources = _asked(invocation)
-    require_place(options.to)  # before hours of fetching
+    require_place(options.to)  # fails before hours of fetching
     sign, key = _signer(environment, options.sign)
     parts = gather(wanted, sources)
     reports: list[DepotReport] = []
@@ -157,8 +157,8 @@ def _build(invocation: Invocation) -> int:
 
 
 def _signer(environment: Environment, name: str | None) -> tuple[Callable[[Path], None] | None, str]:
-    """Return how the depot is signed, and the public half of its key. The key is tried first: nobody wants to be asked
-    for a passphrase after hours of fetching, or to learn then that machines do not know the key."""
+    """Return the function that signs the depot, and the public half of its key. A test signature is made first: a
+    passphrase prompt or an unknown key should not come after hours of fetching."""
     from longhaul.artifacts.signature import public_key, sign, try_key
 
     key = environment.depots.key or ""
@@ -176,7 +176,7 @@ def _signer(environment: Environment, name: str | None) -> tuple[Callable[[Path]
 
 
 def _asked(invocation: Invocation) -> tuple[Environment, DepotContent, DepotSources]:
-    """Return the environment, the content of the depot, and its sources, from the options."""
+    """Return the environment, the depot's content, and its sources, from the options."""
     from longhaul.artifacts import image_contents
     from longhaul.artifacts.wanted import wanted
     from longhaul.depot.gather import DepotSources
@@ -234,7 +234,7 @@ def _of_drivers(asked: Iterable[DriverRequest]) -> list[tuple[str, str]]:
 
 
 def _lines(path: Path) -> tuple[str, ...]:
-    """Return the archive lines of a sources.list."""
+    """Return the archive lines of a ``sources.list`` file."""
     lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
     archives = tuple(line for line in lines if line.startswith("deb "))
     if not archives:

@@ -1,7 +1,8 @@
-"""Fetches a depot's parts from their publishers into the cache. A run that was interrupted continues.
+"""Fetches a depot's parts from their publishers into the cache. A repeated run continues an interrupted one.
 
-Binaries come as ``tools.toml`` says, packages by the machine's own apt, images by crane. Nothing is taken without a
-checksum: those of ``tools.toml`` and Go's sums, those of a signed archive, and images' digests.
+Binaries come from the sources in ``tools.toml``, packages through the machine's own apt, images through crane.
+Everything is checked: by the checksums in ``tools.toml`` and Go's sums, by a signed archive's checksums, and by images'
+digests.
 """
 
 from __future__ import annotations
@@ -28,27 +29,27 @@ from longhaul.toolchain.process import output_of
 from longhaul.toolchain.spec import Spec, machine_arch
 
 _LAYOUT = 1
-"""Version of the cached form. Raise it when the code below keeps other packages under the same names."""
+"""Version of the cached form. Raise it when the code below stores different packages under the same names."""
 _PACKAGES_MIB = 600
-"""Space that packages and apt's lists need while they are fetched, MiB."""
+"""Space for packages and apt's lists while they are fetched, MiB."""
 _SPARE_MIB = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class DepotSources:
-    """Sources of the parts, and the channel for progress."""
+    """Sources of the parts, and the function that shows progress."""
 
     spec: Spec
     log_dir: Path
     progress: Progress
     archives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Lines of a ``sources.list`` by suite. A suite that is missing here uses the machine's own."""
+    """Lines of a ``sources.list`` by suite. A missing suite uses the machine's own sources."""
     refresh: bool = False
-    """True to ask archives again for packages that are cached."""
+    """Whether to ask archives again for cached packages."""
 
 
 def gather(wanted: DepotContent, sources: DepotSources) -> DepotParts:
-    """Bring every part into the cache and return them. Raise :class:`SetupError` when one cannot be had."""
+    """Fetch every part into the cache and return them. Raise :class:`SetupError` when one cannot be fetched."""
     binaries = _tools(wanted.tools, sources) if wanted.tools else {}
     archives = {}
     for suite in wanted.suites:
@@ -110,8 +111,8 @@ def _note(path: Path) -> dict[str, Any]:
 
 
 def _archive(suite: str, names: Sequence[str], sources: DepotSources) -> Path:
-    """Return a folder of packages with all dependencies, including those that this machine already has: another machine
-    may have fewer."""
+    """Return a folder of packages with all dependencies, even those installed on this machine: another machine may lack
+    them."""
     lines = sources.archives.get(suite) or tuple(debian.host_sources(suite))
     if not lines:
         raise SetupError(
@@ -147,7 +148,7 @@ def _made(wanted: ContainerImage, packages: Path, sources: DepotSources) -> Imag
 
 
 def _libraries(names: Sequence[str], packages: Path, sources: DepotSources) -> dict[str, Path]:
-    """Unpack packages of the archive in the cache, and return their libraries."""
+    """Unpack cached packages, and return their libraries."""
     place = cache_root() / "libraries" / digest(_LAYOUT, packages.name, sorted(names))
 
     def make(into: Path) -> None:

@@ -1,4 +1,4 @@
-"""Types of ``longhaul depot``'s options. ``argparse.ArgumentTypeError`` says what to write."""
+"""Types of the options of ``longhaul depot``. The message of an ``argparse.ArgumentTypeError`` says what to write."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def pull(text: str) -> Pull:
 
 
 def digest(text: str) -> str:
-    """Parse a SHA-256, with or without its algorithm before it."""
+    """Parse a SHA-256, with or without the algorithm as a prefix."""
     plain = text.removeprefix("sha256:")
     if len(plain) != 64 or set(plain) - set("0123456789abcdef"):
         raise argparse.ArgumentTypeError(f"{text!r}: a digest is 64 hexadecimal digits in lower case")
@@ -58,7 +58,7 @@ def digest(text: str) -> str:
 
 
 def key(text: str) -> str:
-    """Read public keys as ``gpg --export`` writes them. Return them in the form of the environment's file."""
+    """Read public keys in the format of ``gpg --export``. Return them in the form of the environment's file."""
     from components.model.depots.section import key_fault
 
     try:

@@ -1,7 +1,6 @@
-"""Publishes a folder completely or not at all, also when it is replaced while machines read it.
+"""Publishes a folder completely or not at all, even when machines read the old one meanwhile.
 
-The new folder is made beside the old one and takes its name when it is finished. A run cleans up what a killed run
-left.
+The new folder is made beside the old one and is renamed when it is finished. A run cleans up after a killed one.
 """
 
 from __future__ import annotations
@@ -15,10 +14,11 @@ from longhaul.toolchain.errors import SetupError, from_os
 
 
 def publish(to: Path, make: Callable[[Path], None], *, progress: Progress, key: str = "") -> bool:
-    """Let ``make(folder)`` fill a folder, and put it at ``to``. Return False when an intact depot with the same digest,
-    signed by one of the keys in ``key`` if there are any, was already there; it is kept. Otherwise return True.
+    """Call ``make(folder)`` to fill a folder, and move it to ``to``. Return False, and keep the existing depot, when
+    that is intact, has the same digest, and is signed by one of the keys in ``key`` if there are any. Otherwise return
+    True.
 
-    Raise :class:`SetupError` when that fails.
+    Raise :class:`SetupError` when the folder cannot be published.
     """
     to = to.absolute()
     try:
@@ -32,7 +32,7 @@ def publish(to: Path, make: Callable[[Path], None], *, progress: Progress, key: 
 
 
 def require_place(to: Path) -> None:
-    """Raise :class:`SetupError` unless ``to`` is free, empty, or an older depot."""
+    """Raise :class:`SetupError` unless ``to`` is missing, empty, or an older depot."""
     if to.is_symlink() or (to.exists() and not to.is_dir()):
         raise SetupError(f"{to} is no folder: name one that is to become the depot")
     if to.is_mount():
@@ -46,7 +46,7 @@ def _beside(to: Path, what: str) -> Path:
 
 
 def _recover(to: Path) -> None:
-    """Clean up after a killed run. If it was killed after it moved the old depot away, put that one back."""
+    """Clean up after a killed run. If it had already moved the old depot away, move that back."""
     _put_back(to)
     remove(_beside(to, "old"))
     remove(_beside(to, "part"))

@@ -33,7 +33,7 @@ HELP = "take the whole environment down; its file has to say `destroyable: true`
 TAKES_REST = True
 
 CONTAINED = ("azure-native:", "pulumi-python:dynamic")
-"""Types of resources that go with their resource group, or that are only an action."""
+"""Types of resources that are deleted with their resource group, or that are only an action."""
 
 GROUP = "azure-native:resources:ResourceGroup"
 
@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Check that it may be destroyed, ask, and run the engine with the program: the program's hooks guard the etcd
-    clusters."""
+    """Check that the environment may be destroyed, ask, and run the engine with the program: the program's hooks guard
+    the etcd clusters."""
     began = time.monotonic()
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -99,7 +99,7 @@ def _destroy(engine: Engine, where: Context, environment: Environment, invocatio
 
 
 def _forget_objects(engine: Engine) -> None:
-    """Remove the state of the objects' stack: its resources went with the cluster, and the next cluster starts
+    """Remove the state of the objects' stack: its resources went with the cluster, and the next cluster begins
     empty."""
     if engine.has_stack() is False:
         return
@@ -131,8 +131,8 @@ def _is_empty(engine: Engine) -> bool:
 
 
 def _free_vault(environment: Environment) -> None:
-    """Let the cloud free the vault, so that the environment can be made again at once. A failure is only reported: the
-    destruction itself is done."""
+    """Have the cloud purge the vault, so that the environment can be made again at once. A failure is only reported:
+    the destruction itself is done."""
     from clouds.base.errors import CloudError
     from clouds.registry import cloud_of
     from components.model import vault_name
@@ -149,8 +149,8 @@ def _free_vault(environment: Environment) -> None:
 
 
 def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:
-    """Refuse when a killed run was making resources that the state does not know: they would be left in the cloud,
-    except those that go with their resource group."""
+    """Refuse when a killed run was making resources that the state does not contain: they would be left in the cloud,
+    except those that are deleted with their resource group."""
     lost = [creation for creation in pending if creation.kind == GROUP or not creation.kind.startswith(CONTAINED)]
     if lost:
         raise CommandError(

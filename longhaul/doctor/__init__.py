@@ -1,4 +1,4 @@
-"""Checks before anything is made: does everything that an environment needs exist, and may we use it. They read and
+"""Checks before anything is made: whether everything that an environment needs exists, and whether we may use it. They
 never write.
 
 Each check is a function that yields findings. :mod:`longhaul.doctor.checks` lists them; each cloud's own doctor

@@ -13,14 +13,14 @@ from longhaul.doctor import NAMES, control_plane_size, engine_state, hosts, reco
 from longhaul.doctor.target import DoctorTarget
 
 NOT_IN_A_LAB = ("permissions", "registrations", "quotas", "machine-types", "images")
-"""Checks that a lab's stand-ins for the clouds do not answer, or not as the clouds would (docs/lab-differences.md)."""
+"""Checks that a lab's stand-ins for the clouds do not answer, or answer differently (docs/lab-differences.md)."""
 
 ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
 """Checks that ask something outside this machine."""
 
 
 def checks(target: DoctorTarget, here: LocalMachine, *, only: tuple[str, ...] = ()) -> tuple[DoctorQuestion, ...]:
-    """Return all of them, or those of these names, in the order of the report."""
+    """Return all checks, or those named in ``only``, in the order of the report."""
     questions = (*_of_clouds(target, here), *_here(target, here))
     chosen = [_of_a_lab(check) if target.lab else check for check in questions if not only or check.name in only]
     return tuple(sorted(chosen, key=lambda check: NAMES.index(check.name)))

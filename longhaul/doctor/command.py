@@ -1,4 +1,4 @@
-"""``longhaul doctor``: check before anything is made that all of it can be made."""
+"""``longhaul doctor``: check that everything can be made, before anything is made."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Run all checks side by side and report. Exit code 1 with problems, 3 when nothing could be asked at all."""
+    """Run all checks side by side and report. Return exit code 1 with problems, 3 when no question got an answer."""
     where = context(invocation)
     environment = where.project.load(where.env)
     if where.lab is not None:

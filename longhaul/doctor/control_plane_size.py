@@ -11,7 +11,7 @@ from longhaul.doctor.target import DoctorTarget
 
 
 def size(target: DoctorTarget) -> Iterator[Finding]:
-    """Check that the API servers have the memory for the declared nodes, and are enough."""
+    """Check that there are enough API servers, and that they have enough memory for the declared nodes."""
     shortfalls = list(small_control_plane(target.environment))
     for shortfall in shortfalls:
         yield warning(shortfall.wrong, target.at(*shortfall.at), do=shortfall.write)

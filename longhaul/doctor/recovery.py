@@ -1,4 +1,4 @@
-"""Checks of what an environment needs to rise again: docs/backups.md."""
+"""Checks of what an environment needs for its recovery (docs/backups.md)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ CUSTODY = 'docs/backups.md, "Who keeps which key"'
 
 
 def declared(target: DoctorTarget) -> Iterator[Finding]:
-    """Check what the file says: backups, and a vault that cannot be purged. Nobody can see from here who has the
-    keys."""
+    """Check the file: backups, and a vault that cannot be purged. Who has the keys cannot be checked."""
     environment = target.environment
     if environment.backups is None:
         what = "there are no backups: an etcd cluster whose quorum is lost for good is lost"

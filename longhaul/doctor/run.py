@@ -1,4 +1,4 @@
-"""Runs checks side by side, each with a time limit. Whatever happens in one becomes a finding."""
+"""Runs checks side by side, each with a time limit. Any exception in a check becomes a finding."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ AT_ONCE = 8
 
 
 def run_checks(checks: tuple[DoctorQuestion, ...], *, limit_s: float, at_once: int = AT_ONCE) -> tuple[Finding, ...]:
-    """Return all findings, folded. A check that takes longer than ``limit_s`` is given up: its thread ends with the
-    program, and the next check takes its place."""
+    """Return all findings, with equal ones merged. A check that exceeds ``limit_s`` seconds is abandoned: its thread
+    ends with the program, and the next check takes its place."""
     waiting = deque(enumerate(checks))
     running: dict[int, float] = {}
     findings: dict[int, tuple[Finding, ...]] = {}

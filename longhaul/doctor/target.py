@@ -17,7 +17,7 @@ from longhaul.engine.backend import Backend
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorTarget:
-    """Everything that checks know before they ask."""
+    """Everything that a check gets."""
 
     environment: Environment
     file: str

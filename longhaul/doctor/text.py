@@ -13,7 +13,7 @@ from longhaul.report.text import wrapped
 from longhaul.terminal.exits import Exit
 
 SHOWN = 6
-"""Number of places of one finding that the text names."""
+"""Maximum number of places that the text names for one finding."""
 
 TITLES = {
     Severity.PROBLEM: "Problems: `longhaul up` fails, or makes what does not work",
@@ -88,7 +88,7 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 
 def _places(where: Sequence[str]) -> str:
-    """Return the keys, with the file named once when they share it."""
+    """Return the keys; their file is named once when they share it."""
     shown = list(where[:SHOWN])
     files = {place.rpartition(" in ")[2] for place in shown}
     if len(files) == 1 and len(shown) > 1 and all(" in " in place for place in shown):

@@ -1,4 +1,4 @@
-"""Checks of this machine: whether it resolves the clouds' names, and its means to ask the outside."""
+"""Checks of this machine: whether it resolves the clouds' names, and whether it can ask the outside."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from clouds.registry import clouds
 from longhaul.doctor.target import DoctorTarget
 
 ANSWER_S = 10.0
-"""Time limit for a cloud to tell the time, seconds."""
+"""Time limit for a cloud's answer with its time, seconds."""
 
 
 def local_machine() -> LocalMachine:
-    """Return the real means to ask the outside."""
+    """Return the functions that really ask the outside."""
     return LocalMachine(
         resolve=lambda name: socket.getaddrinfo(name, 443, type=socket.SOCK_STREAM),
         date=_date,
@@ -27,8 +27,8 @@ def local_machine() -> LocalMachine:
 
 
 def _date(url: str) -> str:
-    """Return the time that a server tells. An origin server with a clock sends it with every answer, also with a
-    refusal (RFC 9110, 6.6.1)."""
+    """Return the server's time. An origin server with a clock sends it with every answer, even with a refusal (RFC
+    9110, 6.6.1)."""
     import requests
 
     try:
@@ -46,7 +46,7 @@ def _proxied(url: str) -> bool:
 
 
 def addresses(target: DoctorTarget, here: LocalMachine) -> dict[str, tuple[str, ...]]:
-    """Return the addresses of the clouds that are needed, each with the sites that need it."""
+    """Return the required addresses of the clouds, each with the sites that need it."""
     by_url: dict[str, tuple[str, ...]] = {}
     for kind, cloud in clouds().items():
         for url, sites in cloud.doctor.services(target.share(kind, here)).items():

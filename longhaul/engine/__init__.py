@@ -1,2 +1,1 @@
-"""Runs the real engine, the ``pulumi`` command line: its location, its options, and the repair of what it left
-behind."""
+"""Runs the real engine, the ``pulumi`` command line: where it is, its options, and the repair of its leftovers."""

@@ -1,4 +1,4 @@
-"""The place of the engine's state, and reading a file backend without asking the engine.
+"""Where the engine's state is, and reading a file backend without asking the engine.
 
 The layout is from pulumi's source, ``pkg/backend/diy`` (v3.250.0): ``.pulumi/stacks/<project>/<stack>.json``, locks in
 ``.pulumi/locks/organization/<project>/<stack>/<uuid>.json``.
@@ -30,20 +30,20 @@ class Lock:
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
-    """The backend that the engine would use; ``url`` is empty when none is chosen."""
+    """The backend that the engine would use; ``url`` is empty when none is configured."""
 
     url: str
 
     @property
     def folder(self) -> Path | None:
-        """Return the folder of a file backend; None for any other."""
+        """Return the folder of a file backend; None for other backends."""
         if not self.url.startswith("file://"):
             return None
         path = unquote(urlparse(self.url).path if self.url.startswith("file:///") else self.url[len("file://") :])
         return Path(path.split("?")[0]).expanduser().absolute()
 
     def state_file(self, project: str, stack: str) -> Path | None:
-        """Return the path of the stack's state, when this is a file backend that has it."""
+        """Return the path of the stack's state in a file backend; None when there is none."""
         if self.folder is None:
             return None
         base = self.folder / ".pulumi" / "stacks" / project
@@ -51,7 +51,7 @@ class Backend:
         return next((path for path in candidates if path.is_file()), None)
 
     def state(self, project: str, stack: str) -> dict[str, Any] | None:
-        """Return the stack's newest snapshot; None when it cannot be read here, empty when there is none yet."""
+        """Return the stack's newest snapshot; None when it cannot be read here, empty before the first one."""
         path = self.state_file(project, stack)
         if path is None or path.suffix == ".zst":
             return None
@@ -63,7 +63,7 @@ class Backend:
         return latest if isinstance(latest, dict) else {}
 
     def locks(self, project: str, stack: str) -> list[Lock]:
-        """Return the stack's locks, when this is a file backend."""
+        """Return the stack's locks in a file backend; empty for other backends."""
         if self.folder is None:
             return []
         folder = _lock_folder(self.folder, project, stack)
@@ -71,7 +71,7 @@ class Backend:
 
 
 def half_written(backend: Backend, project: str, stack: str) -> list[Path]:
-    """Return files that a killed engine left half-written beside the stack's state: temporary files, and sidecars
+    """Return the files that a killed engine left half-written beside the stack's state: temporary files, and sidecars
     without content.
 
     The backend's library (gocloud.dev ``fileblob``) replaces a file in one step, but truncates its sidecar ``.attrs``
@@ -98,13 +98,13 @@ def _is_json(path: Path) -> bool:
 
 
 def current_backend(definition: Mapping[str, Any], environ: Mapping[str, str]) -> Backend:
-    """Return the backend by the engine's own order: variable, project file, login."""
+    """Return the backend in the engine's own order: variable, project file, login."""
     url = environ.get("PULUMI_BACKEND_URL") or (definition.get("backend") or {}).get("url") or _login(environ)
     return Backend(url=str(url or ""))
 
 
 def pulumi_home(environ: Mapping[str, str]) -> Path:
-    """Return the folder of the engine's login and plugins."""
+    """Return the folder with the engine's login and plugins."""
     home = environ.get("PULUMI_HOME")
     return Path(home) if home else Path(environ.get("HOME", str(Path.home()))) / ".pulumi"
 
@@ -118,7 +118,7 @@ def _login(environ: Mapping[str, str]) -> str:
 
 
 def _lock(path: Path) -> Lock | None:
-    """Read one lock; None when it was removed meanwhile. An unreadable lock has an unknown holder."""
+    """Read a lock; return None when it was removed meanwhile. The holder of an unreadable lock is unknown."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return Lock(
@@ -135,7 +135,7 @@ def _lock(path: Path) -> Lock | None:
 
 
 def _time(text: str) -> datetime | None:
-    """Parse RFC 3339 as Go writes it: up to nine digits of a second, of which six are kept."""
+    """Parse RFC 3339 in Go's form, which has up to nine digits of a second; six are kept."""
     head, dot, tail = text.partition(".")
     if dot:
         digits = tail[: len(tail) - len(tail.lstrip("0123456789"))]

@@ -1,4 +1,4 @@
-"""Runs that change an environment: each is recorded, and its lock is released whatever happens."""
+"""Runs that change an environment: each is recorded, and its lock is always released."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def change(engine: Engine, verb: str, arguments: Sequence[str]) -> Ran:
 
 
 def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> Ran:
-    """Run as :func:`change` does, for a stack whose last run may have died while it was making something."""
+    """Run like :func:`change`, for a stack whose last run may have been killed while it created a resource."""
     pending = pending_creates(engine)
     if not pending:
         return change(engine, verb, arguments)

@@ -27,14 +27,14 @@ from longhaul.terminal.progress import Progress
 
 @dataclass(frozen=True, kw_only=True)
 class Ran(EngineResult):
-    """Result of a run whose events were followed."""
+    """Result of a run, with its events."""
 
     events: EngineEvents
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """The engine, with all locations and variables that it needs."""
+    """The engine of one stack, with all paths and variables that it needs."""
 
     project: Project
     name: str
@@ -50,15 +50,15 @@ class Engine:
     """Shows the progress of runs; with None, they show all of it themselves on this terminal."""
 
     def argv(self, *words: str, configured: bool = False) -> list[str]:
-        """Return the command line of ``pulumi WORDS`` for this stack; ``configured`` for commands that read its
-        configuration."""
+        """Return the command line of ``pulumi WORDS`` for this stack; ``configured`` adds the stack's configuration
+        file."""
         config = ["--config-file", str(self.config_file)] if configured and self.config_file else []
         return [str(self.binary), *words, "--stack", self.stack, *config]
 
     def run(
         self, argv: list[str], *, stdout: IO[bytes] | None = None, started: Callable[[int], None] | None = None
     ) -> EngineResult:
-        """Run a command, on this terminal if its progress is not shown."""
+        """Function that shows a run's progress; with None, runs print it on this terminal themselves."""
         if self.progress is not None:
             return self.follow(argv, stdout=stdout, started=started)
         return run_engine(argv, cwd=self.project.root, environ=self.environ, stdout=stdout, started=started)
@@ -70,8 +70,8 @@ class Engine:
         stdout: IO[bytes] | None = None,
         started: Callable[[int], None] | None = None,
     ) -> Ran:
-        """Run a command and keep account of its events, which the engine logs only with its debugging commands. The
-        messages of a preview are left to the reader of its result."""
+        """Run a command and follow its events, which the engine logs only with its debugging commands. Messages of a
+        preview are not shown here; the caller reads them in the result."""
         progress = self.progress or Progress(
             title=self.stack, output=Output(log=None, terminal=True), began=time.monotonic()
         )
@@ -91,7 +91,7 @@ class Engine:
                     look=followed.look,
                 )
         if result.code != 0 and not result.interrupted and not events.errors:
-            # It failed before its first event, or after its last: only its own lines say why.
+            # It failed before its first event, or after its last: only its own output says why.
             progress.say(f"the engine ended with {result.code}\n{progress.output.tail(since)}".rstrip())
         return Ran(code=result.code, interrupted=result.interrupted, events=events)
 
@@ -107,19 +107,19 @@ class Engine:
         return done.stdout
 
     def has_stack(self) -> bool | None:
-        """Return whether the stack exists; None when only the engine can tell."""
+        """Return whether the stack exists; None when only the engine can know."""
         if self.backend.folder is None:
             return None
         return self.backend.state_file(self.name, self.stack) is not None
 
     def is_new(self) -> bool:
-        """Return whether the stack is still to be created."""
+        """Return whether the stack does not exist yet."""
         known = self.has_stack()
         return self.ask("stack", "--show-name").returncode != 0 if known is None else not known
 
 
 def reason(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the reason that the engine gave for its failure."""
+    """Return the engine's reason for its failure."""
     text = (done.stderr or done.stdout).strip()
     return text.removeprefix("error: ") or f"the engine ended with {done.returncode} and said nothing"
 
@@ -131,8 +131,8 @@ def engine_for(
     objects: bool = False,
     progress: Progress | None = None,
 ) -> Engine:
-    """Return the engine for an environment, or with ``objects`` for what runs on its cluster. ``CommandError`` when it
-    is not installed or no backend is chosen."""
+    """Return the engine for an environment; with ``objects``, for the stack of what runs on its cluster. Raise
+    ``CommandError`` when the engine is not installed or no backend is configured."""
     variables = engine_environment(os.environ if environ is None else environ)
     definition = where.project.definition()
     backend = current_backend(definition, variables)
@@ -167,14 +167,14 @@ def ensure_stack(engine: Engine) -> None:
 
 
 def _encrypted_with(engine: Engine) -> tuple[str, ...]:
-    """Return the option that names a cloud's key, if the stack's file or the environment's names one. Without this
-    option the engine uses a passphrase for a new stack, whatever the file says (pulumi v3.250.0,
+    """Return the option with the cloud's key that the stack's file or the environment's names; empty without one.
+    Without the option the engine uses a passphrase for a new stack, whatever the file says (pulumi v3.250.0,
     ``pkg/cmd/pulumi/stack``, ``createSecretsManagerForNewStack``)."""
     from components.model.loading.document import read_document
 
     for stack in (engine.stack, engine.stack.removesuffix(OBJECTS)):
         path = engine.project.stack_file(stack)
-        # An empty file is one that the engine has not written yet.
+        # The engine has not written to an empty file yet.
         content = read_document(path).data if path.exists() and path.stat().st_size else {}
         provider = str(content.get("secretsprovider") or "")
         if provider not in ("", "default", "passphrase"):
@@ -190,9 +190,9 @@ def _init_elsewhere(engine: Engine, words: Sequence[str]) -> subprocess.Complete
 
 
 def _lab_config(where: Context, stack: str) -> Path | None:
-    """Return the configuration file of a lab's stack; None outside a lab. A lab's salt is useless to others, so the
-    engine gets a copy and the tracked stack file is not written to. A salt in an earlier copy is kept: what a killed
-    run left is encrypted with it. Outside a lab, create a missing stack file."""
+    """Return the configuration file of a lab's stack; None outside a lab, after creating a missing stack file there. A
+    lab's salt is useless to others, so the engine gets a copy of the stack file, and the tracked file is not written
+    to. The salt in an earlier copy is kept: the state of a killed run is encrypted with it."""
     source = where.project.stack_file(stack)
     if where.lab is None:
         if not source.exists():
@@ -206,12 +206,13 @@ def _lab_config(where: Context, stack: str) -> Path | None:
 
 
 def _salt(text: str) -> str:
-    """Return the line of a stack file that holds the salt; empty when there is none."""
+    """Return the line with the salt in a stack file; empty when there is none."""
     return next((line for line in text.splitlines() if line.startswith("encryptionsalt:")), "")
 
 
 def objects_file(env: str) -> str:
-    """Return the stack file of an environment's objects. It names the environment only; the engine adds its salt."""
+    """Return the stack file of an environment's objects. It has only the environment's name; the engine adds its
+    salt."""
     return f"config:\n  longhaul:objects-of: {env}\n"
 
 

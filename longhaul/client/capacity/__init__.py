@@ -1,4 +1,5 @@
-"""``longhaul capacity``: who is guaranteed what, who uses it, what waits, and what pools have and are asked for.
+"""``longhaul capacity``: teams' guarantees, their use, waiting jobs, and the nodes that pools have and want.
 
-The standard library alone, for people who run nothing; operators' command shows the same by a certificate.
+It needs only the standard library, for people who run no infrastructure; the operators' command shows the same with a
+certificate.
 """

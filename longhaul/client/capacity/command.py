@@ -1,4 +1,4 @@
-"""``longhaul capacity`` of who installed the client alone: by the token of who signed in."""
+"""``longhaul capacity`` of the client: uses the token of the person who signed in."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def api_of(profile: Profile, options: argparse.Namespace) -> ApiReader:
-    """Return the API of a profile's cluster, by the person's token, which is renewed as long as it can be."""
+    """Return the API of a profile's cluster with the person's token, which is renewed as long as possible."""
     import ssl
     from urllib.parse import urlsplit
 
@@ -38,7 +38,7 @@ def api_of(profile: Profile, options: argparse.Namespace) -> ApiReader:
     issuer, place = profile.issuer(options.issuer), profile.place()
 
     class SignedIn(ApiReader):
-        """The API, with a token that is good at each request."""
+        """The API with a valid token for each request."""
 
         def _headers(self) -> dict[str, str]:
             token = token_of(issuer, place, device=options.device, may_ask=True).id_token

@@ -1,4 +1,5 @@
-"""Reads capacity from a cluster: a list of each kind of object. What a person may not see is left out, and named."""
+"""Reads capacity from a cluster: one list for each kind of object. Lists that the person may not read are left out and
+named."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class Look:
         self._hidden: list[str] = []
 
     def capacity(self) -> ClusterCapacity:
-        """Return what may be seen. Raise ``ApiError`` when the API does not answer."""
+        """Return what the person may see. Raise ``ApiError`` when the API does not answer."""
         queues = self._some(f"{KUEUE}/clusterqueues", "teams and their queues")
         teams = tuple(self._teams(queues or ()))
         if queues == []:
@@ -53,7 +54,7 @@ class Look:
             yield team(queue, every.get(queue["metadata"]["name"]))
 
     def _workloads(self, teams: Iterable[str]) -> dict[str, list[Object]]:
-        """Return the jobs that wait, by team; without those that may not be seen."""
+        """Return the waiting jobs by team, without teams whose jobs the person may not see."""
         try:
             listed = [*self._api.items(f"{KUEUE}/workloads")]
         except ApiError as error:
@@ -81,7 +82,7 @@ class Look:
         return by_team
 
     def _some(self, path: str, what: str, **query: str) -> list[Object] | None:
-        """Return the objects of a kind; None when they may not be seen, or when there is no such kind."""
+        """Return the objects of a kind; None when the person may not see them, or when the kind does not exist."""
         try:
             return [*self._api.items(path, **query)]
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""Pools, by their nodes, what is declared of them, and what the autoscaler remembers."""
+"""Pools: their nodes, their declared limits, and what the autoscaler stores about them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pools(
     memory: DecisionMemory,
     now: datetime,
 ) -> Iterator[PoolCapacity]:
-    """Yield every pool, and the hosts of each site."""
+    """Yield every pool, and each site's bare-metal hosts as one."""
     taken = None if pods is None else _taken(pods)
     there: dict[tuple[str, str], list[Object]] = {}
     for node in nodes:
@@ -83,7 +83,7 @@ def _free(nodes: Iterable[Object], taken: Mapping[str, Amount] | None) -> Amount
 
 
 def _taken(pods: Iterable[Object]) -> dict[str, Amount]:
-    """Return what pods have requested of each node."""
+    """Return the requests of all pods by node."""
     by_node: dict[str, Amount] = {}
     for pod in pods:
         name = pod["spec"].get("nodeName")
@@ -94,7 +94,7 @@ def _taken(pods: Iterable[Object]) -> dict[str, Amount]:
 
 
 def _requests(spec: Object) -> Amount:
-    """Return what a pod requests: its containers together, or the largest of those that run before them."""
+    """Return a pod's request: the sum of its containers, or the largest init container if that is more."""
     running = [_of(container) for container in spec.get("containers") or ()]
     before = spec.get("initContainers") or ()
     running += [_of(container) for container in before if container.get("restartPolicy") == "Always"]

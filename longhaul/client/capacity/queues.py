@@ -16,7 +16,7 @@ MILLI = 1000
 
 
 def amount(resources: Mapping[str, Any]) -> Amount:
-    """Return GPUs and cores of amounts by resource; what is no quantity counts as none."""
+    """Return GPUs and cores of a mapping of resources; an invalid quantity counts as zero."""
     return Amount(
         gpus=_number(GPU_RESOURCE, resources.get(GPU_RESOURCE, 0)), cores=_number(CPU, resources.get(CPU, 0)) / MILLI
     )
@@ -30,7 +30,8 @@ def _number(name: str, text: Any) -> int:
 
 
 def team(queue: Object, waiting: Iterable[Object] | None) -> TeamCapacity:
-    """Return a team by its ClusterQueue and the jobs of its namespace that wait; None when these may not be seen."""
+    """Return a team from its ClusterQueue and the waiting jobs of its namespace; ``waiting`` is None when the person
+    may not see jobs."""
     status = queue.get("status") or {}
     used = {usage["name"]: usage.get("resources") or () for usage in status.get("flavorsReservation") or ()}
     groups = queue["spec"].get("resourceGroups") or ()
@@ -52,7 +53,7 @@ def _use(flavor: Object, used: Iterable[Object]) -> Use:
     guaranteed = amount({name: resource["nominalQuota"] for name, resource in declared.items()})
     counted = {usage["name"]: usage for usage in used}
     limits = {name: resource.get("borrowingLimit") for name, resource in declared.items()}
-    # A kind without GPUs has none to borrow.
+    # A kind of capacity without GPUs has no GPUs to borrow.
     name = (
         CPU if GPU_RESOURCE not in declared or (limits[GPU_RESOURCE] == "0" and not guaranteed.gpus) else GPU_RESOURCE
     )
@@ -85,7 +86,7 @@ def _job(item: Object) -> PendingJob:
 
 
 def _asked(status: Object) -> dict[str, int]:
-    """Return the amounts of a job: those that are set aside for it, or else that it wants."""
+    """Return the amounts of a job: those reserved for it, or else those that it requests."""
     assigned = (status.get("admission") or {}).get("podSetAssignments") or ()
     parts = [assignment.get("resourceUsage") for assignment in assigned]
     parts = parts or [resource_request.get("resources") for resource_request in status.get("resourceRequests") or ()]
@@ -97,7 +98,7 @@ def _asked(status: Object) -> dict[str, int]:
 
 
 def _waits_for(status: Object, conditions: Mapping[str, Object]) -> str:
-    """Return what a job waits for, in Kueue's words and those of what it asked."""
+    """Return what a job waits for, with Kueue's message or that of its admission checks."""
     pushed = conditions.get("Evicted", {})
     after = f"ended ({pushed['reason']}), waits again; " if _holds(conditions, "Evicted") and "reason" in pushed else ""
     if _holds(conditions, "QuotaReserved"):

@@ -1,4 +1,4 @@
-"""Shows capacity, once or again and again, by whatever identity the caller has."""
+"""Shows capacity, once or repeatedly, with the caller's identity."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 HELP = "show what teams are guaranteed, use and wait for, and what pools have; --watch goes on"
 EVERY_S = 10.0
-"""Seconds between two looks. Each lists what the person may see."""
+"""Seconds between two looks. Each look lists everything that the person may see."""
 CLEAR = "\033[H\033[2J"
-"""Escape sequences with which a terminal begins anew at its top."""
+"""Escape sequences that clear a terminal."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``capacity`` that do not say whose cluster it is."""
+    """Add the options of ``capacity`` that do not choose the cluster."""
     parser.add_argument("--watch", action="store_true", help=f"look again every {EVERY_S:.0f} s, until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="for programs; with --watch, one line a look")
 
 
 def show(api: ApiReader, options: argparse.Namespace) -> None:
-    """Look and print, with ``--watch`` until the process is interrupted. ``CommandError`` when the API refuses, or does
-    not answer at first."""
+    """Look and print; with ``--watch``, repeat until interrupted. Raise ``CommandError`` when the API refuses, or does
+    not answer the first time."""
     from contract.kubernetes.connection import ApiError
 
     shown = False

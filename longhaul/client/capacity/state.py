@@ -1,4 +1,4 @@
-"""Capacity at one moment, as far as it is known, as plain values."""
+"""A cluster's capacity at one moment, as plain values."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Amount:
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """One kind of capacity of a team."""
+    """A team's use of one kind of capacity."""
 
     kind: str
     guaranteed: Amount
     used: Amount
     borrowed: Amount
-    """Part of what is used that is not its own."""
+    """Part of the use that exceeds the team's guarantee."""
     may_borrow: int | None
-    """Most that it may borrow, in GPUs, or cores of a kind without; None for all that is free."""
+    """Maximum that the team may borrow, in GPUs, or in cores for a kind without GPUs; None when it is not limited."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,21 +39,21 @@ class PendingJob:
 
 @dataclass(frozen=True, kw_only=True)
 class TeamCapacity:
-    """A team."""
+    """A team's guarantee, use and jobs."""
 
     name: str
     uses: tuple[Use, ...]
     running: int
-    """Number of jobs that run."""
+    """Number of running jobs."""
     waiting: int
-    """Number of jobs that wait."""
+    """Number of waiting jobs."""
     jobs: tuple[PendingJob, ...] | None
-    """Jobs that wait, the oldest first; None when they may not be seen."""
+    """Waiting jobs, the oldest first; None when the person may not see them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolCapacity:
-    """A pool, or the hosts of a site."""
+    """A pool, or the bare-metal hosts of a site."""
 
     name: str
     site: str
@@ -61,25 +61,25 @@ class PoolCapacity:
     nodes: int
     ready: int
     coming: int
-    """Number of nodes that have registered and are not ready for the first time."""
+    """Number of nodes that have registered and have never been ready."""
     free: Amount | None
-    """Amount that no pod has, on ready nodes that take pods; None when pods may not be seen."""
+    """Amount that no pod has requested, on ready nodes that take pods; None when the person may not see pods."""
     most: int | None
-    """Largest number of nodes; None for hosts."""
+    """Maximum number of nodes; None for hosts."""
     region: str = ""
     asked: datetime | None = None
-    """Time since which its cloud has been asked for more than are nodes."""
+    """Start of the autoscaler's current request for more machines than there are nodes; None without one."""
     skipped: str = ""
-    """Reason for which it is not asked; empty when it may be."""
+    """Reason why the autoscaler skips the pool; empty when it does not."""
     skipped_until: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterCapacity:
-    """Everything at one moment."""
+    """Capacity of a whole cluster at one moment."""
 
     at: datetime
     teams: tuple[TeamCapacity, ...]
     pools: tuple[PoolCapacity, ...]
     hidden: tuple[str, ...]
-    """Things that are left out, each with the reason."""
+    """Kinds of objects that are left out, each with the reason."""

@@ -12,11 +12,11 @@ from longhaul.terminal.ages import age
 from longhaul.terminal.printable import one_line
 
 MANY = 20
-"""Number of waiting jobs of a team above which only the oldest are shown."""
+"""Maximum number of a team's waiting jobs that are shown; the oldest come first."""
 
 
 def to_text(capacity: ClusterCapacity) -> str:
-    """Return tables of teams, waiting jobs and pools, and what is left out."""
+    """Return tables of teams, waiting jobs and pools, and the names of what is left out."""
     parts = [
         _table(("TEAM", "KIND", "GUARANTEED", "IN USE", "BORROWED", "MAY BORROW", "JOBS"), _teams(capacity.teams)),
         _table(("TEAM", "WAITS", "ASKS", "SINCE", "FOR"), _jobs(capacity)),
@@ -68,7 +68,7 @@ def _pools(capacity: ClusterCapacity) -> Iterator[tuple[str, ...]]:
 
 
 def _asked(pool: PoolCapacity, now: datetime) -> str:
-    """Return what is known of a pool's cloud."""
+    """Return the state of a pool's requests to its cloud."""
     phrases = []
     if pool.asked is not None:
         phrases.append(f"{pool.region or pool.site} was asked for more {_since(pool.asked, now)} ago")
@@ -92,7 +92,7 @@ def _since(moment: datetime | None, now: datetime) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> list[str]:
-    """Return aligned columns; nothing without rows. What others wrote cannot forge a row."""
+    """Return aligned columns; nothing without rows. Cells are escaped, so that text from others cannot forge a row."""
     lines = [tuple(map(one_line, row)) for row in rows]
     if not lines:
         return []

@@ -1,1 +1,2 @@
-"""The VPN of an environment as a laptop uses it: a certificate of an hour for who has signed in, OpenVPN, and names."""
+"""The VPN of an environment on a laptop: a certificate of an hour for the person who signed in, OpenVPN, and name
+resolution."""

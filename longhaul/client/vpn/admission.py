@@ -1,7 +1,9 @@
-"""Admission to the VPN: a certificate for a while, and what a laptop has to know to use it.
+"""Admission to the VPN: a short-lived certificate and the parameters of a connection.
 
-What an endpoint answers becomes part of what OpenVPN is told as root, so nothing of it is taken but what has the form
-of a certificate, a key, an address or a name. Where packets and questions for names go is not the endpoint's to say."""
+An endpoint's answer becomes part of the configuration of OpenVPN, which runs as root. So only values in the form of a
+certificate, a key, an address or a name are accepted. The endpoint cannot choose which packets and DNS queries go
+through the VPN.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,14 @@ _STATIC_KEY = re.compile(
 )
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,252}")
 MOST = 16
-"""Most remotes; there are two machines."""
+"""Maximum number of remotes; an environment has two VPN machines."""
 LONGEST_S = 86_400
-"""Longest life of a certificate in seconds."""
+"""Longest accepted lifetime of a certificate, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VpnDoor:
-    """A VPN machine's door: a name or an address, and a UDP port."""
+    """Address or name of a VPN machine, and its UDP port."""
 
     address: str
     port: int
@@ -34,7 +36,7 @@ class VpnDoor:
 
 @dataclass(frozen=True, kw_only=True)
 class Admission:
-    """Everything that a connection needs beside the laptop's own key."""
+    """Everything that a connection needs in addition to the laptop's private key."""
 
     name: str
     """Name in the VPN machines' certificates."""
@@ -42,16 +44,16 @@ class Admission:
     authority: str
     """Authority of the VPN machines' certificates, PEM."""
     tls_crypt: str
-    """Key without which OpenVPN does not answer, as OpenVPN writes it."""
+    """OpenVPN's ``tls-crypt`` key, in its file format; OpenVPN does not answer without this key."""
     expires: datetime
-    """End of the certificate by this machine's clock, which may be wrong."""
+    """Expiry of the certificate by this machine's clock, which may be wrong."""
     remotes: tuple[VpnDoor, ...]
     inside: Inside
 
 
 def parse(answer: Mapping[str, Any], *, name: str, inside: Inside) -> Admission:
-    """Return the admission in an endpoint's answer; ``ValueError``, ``KeyError``, ``TypeError`` or ``AttributeError``
-    when it is none."""
+    """Return the admission in an endpoint's answer. Raise ``ValueError``, ``KeyError``, ``TypeError`` or
+    ``AttributeError`` when the answer is invalid."""
     return Admission(
         name=name,
         certificate=_blocks(_CERTIFICATE, answer["certificate"]),

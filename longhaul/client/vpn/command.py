@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 HELP = "connect this machine to the environment by its VPN, until Ctrl-C; needs openvpn"
 LEFT_S = 600.0
-"""Seconds that a token should have left: the certificate ends with it."""
+"""Minimum remaining lifetime of the token, seconds: the certificate ends with the token."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) -> None:
-    """Add the options of ``vpn``; ``profile`` says what that option is for."""
+    """Add the options of ``vpn``; ``profile`` is the help text of ``--profile``."""
     add_sign_in(parser, profile=profile)
     parser.add_argument(
         "--write-only",
@@ -33,13 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) ->
 
 
 def run(options: argparse.Namespace) -> None:
-    """Connect with the profile that a person was given, or with the one from before."""
+    """Connect with the profile that ``--profile`` names, or else with the stored one."""
     profile = profile_of(options)
     connect(profile.name, signed_in(profile, options), options)
 
 
 def connect(name: str, source: Source, options: argparse.Namespace) -> None:
-    """Connect with admissions from ``source``, or write one down."""
+    """Connect with admissions from ``source``; with ``--write-only``, write a configuration file instead."""
     from longhaul.client.signals import leaving_nothing
     from longhaul.client.vpn import session
 
@@ -55,7 +55,7 @@ def connect(name: str, source: Source, options: argparse.Namespace) -> None:
 
 
 def signed_in(profile: Profile, options: argparse.Namespace) -> Source:
-    """Return what asks an endpoint for admissions, with the tokens of who signs in."""
+    """Return a source of admissions that uses the tokens of the person who signs in."""
     vpn, issuer = profile.vpn, profile.issuer(options.issuer)
     if vpn is None:
         raise CommandError(

@@ -1,4 +1,5 @@
-"""The sign-in endpoint on VPN machines: it takes a person's token and a request, and gives a certificate."""
+"""Client of the sign-in endpoint on VPN machines: sends a person's token and a certificate request, gets a
+certificate."""
 
 from __future__ import annotations
 
@@ -15,20 +16,21 @@ from longhaul.client.vpn.admission import Admission, parse
 from longhaul.terminal.exits import CommandError, Exit
 
 CONNECT_S, ANSWER_S = 5.0, 30.0
-"""Longest times in seconds for a connection and for its answer. Then the next endpoint has its turn."""
+"""Time limits for a connection and for its answer, seconds. After that the next endpoint is tried."""
 LARGEST = 262_144
 """Largest answer in bytes."""
 MOST_TOKEN = 24_576
-"""Most characters of a token that an endpoint takes (images/rootfs, vpn_door.py). It answers none that is longer."""
+"""Maximum number of characters in a token that an endpoint accepts (images/rootfs, vpn_door.py). It does not answer
+longer ones."""
 
 
 class NotAdmittedError(CommandError):
-    """The endpoint knows who asks, and does not let that person in."""
+    """The endpoint knows the person and denies access."""
 
 
 def admission(vpn: ProfileVpn, *, token: str, request: str) -> Admission:
-    """Return the admission that the first endpoint gives that answers. ``NotAdmittedError`` or ``CommandError`` when
-    one refuses, since all would; ``CommandError`` with ``UNREACHABLE`` when none answers as it should."""
+    """Return the admission from the first endpoint that answers. Raise ``NotAdmittedError`` or ``CommandError`` when
+    one refuses, since all would refuse; ``CommandError`` with ``UNREACHABLE`` when no endpoint gives a valid answer."""
     if len(token) > MOST_TOKEN:
         raise CommandError(
             f"your token has {len(token) // 1024} KiB, and VPN machines take {MOST_TOKEN // 1024}: your company puts "
@@ -57,7 +59,7 @@ def admission(vpn: ProfileVpn, *, token: str, request: str) -> Admission:
 
 
 def _raise_refusal(url: str, status: int, why: str) -> None:
-    """Raise an error for an answer that every endpoint would give."""
+    """Raise an error for a refusal that every endpoint would repeat."""
     if status == 401:
         raise CommandError(
             f"{url} refuses the token{': ' if why else ''}{why}. Run `longhaul login` with a new profile "
@@ -91,17 +93,18 @@ def _post(url: str, vpn: ProfileVpn, *, token: str, request: str) -> tuple[int, 
 
 
 class _EndpointConnection(HTTPSConnection):
-    """A connection to an address whose certificate has the endpoint's name: the address may change, and is in none."""
+    """A connection to an address, checked against the endpoint's certificate name: addresses change, so no certificate
+    contains one."""
 
     def __init__(self, url: str, vpn: ProfileVpn) -> None:
         parts = urlsplit(url)
         super().__init__(parts.hostname or "", parts.port or 443)
         self._name = vpn.sign_in_name
-        # Nobody but the VPN's own authority speaks for it.
+        # Only the VPN's own authority is trusted.
         self._trust = ssl.create_default_context(cadata=vpn.authority)
 
     def connect(self) -> None:
-        """Connect, and hold the certificate against the name."""
+        """Connect, and check the certificate's name."""
         plain = socket.create_connection((self.host, self.port), timeout=CONNECT_S)
         try:
             plain.settimeout(ANSWER_S)

@@ -1,5 +1,5 @@
-"""Key of a laptop, and the request for a certificate of it. Both are made by the program ``openssl``: the standard
-library has neither, and OpenVPN needs OpenSSL anyway."""
+"""A laptop's private key and certificate request. Both are made by the program ``openssl``: the standard library can
+make neither, and OpenVPN needs OpenSSL anyway."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from longhaul.terminal.exits import CommandError
 
 _KEY = ("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256")
 _REQUEST = ("req", "-new", "-key", "/dev/stdin", "-subj", "/CN=laptop")
-"""The name in it counts for nothing: the endpoint writes that of the person."""
+"""The request's subject is ignored: the endpoint writes the person's name."""
 
 
 def new_key() -> str:
@@ -18,7 +18,7 @@ def new_key() -> str:
 
 
 def request(key: str) -> str:
-    """Return a request for a certificate of the key, PEM (PKCS#10, openssl-req(1))."""
+    """Return a certificate request for the key, PEM (PKCS#10, openssl-req(1))."""
     return _openssl(_REQUEST, key)
 
 

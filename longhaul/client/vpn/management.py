@@ -1,5 +1,5 @@
-"""OpenVPN's management interface (doc/management-notes.txt of OpenVPN 2.6). OpenVPN connects to this program, in a
-folder of the person's own, and ends when the connection does (``--management-client``): none is left behind as root."""
+"""OpenVPN's management interface (doc/management-notes.txt of OpenVPN 2.6). OpenVPN connects to this program's socket,
+in a folder of the person, and ends with the connection (``--management-client``): no OpenVPN is left behind as root."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from longhaul.terminal.exits import CommandError
 
 POLL_S = 0.5
-"""Seconds between looks at whether OpenVPN still runs, before it has connected."""
+"""Seconds between checks whether OpenVPN still runs, before it has connected."""
 
 SEND_S = 30.0
-"""Longest time in seconds that OpenVPN has to take a command."""
+"""Time limit for OpenVPN to accept a command, seconds."""
 
 
 class EndedError(Exception):
@@ -32,7 +32,7 @@ class Management:
         self._connection.close()
 
     def send(self, line: str) -> None:
-        """Send a command; ``EndedError`` when there is nobody."""
+        """Send a command. Raise ``EndedError`` when OpenVPN has hung up."""
         self._connection.settimeout(SEND_S)
         try:
             self._connection.sendall(f"{line}\n".encode())
@@ -40,7 +40,8 @@ class Management:
             raise EndedError from None
 
     def read(self, wait_s: float) -> str | None:
-        """Return the next line; None when none came in time, ``EndedError`` when no more will."""
+        """Return the next line; None when none came within ``wait_s`` seconds. Raise ``EndedError`` at the end of the
+        connection."""
         while b"\n" not in self._rest:
             self._connection.settimeout(wait_s)
             try:
@@ -58,13 +59,13 @@ class Management:
 
 @contextmanager
 def listening(path: Path) -> Iterator[socket.socket]:
-    """Listen at a path during the block; ``CommandError`` for one that a socket cannot have: 103 bytes on macOS, 107 on
-    Linux (``sun_path`` of unix(4) and unix(7))."""
+    """Listen at a path during the block. Raise ``CommandError`` when a socket cannot have this path, which may be 103
+    bytes long on macOS, 107 on Linux (``sun_path`` of unix(4) and unix(7))."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
             listener.bind(str(path))
         except OSError as error:
-            # A path that is too long comes without an errno, before the system is asked.
+            # Python itself refuses a path that is too long, without an errno.
             raise CommandError(f"cannot listen at {path}: {error}; set TMPDIR to a short folder, /tmp say") from error
         listener.listen(1)
         listener.settimeout(POLL_S)
@@ -72,8 +73,8 @@ def listening(path: Path) -> Iterator[socket.socket]:
 
 
 def accept(listener: socket.socket, *, runs: Callable[[], bool]) -> Management:
-    """Return OpenVPN's connection, which may wait for a person who types a password; ``EndedError`` when it has ended
-    before."""
+    """Wait for OpenVPN's connection and return it; a person may have to type a password first. Raise ``EndedError``
+    when OpenVPN ends before it connects."""
     while True:
         try:
             return Management(listener.accept()[0])

@@ -1,4 +1,4 @@
-"""Names of an environment on a laptop: its zones are asked for inside the VPN, and all others as before (split DNS)."""
+"""Split DNS on a laptop: an environment's zones are resolved inside the VPN, and all other names as before."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from longhaul.client.vpn.root import as_root, system_program
 from longhaul.terminal.say import say
 
 RESOLVED = Path("/run/systemd/resolve")
-"""Folder that systemd-resolved has while it runs."""
+"""Folder that exists while systemd-resolved runs."""
 
 
 def resolve(device: str, inside: Inside) -> None:
-    """Have systemd-resolved ask for the zones inside the VPN (resolvectl(1): a zone with ``~`` is for asking alone). It
-    forgets that with the device. Where that cannot be done, say what has to be."""
+    """Have systemd-resolved resolve the zones inside the VPN (resolvectl(1): a zone with ``~`` is for routing queries
+    only), until the device is removed. When that is impossible, print what the person has to do."""
     zones = ", ".join(inside.zones)
     program = system_program("resolvectl")
     if program is None or not RESOLVED.exists():

@@ -1,4 +1,4 @@
-"""Programs that need root on a person's own machine."""
+"""Programs that run as root on a person's own machine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SYSTEM_FOLDERS = (
     *("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"),
     *("/opt/homebrew/sbin", "/opt/homebrew/bin"),
 )
-"""Folders of programs that are the system's own."""
+"""Folders of the system's own programs."""
 
 
 def system_program(name: str) -> str | None:
-    """Return the path of a program that may run as root. With sudo only one that the person cannot change is taken,
-    nor any folder above it; as root any is, since root's own PATH has said so."""
+    """Return the path of a program that may run as root; None without one. With sudo, skip a program when the person
+    can change it or a folder above it. As root, accept any program in root's ``PATH``."""
     if os.geteuid() == 0:
         return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), *SYSTEM_FOLDERS)))
     paths = (shutil.which(name, path=folder) for folder in SYSTEM_FOLDERS)
@@ -26,7 +26,7 @@ def system_program(name: str) -> str | None:
 
 
 def _may_change(path: Path) -> bool:
-    """Return whether the person may change what is at a path: it, what it links to, or a folder above."""
+    """Return whether the person can change a path, the target of its link, or a folder above."""
     effective = os.access in os.supports_effective_ids
     return any(
         place.stat().st_uid == os.geteuid() or os.access(place, os.W_OK, effective_ids=effective)
@@ -39,7 +39,8 @@ def _above(path: Path) -> tuple[Path, ...]:
 
 
 def as_root(command: Sequence[str], *, ask: bool = True) -> list[str]:
-    """Return what runs a command as root: itself as root, else with sudo, which asks for a password if it may."""
+    """Return the command line that runs a command as root: unchanged for root, else with sudo, which may ask for a
+    password if ``ask``."""
     if os.geteuid() == 0:
         return list(command)
     if shutil.which("sudo") is None:

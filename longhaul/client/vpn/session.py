@@ -1,4 +1,4 @@
-"""A running VPN: OpenVPN in the foreground, with a certificate that is made anew before it ends."""
+"""A running VPN: OpenVPN in the foreground, with a certificate that is renewed before it expires."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 
 Source = Callable[[str, bool], Admission]
-"""Gives an admission for a request. It may ask the person if the second word is true."""
+"""Returns an admission for a certificate request. It may ask the person to sign in if the second argument is true."""
 
 RENEWED_AT = 0.75
-"""Share of a certificate's life after which another is asked for."""
+"""Share of a certificate's lifetime after which it is renewed."""
 AGAIN = timedelta(seconds=30)
-"""Time after which that is tried again."""
+"""Time until a failed renewal is tried again."""
 POLL_S = 5.0
-"""Seconds between looks at the time: a laptop that slept has lost some."""
+"""Seconds between looks at the clock: time passes unnoticed while a laptop sleeps."""
 END_S = 15.0
-"""Seconds that OpenVPN has for its end."""
+"""Time limit for OpenVPN to end, seconds."""
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder with the files of an environment's VPN."""
+    """Return the folder with an environment's VPN files."""
     return state_folder("vpn") / name
 
 
 @contextmanager
 def connection_lock(name: str) -> Iterator[Path]:
-    """Keep a second connection to the same environment out during the block; give its folder."""
+    """Lock out a second connection to the same environment during the block; yield the environment's folder."""
     folder = folder_of(name)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
@@ -55,7 +55,8 @@ def connection_lock(name: str) -> Iterator[Path]:
 
 
 def run(name: str, source: Source) -> None:
-    """Connect, and stay connected until the person or OpenVPN ends it; ``CommandError`` says why it ended."""
+    """Connect, and stay connected until the person or OpenVPN ends the connection. Raise ``CommandError`` with the
+    reason when OpenVPN ended it."""
     program = openvpn.program()
     signal = openvpn.reading_signal(program)
     with connection_lock(name) as folder, tempfile.TemporaryDirectory(prefix="longhaul-vpn-") as private:
@@ -77,13 +78,13 @@ def run(name: str, source: Source) -> None:
                 raise CommandError(_why(session.fatal, process, log)) from None
             finally:
                 session.close()
-                # OpenVPN ends by itself once the connection is gone.
+                # OpenVPN ends by itself once the management connection is closed.
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(END_S)
 
 
 class VpnSession:
-    """Follower of a running OpenVPN: it tells the person what happens, and renews the certificate."""
+    """Follows a running OpenVPN: tells the person what happens, and renews the certificate."""
 
     def __init__(
         self, *, name: str, folder: Path, renew: Callable[[], Admission], signal: str, first: Admission
@@ -97,7 +98,7 @@ class VpnSession:
         """OpenVPN's own last words."""
 
     def follow(self, management: Management) -> None:
-        """Do what has to be done until OpenVPN ends, which is an ``EndedError``."""
+        """Handle OpenVPN's messages and renew the certificate until OpenVPN ends, which raises ``EndedError``."""
         self._management = management
         management.send("state on")
         while True:
@@ -107,7 +108,7 @@ class VpnSession:
             self._renew_if_due(management)
 
     def close(self) -> None:
-        """Hang up, which ends OpenVPN."""
+        """Close the management connection, which ends OpenVPN."""
         if self._management is not None:
             self._management.close()
 
@@ -130,8 +131,9 @@ class VpnSession:
             self._variables[variable] = value
 
     def _come_up(self) -> None:
-        """Have names resolved inside; ``CommandError`` for an address by which a VPN machine would take other traffic,
-        since the system sends the whole of its range through the device (openvpn(8), "Environmental Variables")."""
+        """Set up name resolution. Raise ``CommandError`` when the device's network is not inside the environment's
+        range: the system sends all traffic for that network through the device (openvpn(8), "Environmental
+        Variables")."""
         variable = self._variables.get
         address, mask = variable("ifconfig_local", ""), variable("ifconfig_netmask", "")
         try:
@@ -146,8 +148,8 @@ class VpnSession:
         resolve(variable("dev", ""), self._inside)
 
     def _renew_if_due(self, management: Management) -> None:
-        """Have OpenVPN take a new certificate. That connects anew, which takes a second or two; connections inside
-        outlive it."""
+        """Have OpenVPN use a new certificate, when it is time. OpenVPN reconnects, which takes a second or two;
+        connections inside the VPN survive."""
         now = datetime.now(UTC)
         if now < self._due:
             return
@@ -169,13 +171,13 @@ class VpnSession:
 
 
 def _times(admission: Admission) -> tuple[datetime, datetime]:
-    """Return the end of a certificate, and when another is asked for."""
+    """Return a certificate's expiry and the time of its renewal."""
     now = datetime.now(UTC)
     return admission.expires, now + (admission.expires - now) * RENEWED_AT
 
 
 def _why(fatal: str, process: subprocess.Popen[bytes], log: Path) -> str:
-    """Return why OpenVPN ended."""
+    """Return the reason why OpenVPN ended."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(END_S)
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()

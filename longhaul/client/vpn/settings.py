@@ -9,7 +9,7 @@ from pathlib import Path
 from longhaul.client.vpn.admission import Admission
 
 FILES = ("ca", "cert", "key", "tls-crypt")
-"""Options that name a file; each is the file's name here as well."""
+"""Options that name a file; here each file has its option's name."""
 
 _SETTINGS = """\
 client
@@ -37,8 +37,8 @@ TAKEN = (
     *("ifconfig ", "topology subnet", "route-gateway ", "peer-id ", "cipher ", "protocol-flags ", "key-derivation "),
     *("ping ", "ping-restart "),
 )
-"""Beginnings of what a VPN machine may push (openvpn(8), "--pull-filter"): the laptop's address, and how both speak to
-each other. No route, no name server and no zone, which would turn the laptop's other traffic to the machine."""
+"""Prefixes of the options that a VPN machine may push (openvpn(8), "--pull-filter"): the laptop's address and protocol
+settings. Routes, name servers and zones are ignored: they would direct the laptop's other traffic to the machine."""
 
 
 def contents(admission: Admission, key: str) -> dict[str, str]:
@@ -47,20 +47,20 @@ def contents(admission: Admission, key: str) -> dict[str, str]:
 
 
 def arguments(admission: Admission, folder: Path) -> list[str]:
-    """Return the program's arguments, which name files in ``folder``: those it reads again when it is told. In no file
-    that the person may write there is anything else, since root would do what it says."""
+    """Return OpenVPN's arguments, which name the files in ``folder`` that it reads again at a signal. All other
+    settings are arguments: the person can write those files, and OpenVPN follows its settings as root."""
     options = [*_common(admission), *((name, str(folder / name)) for name in FILES), _NO_SCRIPTS]
     return [word for name, *words in options for word in (f"--{name}", *words)]
 
 
 def in_one(admission: Admission, key: str) -> str:
-    """Return a configuration that holds everything, for any program that knows OpenVPN's files."""
+    """Return a complete configuration in one file, for any program that reads OpenVPN's files."""
     blocks = (f"<{name}>\n{text}</{name}>\n" for name, text in contents(admission, key).items())
     return "".join(map(_line, _common(admission))) + "".join(blocks) + _line(_NO_SCRIPTS)
 
 
 _NO_SCRIPTS = ("script-security", "1")
-"""Last, so that nothing before counts: none but the system's own programs for networks are run."""
+"""The last option, so that it overrides earlier ones: OpenVPN runs only the system's network programs."""
 
 
 def _common(admission: Admission) -> list[tuple[str, ...]]:
@@ -78,5 +78,5 @@ def _common(admission: Admission) -> list[tuple[str, ...]]:
 
 
 def _line(words: Sequence[str]) -> str:
-    """Return a line of a configuration. No word has a quotation mark or a backslash."""
+    """Return a configuration line. No word contains a quotation mark or a backslash."""
     return " ".join(word if word and " " not in word else f'"{word}"' for word in words) + "\n"
