@@ -1,4 +1,4 @@
-"""Account of an engine's run, kept from the events that it logs (pulumi, ``sdk/go/common/apitype/events.go``)."""
+"""Summary of an engine's run, from the events that the engine logs (pulumi, ``sdk/go/common/apitype/events.go``)."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from longhaul.terminal.progress import awaited, counts
 STACK = "pulumi:pulumi:Stack"
 """Type of the stack's own resource."""
 PROVIDERS = "pulumi:providers:"
-"""Beginning of the types of providers, which the engine makes for itself and does not count."""
+"""Prefix of the types of providers, which the engine creates itself and does not count."""
 CERTIFICATE = "Certificate"
 """Short type of a certificate."""
 SETTING = "Setting"
 """Short type of a text in the vault that machines read."""
 READINESS = "Readiness"
-"""Short type of the resource that exists once a machine does its work."""
+"""Short type of the resource that exists once a machine is ready."""
 
 LISTED = 20
-"""Number of changes that are shown by name; those beyond are counted, and the log names them."""
+"""Number of changes that are shown by name; later ones are only counted, and the log names them."""
 WORDS = {"create": "created", "update": "changed", "replace": "replaced", "delete": "removed", "same": "unchanged"}
 """Words for the groups of operations."""
 SHOWN = {"create": "created", "import": "imported", "update": "changed", "create-replacement": "replaced"} | {
     "delete": "removed"
 }
-"""Words for operations that are shown by name. Of a replacement, its last part is shown."""
+"""Words for operations that are shown by name. Of a replacement, only the last part is shown."""
 
 GENERIC = re.compile(r"^(update|preview|destroy|refresh) (failed|canceled)$|^resource monitor shut ?down")
-"""Errors that only say that there was another."""
+"""Errors that only say that another error happened."""
 ON_PATH = re.compile(r"^using \S+ from \$PATH at ")
-"""Warning about a plugin that was chosen by ``PATH``, as it is meant: the lab's stand-ins, a user's own build."""
+"""Warning about a plugin that was found on ``PATH``, which is intended: the lab's stand-ins, a user's own build."""
 
 COLOUR = re.compile(r"<\{%.*?%\}>")
-"""Tag in a message, for which the engine writes a colour on its terminal."""
+"""Colour tag in a message; the engine replaces it on its terminal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +50,8 @@ class EngineDiagnostic:
 
 
 class EngineEvents:
-    """Account of one run. ``shown`` holds messages that were shown before, and gets those that are shown now; with
-    None, none is shown."""
+    """Summary of one run. ``shown`` holds the messages that earlier runs showed; this run adds its own. With None, no
+    message is shown."""
 
     def __init__(self, *, shown: set[str] | None) -> None:
         self.errors: list[EngineDiagnostic] = []
@@ -84,7 +84,7 @@ class EngineEvents:
             yield from self._say(event["diagnosticEvent"])
 
     def state(self) -> str:
-        """Return what is done so far and what is under way."""
+        """Return as text how many operations are done and what is under way."""
         done = counts(self.counts())
         if self._planning:
             return f"previewing, {self._looked} resources so far"
@@ -95,13 +95,12 @@ class EngineEvents:
         return f"{done}; {awaited(self.running)}" if self.running else done
 
     def counts(self) -> dict[str, int]:
-        """Return the number of resources that were created, changed and so on. The halves of a replacement count as
-        one."""
+        """Return the number of resources by what happened to them, such as ``created``. A replacement counts once."""
         sums = self._done if self._summed is None else self._summed
         return {WORDS[group]: sum(sums.get(name, 0) for name in names) for group, names in GROUPS.items()}
 
     def _begin(self) -> None:
-        """Begin another operation, as the update after its preview."""
+        """Begin another operation, such as the update after its preview."""
         self.running.clear()
         self._operations.clear()
         self._done.clear()
@@ -118,7 +117,7 @@ class EngineEvents:
             self.running[_label(metadata)] = time.monotonic()
 
     def _end(self, metadata: Mapping[str, Any]) -> Iterator[str]:
-        # A refresh ends with another operation: with what it found.
+        # A refresh ends with another operation: the one that it detected.
         begun_as = self._operations.pop(metadata["urn"], metadata["op"])
         took = time.monotonic() - self.running.pop(_label(metadata), time.monotonic())
         if begun_as == "refresh" or self._planning:
@@ -131,7 +130,7 @@ class EngineEvents:
             yield from self._list(metadata, took)
 
     def _list(self, metadata: Mapping[str, Any], took: float) -> Iterator[str]:
-        """Yield a line about a change. Of a new stack, only its machines are shown."""
+        """Yield a line about a change. For a new stack, only its machines are shown."""
         if _kind(metadata) == READINESS and metadata["op"] != "delete":
             yield f"{_name(metadata).removesuffix('-ready')} is ready, after {took:.0f} s"
         elif not self._new:
@@ -155,7 +154,7 @@ class EngineEvents:
 
 
 def _quoted(severity: str, label: str, message: str) -> str:
-    """Return a message in full, on lines of its own where it has several."""
+    """Return a message in full; a message of several lines gets lines of its own."""
     between = "\n" if "\n" in message else " "
     return f"{severity}{f': {label}' if label else ''}:{between}{message}"
 

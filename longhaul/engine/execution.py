@@ -21,11 +21,11 @@ PR_SET_PDEATHSIG = 1
 """Option of prctl(2): the signal that a child gets when its parent dies."""
 
 LOOK_S = 0.2
-"""Time between two looks at what a child does, seconds."""
+"""Seconds between two looks at the children."""
 
 _WATCHED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
-"""Signals to read. Those that end a program stay ignored where they are (:func:`handled`). SIGINT does not: one process
-of this program asks another by it to end."""
+"""Signals to read. SIGTERM and SIGHUP stay ignored where they already are (:func:`handled`). SIGINT does not: processes
+of this program use it to ask each other to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class EngineResult:
 
     code: int
     interrupted: bool
-    """True when a signal asked it to end."""
+    """Whether a signal asked it to end."""
 
 
 def run_engine(
@@ -51,11 +51,11 @@ def run_engine(
 ) -> EngineResult:
     """Run the engine on this terminal and wait for it.
 
-    It stays in this process group, so it can ask questions, and gets the terminal's Ctrl-C by itself: the first makes
-    it finish what is under way, the second stops it. Signals that were sent to this process alone are passed on, each
-    once. ``started`` is called with the engine's process number, ``interrupted`` after the first signal,
-    and ``look`` every now and then while the engine runs. ``asking`` is sent instead of any of these signals, for a
-    program that accepts no other as a request to end.
+    It stays in this process group, so it can ask questions, and receives the terminal's Ctrl-C itself: at the first it
+    finishes what is under way, at the second it stops. Signals that were sent to this process alone are passed on, each
+    once. ``started`` is called with the engine's process number, ``interrupted`` after the first signal, and ``look``
+    every :data:`LOOK_S` seconds while the engine runs. ``asking`` is sent instead of any of these signals, for a
+    program that accepts no other request to end.
     """
     with _signals_held() as before:
         child = start(argv, cwd=cwd, environ=environ, mask=before, stdout=stdout, stderr=stderr)
@@ -65,22 +65,22 @@ def run_engine(
 
 
 class Fork:
-    """A copy of this process that does a part of its work. It can be waited for as a ``Popen`` can."""
+    """A forked child of this process. It can be waited for like a ``Popen``."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """Return the exit code, or None while it runs."""
+        """Return the exit code; None while the child runs."""
         return self._wait(os.WNOHANG)
 
     def wait(self) -> int | None:
-        """Wait for its end, and return the exit code."""
+        """Wait for the child's end, and return its exit code."""
         return self._wait(0)
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
+        """Send a signal to the child, unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
@@ -92,19 +92,19 @@ class Fork:
 
 
 def run_together(works: Sequence[Callable[[], int]]) -> list[EngineResult]:
-    """Do several works side by side, each in a copy of this process and none of which asks anything, and wait for all
-    of them. Each returns its exit code. Signals are handled as in :func:`run_engine`."""
+    """Run several functions side by side, each in a fork of this process, and wait for all of them. None may ask
+    questions. Each returns its exit code. Signals are handled as in :func:`run_engine`."""
     with _signals_held() as before:
         return _wait([fork(work, mask=before) for work in works])
 
 
 def fork(work: Callable[[], int], *, mask: set[signal.Signals | int] | None = None, nice: int = 0) -> Fork:
-    """Do some work in a copy of this process, which gets SIGINT when this process dies, and nothing to read. So the
-    work has all that this process knows. ``mask`` and ``nice`` as in :func:`start`."""
+    """Run a function in a fork of this process, with a copy of its memory and an empty standard input. The fork gets
+    SIGINT when this process dies. ``mask`` and ``nice`` are those of :func:`start`."""
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
     sys.stdout.flush()
     sys.stderr.flush()
-    # A signal that came between the fork and the child's `try` would make the child go on as this process.
+    # A signal between the fork and the child's `try` would make the child continue as this process.
     with _signals_held() as before:
         pid = os.fork()
         if pid == 0:
@@ -113,7 +113,7 @@ def fork(work: Callable[[], int], *, mask: set[signal.Signals | int] | None = No
 
 
 def _work(work: Callable[[], int], prepare: Callable[[], None]) -> NoReturn:
-    """Do the work of a child, and end it."""
+    """Run a child's function, and exit."""
     code = 1
     try:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -122,12 +122,12 @@ def _work(work: Callable[[], int], prepare: Callable[[], None]) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
-        # Nothing that this process has yet to do at its own end is done here.
+        # The child must not run this process's exit handlers.
         os._exit(code)
 
 
 def ask_engine(argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a short command of the engine that asks nothing, and return its output."""
+    """Run a short command of the engine that asks no questions, and return its output."""
     return subprocess.run(
         argv, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -135,7 +135,7 @@ def ask_engine(argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) ->
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Take SIGTERM and SIGHUP for an interrupt during the block. What is ignored stays so, as with nohup(1)."""
+    """Turn SIGTERM and SIGHUP into an interrupt during the block. Ignored signals stay ignored, as with nohup(1)."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -151,7 +151,7 @@ def _watched() -> set[signal.Signals]:
 
 
 def hold_signals() -> None:
-    """Let nothing interrupt this process any more: a fork whose work has ended has only to say what came of it."""
+    """Block all interrupts of this process from now on: a fork that has finished only reports its result."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _watched())
 
 
@@ -174,7 +174,7 @@ def start(
     nice: int = 0,
     **streams: Any,
 ) -> subprocess.Popen[bytes]:
-    """Start a child that gets SIGINT when this command dies. ``mask`` are the signals that it blocks, ``nice`` is added
+    """Start a child that gets SIGINT when this command dies. ``mask`` is its set of blocked signals, ``nice`` is added
     to its niceness (nice(2))."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if mask is None else mask
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
@@ -188,9 +188,9 @@ def start(
 
 
 def _in_child(prctl: Callable[[int, int], int], mask: set[signal.Signals | int], parent: int, nice: int) -> None:
-    """Restore the mask, set the niceness, and arrange a SIGINT for when this command dies.
+    """Restore the signal mask, set the niceness, and arrange a SIGINT for when this command dies.
 
-    A hang-up reaches the whole group, and the engine has no handler for it. So it is ignored here, and :func:`_wait`
+    A hang-up reaches the whole group, and the engine has no handler for it. So the child ignores it, and :func:`_wait`
     sends an interrupt instead.
     """
     prctl(PR_SET_PDEATHSIG, signal.SIGINT)
@@ -207,8 +207,8 @@ def _wait(
     after_first: Callable[[], None] | None = None,
     look: Callable[[], None] | None = None,
 ) -> list[EngineResult]:
-    """Wait for all children; pass on signals that were sent to this process alone. ``after_first`` is called after
-    the first signal, and ``look`` every now and then."""
+    """Wait for all children; pass on signals that were sent to this process alone. ``after_first`` is called after the
+    first signal, and ``look`` every :data:`LOOK_S` seconds."""
     interrupted, watched = False, _watched()
     while running := [child for child in children if child.poll() is None]:
         info = signal.sigtimedwait(watched, LOOK_S)

@@ -12,12 +12,12 @@ from longhaul.terminal.say import say
 
 
 def report(error: Exception, note: Callable[[str], None] | None = None) -> Exit:
-    """Print the error, and hand its text to ``note``. The traceback is shown only with LONGHAUL_DEBUG=1: an unknown
-    message may quote a secret."""
+    """Print the error, pass its text to ``note``, and return the exit code. The traceback is shown only with
+    LONGHAUL_DEBUG=1: an unknown message may quote a secret."""
     text, code = _told(error)
     if note is not None:
         note(text)
-    # A terminal that hung up must not replace the exit code.
+    # A terminal that hung up must not change the exit code.
     with suppress(OSError):
         if os.environ.get("LONGHAUL_DEBUG") == "1":
             traceback.print_exception(error)
@@ -26,7 +26,7 @@ def report(error: Exception, note: Callable[[str], None] | None = None) -> Exit:
 
 
 def _told(error: Exception) -> tuple[str, Exit]:
-    """Return the text for an error, and the exit code."""
+    """Return the text and the exit code for an error."""
     from components.model import ConfigurationError
 
     if isinstance(error, ConfigurationError):

@@ -1,4 +1,4 @@
-"""Location of the engine, and the variables that it runs with."""
+"""Where the engine is, and its environment variables."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from longhaul.project.lab_seam import pinned_tools
 from longhaul.terminal.exits import CommandError
 
 OVERRIDE = "LONGHAUL_PULUMI"
-"""Variable with the path of the engine to use instead of the pinned one."""
+"""Environment variable with the path of an engine that replaces the pinned one."""
 _OWN = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
-"""Settings of the engine that no user's variable changes."""
+"""Settings of the engine that a user's variable cannot change."""
 
 
 def engine_binary(environ: Mapping[str, str]) -> Path:
@@ -35,11 +35,11 @@ def engine_binary(environ: Mapping[str, str]) -> Path:
 
 
 def engine_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the engine's variables: this interpreter and the engine's own folder come first on ``PATH``, and it
-    downloads no plugin by itself, since it would check none against anything.
+    """Return the engine's environment variables. ``PATH`` begins with this interpreter's and the engine's folders. The
+    engine downloads no plugin by itself, since it would not check any checksum.
 
     A language host that was built from its module ignores the project's ``virtualenv``, and starts the first ``python``
-    of ``PATH`` and the scripts that lie beside it.
+    on ``PATH`` and the scripts beside it.
     """
     folders = [str(Path(sys.executable).parent), str(engine_binary(environ).parent), environ.get("PATH", "")]
     path = os.pathsep.join(folder for folder in folders if folder)
@@ -47,7 +47,7 @@ def engine_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _with_bytecode(environ: Mapping[str, str]) -> dict[str, str]:
-    """Move bytecode to the cache when the user wants none beside the sources: compiling the SDKs each time takes
+    """Move bytecode to the cache when the user wants none beside the sources: compiling the SDKs on each start takes
     seconds."""
     kept = dict(environ)
     if kept.pop("PYTHONDONTWRITEBYTECODE", ""):

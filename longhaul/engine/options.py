@@ -17,27 +17,28 @@ OF_ONE_STACK = ("--target", "--replace", "--target-replace", "--exclude", "--imp
 """The engine's options that name resources of one stack."""
 
 EVENT_LOG = "--event-log"
-"""The engine's option that names a file for its events."""
+"""The engine's option for a file with its events."""
 
 SHOWING = ("--diff", "--show-", "--debug", "-d", "--verbose", "-v", "--logtostderr")
-"""Beginnings of the engine's options that make it show more."""
+"""Prefixes of the engine's options that make it show more."""
 
 
 def names_of_one_stack(rest: Sequence[str]) -> list[str]:
-    """Return the words that name resources of one stack, among options for the engine."""
+    """Return those of the engine's options that name resources of one stack."""
     return [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
 
 
 def log_of(where: Context, invocation: Invocation) -> Path | None:
-    """Begin the command's log and return it; None when all that the programs print is shown: the user wants it, or asks
-    the engine to show more than it does by default, which may be a secret that must not get into a log."""
+    """Create the command's log and return its path. Return None when all output is shown instead: the user wants that,
+    or the engine is asked to show more than by default, which may be a secret that must not get into a log."""
     if invocation.options.verbose or any(word.startswith(SHOWING) for word in invocation.rest):
         return None
     return new_log(where, invocation.command, os.environ)
 
 
 def refuse_event_log(rest: Sequence[str]) -> None:
-    """Refuse the engine's option for a log of its events: the engine keeps only one, and progress is read from it."""
+    """Refuse the engine's option for an event log: the engine writes only one, and this program reads progress from
+    it."""
     if any(word.split("=")[0] == EVENT_LOG for word in rest):
         raise CommandError(
             f"{EVENT_LOG} cannot be given: the engine keeps one log of events, which is read here to show progress; "
@@ -47,7 +48,7 @@ def refuse_event_log(rest: Sequence[str]) -> None:
 
 
 def again(invocation: Invocation) -> str:
-    """Return the command as it was typed, to run it again."""
+    """Return the command as it was typed, for running it again."""
     return shlex.join(["longhaul", *invocation.argv])
 
 

@@ -1,11 +1,11 @@
-"""Resources that a killed run was making.
+"""Resources that a killed run was creating.
 
-The engine keeps each as a pending operation, which outlives later runs until it is cleared, and makes the resource
-again. A provider may refuse to make an existing resource ("cannot create already existing resource", azure-native).
-Only that message tells the resource's id.
+The engine keeps each as a pending operation until it is cleared, through any number of later runs, and tries to create
+the resource again. A provider may refuse to create an existing resource ("cannot create already existing resource",
+azure-native). Only that message contains the resource's id.
 
-Pending resources are also kept in a file of our own until a run succeeds: adoption imports a state, and importing drops
-the engine's own list.
+Pending resources are also stored in a file of this program until a run succeeds: adoption imports a state, and an
+import drops the engine's own list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 
 EXISTS = re.compile(r"cannot create already existing (?:sub)?resource [\"'](?P<id>[^\"']+)[\"']")
-"""Pattern of that message: pulumi-azure-native, ``provider/pkg/azure/client.go`` and
+"""Pattern of this message: pulumi-azure-native, ``provider/pkg/azure/client.go`` and
 ``provider/pkg/provider/provider.go``."""
 
 Resource = dict[str, Any]
@@ -33,11 +33,11 @@ Resource = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Pending:
-    """A resource that was being made."""
+    """A resource whose creation has not finished."""
 
     urn: str
     resource: Resource = field(compare=False, repr=False)
-    """The resource as it is in the state."""
+    """The resource in the engine's state."""
 
     @property
     def kind(self) -> str:
@@ -54,7 +54,7 @@ class Pending:
 
 
 def pending_creates(engine: Engine) -> tuple[Pending, ...]:
-    """Return the resources that dead runs were making: those in the state, and those remembered from earlier runs."""
+    """Return the resources that dead runs were creating: those in the state, and those stored by earlier runs."""
     operations = state_of(engine).get("pending_operations") or []
     resources = [operation["resource"] for operation in operations if operation.get("type") == "creating"]
     by_urn = {str(resource["urn"]): resource for resource in (*_remembered(engine), *resources)}
@@ -62,7 +62,8 @@ def pending_creates(engine: Engine) -> tuple[Pending, ...]:
 
 
 def remember(engine: Engine, pending: Iterable[Pending]) -> None:
-    """Keep ``pending`` until :func:`forget`. The file holds no more than the state does; its secrets stay encrypted."""
+    """Store ``pending`` until :func:`forget`. The file contains only what is in the state; its secrets stay
+    encrypted."""
     path = _memory(engine)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")
@@ -72,14 +73,14 @@ def remember(engine: Engine, pending: Iterable[Pending]) -> None:
 
 
 def forget(engine: Engine) -> None:
-    """Clear the engine's list and ours, after everything was made."""
+    """Clear the engine's list and ours, after everything was created."""
     if state_of(engine).get("pending_operations"):
         _rewrite(engine, {})
     _memory(engine).unlink(missing_ok=True)
 
 
 def existing(errors: Iterable[EngineDiagnostic], pending: Iterable[Pending]) -> dict[Pending, str]:
-    """Return those of ``pending`` that exist already according to the engine's errors, with their ids."""
+    """Return those of ``pending`` that already exist according to the engine's errors, with their ids."""
     by_urn = {creation.urn: creation for creation in pending}
     ids: dict[Pending, str] = {}
     for error in errors:
@@ -91,14 +92,14 @@ def existing(errors: Iterable[EngineDiagnostic], pending: Iterable[Pending]) -> 
 
 
 def adopt(engine: Engine, ids: Mapping[Pending, str]) -> None:
-    """Add existing resources to the state, with the inputs that they were being made with."""
+    """Add existing resources to the state, with the inputs of their creation."""
     for creation, identity in ids.items():
         say(f"adopting what the killed run made: {creation}, {identity}")
     _rewrite(engine, ids)
 
 
 def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
-    """Read those of ``pending`` that the state knows by now from the cloud: their outputs may be guesses."""
+    """Refresh those of ``pending`` that are in the state from the cloud: their outputs may be guesses."""
     known = {str(resource["urn"]) for resource in state_of(engine).get("resources") or []}
     adopted = [creation for creation in pending if creation.urn in known]
     if not adopted:
@@ -112,7 +113,7 @@ def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
 
 
 def _restore_inputs(engine: Engine, adopted: Iterable[Pending]) -> None:
-    """Put back the inputs that the resources were made with. A read removes properties that the cloud never returns (a
+    """Restore the inputs of the resources' creation. A refresh removes properties that the cloud never returns (a
     machine's custom data) from the inputs, and the next run would replace the machine because they are missing."""
     made_with = {creation.urn: creation.resource.get("inputs", {}) for creation in adopted}
 
@@ -125,7 +126,7 @@ def _restore_inputs(engine: Engine, adopted: Iterable[Pending]) -> None:
 
 
 def _rewrite(engine: Engine, ids: Mapping[Pending, str]) -> None:
-    """Add the creations in ``ids`` to the state, and drop its pending operations, as any import does
+    """Add the creations in ``ids`` to the state, and drop its pending operations, as every import does
     (``cmd/pulumi/stack/io.go``)."""
 
     def settle(deployment: dict[str, Any]) -> None:
@@ -149,12 +150,12 @@ def _edit(engine: Engine, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 def _as_made(creation: Pending, identity: str) -> Resource:
-    """Return the resource with its inputs as outputs; most providers start a read from these."""
+    """Return the resource with its inputs as outputs; most providers begin a refresh from these."""
     return {**creation.resource, "id": identity, "outputs": creation.resource.get("inputs", {})}
 
 
 def state_of(engine: Engine) -> dict[str, Any]:
-    """Return the stack's state, wherever it is kept; empty when there is none."""
+    """Return the stack's state from any backend; empty when there is none."""
     state = engine.backend.state(engine.name, engine.stack)
     if state is not None:
         return state

@@ -1,4 +1,4 @@
-"""Outcome of each phase of a command, and the summary at its end."""
+"""Outcome of each phase of a command, and the closing summary."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from longhaul.terminal.progress import Progress, counts
 T = TypeVar("T")
 
 WORDS = {Exit.OK: "done", Exit.INTERRUPTED: "interrupted", Exit.REFUSED: "refused"}
-"""Words for the end of a phase; any other is a failure."""
+"""Words for the end of a phase; any other exit code is a failure."""
 ORDER = (Exit.INTERRUPTED, Exit.USAGE, Exit.REFUSED, Exit.UNREACHABLE, Exit.FAILED)
-"""Order in which one phase's exit code comes before another's."""
+"""Order in which exit codes of phases take precedence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +32,9 @@ class PhaseResult:
 
     code: Exit
     counts: str = ""
-    """Numbers of resources or hosts, by what became of them."""
+    """Text with the numbers of resources or hosts by result."""
     unfinished: tuple[str, ...] = ()
-    """Operations that were stopped before they ended."""
+    """Names of operations that were stopped before they ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,21 +43,20 @@ class PhaseOutcome(PhaseResult):
 
     title: str
     seconds: float | None
-    """None for a phase that did not begin."""
+    """Duration; None for a phase that did not begin."""
     interrupted: bool = False
-    """True when a signal came, also one that came too late to end the phase."""
+    """Whether a signal came, even one that came too late to end the phase."""
     decides: bool = True
-    """False when the command's exit code does not depend on it."""
+    """Whether the command's exit code depends on this phase."""
 
     @property
     def word(self) -> str:
-        """Return the word for the end of the phase."""
+        """Return the word for the phase's result."""
         return "not begun" if self.seconds is None else WORDS.get(self.code, "failed")
 
 
 def attempt(progress: Progress, work: Callable[[], PhaseResult]) -> PhaseOutcome:
-    """Do the work of a phase; say that it begins, and how it ends, whatever happens. An error is shown as any
-    command's."""
+    """Run a phase, and show its beginning and its end, whatever happens. An error is shown like any command's."""
     begun = time.monotonic()
     progress.say("begins")
     done = caught(work, progress.output)
@@ -75,7 +74,7 @@ def attempt(progress: Progress, work: Callable[[], PhaseResult]) -> PhaseOutcome
 
 
 def caught(work: Callable[[], T], output: Output) -> T | Exit:
-    """Return the result of some work; when it raises, show and log the error, and return the exit code."""
+    """Return the function's result; when it raises, show and log the error, and return its exit code."""
     try:
         return work()
     except KeyboardInterrupt:
@@ -87,7 +86,8 @@ def caught(work: Callable[[], T], output: Output) -> T | Exit:
 
 
 def of_engine(engine: Engine, ran: Ran) -> PhaseResult:
-    """Return the result of an engine's run. What it was stopped at is in the state, or had not ended in its events."""
+    """Return the result of an engine's run. Unfinished operations of an interrupted run are read from the state, or
+    else from its events."""
     code = exit_code(ran)
     pending = pending_creates(engine) if code is Exit.INTERRUPTED else ()
     unfinished = [creation.name for creation in pending] or list(ran.events.running)
@@ -95,14 +95,14 @@ def of_engine(engine: Engine, ran: Ran) -> PhaseResult:
 
 
 def summed_up(outcomes: Sequence[PhaseOutcome]) -> Exit:
-    """Return one exit code for all phases: interrupted comes before failed, whatever the other phases did."""
+    """Return one exit code for all phases: an interruption has priority over any failure."""
     codes = [outcome.code for outcome in outcomes if outcome.decides]
     return next((code for code in ORDER if code in codes), Exit.OK)
 
 
 def summary(outcomes: Sequence[PhaseOutcome], *, wanted: str, again: str, log: Path | None) -> str:
     """Return the closing lines: the verdict, a line for each phase, and what to do next. ``wanted`` is the sentence for
-    success, ``again`` the command that was run."""
+    success, ``again`` the command to run again."""
     code = summed_up(outcomes)
     rows = [(outcome.title, outcome.word, _seconds(outcome), outcome.counts) for outcome in outcomes]
     return "\n".join(
@@ -130,7 +130,7 @@ def _verdict(outcomes: Sequence[PhaseOutcome], code: Exit, wanted: str) -> str:
 
 
 def _ended(outcomes: Sequence[PhaseOutcome], code: Exit) -> list[str]:
-    """Return the phases that began and ended with a code."""
+    """Return the phases that ran and ended with this exit code."""
     return [outcome.title for outcome in outcomes if outcome.code is code and outcome.seconds is not None]
 
 
@@ -139,6 +139,6 @@ def _next(outcomes: Sequence[PhaseOutcome], code: Exit, again: str) -> Iterator[
     if unfinished and code is not Exit.OK:
         yield f"stopped half-way: {names(unfinished)}; the next run makes sure of them"
     if code not in (Exit.OK, Exit.REFUSED):
-        # Nothing is broken where the user did not want to go on.
+        # A user's refusal to go on is no failure.
         repair = "repair that, and " if code is not Exit.INTERRUPTED and _ended(outcomes, code) else ""
         yield f"what was done is recorded; {repair}`{again}` goes on from there"

@@ -24,7 +24,7 @@ INSTALL = ".venv/bin/python -m lab.tools plugins"
 
 @dataclass(frozen=True, kw_only=True)
 class Plugin:
-    """One provider plugin, at the version of the installed SDK: the engine accepts no other version."""
+    """A provider plugin, at the version of the installed SDK: the engine accepts no other version."""
 
     package: str
     version: str
@@ -35,7 +35,7 @@ class Plugin:
         return f"pulumi-resource-{self.package}"
 
     def installed(self, environ: Mapping[str, str]) -> bool:
-        """Return whether the engine has it on ``PATH``, which it prefers, or in its cache."""
+        """Return whether the engine finds it on ``PATH``, which it tries first, or in its cache."""
         if shutil.which(self.binary, path=environ.get("PATH")):
             return True
         return (pulumi_home(environ) / "plugins" / f"resource-{self.package}-v{self.version}" / self.binary).exists()
@@ -60,7 +60,7 @@ def require(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> None:
 
 
 def of_existing(environment: Environment) -> dict[str, Plugin]:
-    """Return, for each site that names existing parts, the plugin that looks them up."""
+    """Return, for each site that names existing resources, the plugin that looks them up."""
     sites = {name: (cloud_of(site), site) for name, site in environment.sites.items()}
     return {
         name: of_sdk(cloud.provider)
@@ -70,20 +70,20 @@ def of_existing(environment: Environment) -> dict[str, Plugin]:
 
 
 def of_cluster() -> Plugin:
-    """Return the plugin for what runs on the cluster."""
+    """Return the plugin for the objects on the cluster."""
     return of_sdk("kubernetes")
 
 
 def left_out(environment: Environment) -> frozenset[str]:
-    """Return the packages of clouds in which the environment has no site: the state's resources there are to be
+    """Return the packages of clouds in which the environment has no site; resources of these in the state will be
     deleted."""
     provided = frozenset(cloud.provider for cloud in clouds().values() if cloud.provider)
     return provided - {plugin.package for plugin in needed(environment)}
 
 
 def required_plugins(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ...]:
-    """Return the plugins of those ``packages`` that have resources in a stack's snapshot, at the version that the
-    snapshot names: the engine needs them to delete these resources."""
+    """Return the plugins of those ``packages`` that have resources in a stack's snapshot, at the snapshot's version:
+    the engine needs them to delete these resources."""
     plugins: dict[str, Plugin] = {}
     for resource in state.get("resources") or ():
         package = str(resource.get("type", "")).removeprefix(PROVIDERS)
@@ -97,7 +97,7 @@ def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tupl
     """Put stand-ins for the plugins ``missing`` into ``folder``, and for no others: a plugin on ``PATH`` hides an
     installed one.
 
-    Return those that have no stand-in either.
+    Return those plugins for which there is no stand-in.
     """
     folder.mkdir(parents=True, exist_ok=True)
     without: list[Plugin] = []
@@ -111,7 +111,7 @@ def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tupl
 
 
 def of_sdk(package: str) -> Plugin:
-    """Return the plugin of the installed SDK of a package."""
+    """Return the plugin that belongs to a package's installed SDK."""
     return Plugin(package=package, version=_sdk_version(package))
 
 

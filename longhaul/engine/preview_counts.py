@@ -1,4 +1,4 @@
-"""The engine's preview, reduced to a few numbers."""
+"""The engine's preview, reduced to counts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ GROUPS = {
     "delete": ("delete", "discard"),
     "same": ("same",),
 }
-"""The engine's operations (pulumi, ``sdk/go/common/apitype/events.go``) that each number counts. The two halves of a
-replacement count as one."""
+"""Operations of the engine (pulumi, ``sdk/go/common/apitype/events.go``) by the count that includes them. A replacement
+counts once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Preview:
 
 
 def parse_preview(text: str) -> Preview | None:
-    """Parse the engine's JSON; None when it wrote none."""
+    """Parse the engine's JSON; None when there is none."""
     try:
         content: dict[str, Any] = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Processes of this machine, as ``/proc`` describes them (proc(5))."""
+"""Processes of this machine, from ``/proc`` (proc(5))."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START_FIELD = 22
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessIdentity:
-    """One process. Its number may be reused by another program; the start time tells them apart."""
+    """One process. Its number may be reused by another program; the start time distinguishes them."""
 
     pid: int
     started: int
@@ -53,8 +53,8 @@ def program(pid: int) -> str:
 
 
 def command_name(pid: int) -> str:
-    """Return a readable name of a process: the first word of its command line whose file name contains ``pulumi``, else
-    its program."""
+    """Return a readable name for a process: the first word of its command line whose file name contains ``pulumi``,
+    else its program."""
     try:
         words = (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
@@ -80,12 +80,12 @@ def with_variable(name: str, value: str) -> Iterator[ProcessIdentity]:
 
 
 def is_alive(process: ProcessIdentity) -> bool:
-    """Return whether this very process still runs."""
+    """Return whether this process still runs; another one with the same number does not count."""
     return started(process.pid) == process.started
 
 
 def end(processes: Iterable[ProcessIdentity], *, grace_s: float = 3.0) -> None:
-    """End processes: SIGTERM first, SIGKILL after ``grace_s`` seconds. Return after they have ended, or after another
+    """End processes: SIGTERM first, SIGKILL after ``grace_s`` seconds. Return when they have ended, or after another
     ``grace_s`` seconds."""
     left = [process for process in processes if is_alive(process)]
     for how in (signal.SIGTERM, signal.SIGKILL):
@@ -95,22 +95,22 @@ def end(processes: Iterable[ProcessIdentity], *, grace_s: float = 3.0) -> None:
 
 
 def boot_id() -> str:
-    """Return the identity of this boot of this machine."""
+    """Return the identifier of this machine's current boot."""
     return (PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def namespace() -> str:
-    """Return the identity of the PID namespace in which process numbers are counted here."""
+    """Return the identifier of this process's PID namespace."""
     return os.readlink(PROC / "self/ns/pid")
 
 
 def hostname() -> str:
-    """Return this host's name, as the engine records it in its locks."""
+    """Return this host's name in the form that the engine writes into its locks."""
     return socket.gethostname()
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return the fields of ``stat`` from the third on: the second, the name, may contain any character."""
+    """Return the fields of ``stat`` from the third on: the second, the program's name, may contain any character."""
     try:
         text = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -119,7 +119,7 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def _signal(process: ProcessIdentity, number: signal.Signals) -> None:
-    """Send a signal to this very process. The file descriptor pins it, so its number cannot pass to another process."""
+    """Send a signal to this process. A file descriptor pins the process, so its number cannot pass to another one."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
@@ -134,7 +134,7 @@ def _signal(process: ProcessIdentity, number: signal.Signals) -> None:
 
 
 def _await_gone(processes: list[ProcessIdentity], patience_s: float) -> list[ProcessIdentity]:
-    """Wait for processes that need not be our children; return those that still run after ``patience_s``."""
+    """Wait for processes that need not be our children; return those that still run after ``patience_s`` seconds."""
     import select
 
     deadline = time.monotonic() + patience_s

@@ -1,6 +1,7 @@
-"""Records of runs that change an environment, so that a later run can tell what a killed run left.
+"""Records of runs that change an environment, so that a later run can find the leftovers of a killed one.
 
-Every process that a run starts inherits ``LONGHAUL_RUN=<id>``; the record names the run and its first two processes.
+Every process that a run starts inherits ``LONGHAUL_RUN=<id>``; the record has this id and the run's first two
+processes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Run:
     command: str
     boot: str
     namespace: str
-    """PID namespace that the process numbers belong to."""
+    """PID namespace of the process numbers."""
     pid: int
     started: int
     engine_pid: int = 0
@@ -40,13 +41,13 @@ class Run:
         return [process for process in identities if processes.is_alive(process)]
 
     def leftovers(self) -> list[ProcessIdentity]:
-        """Return processes that this run started, directly or not. End them only when :meth:`living` returns
-        nothing."""
+        """Return the processes that this run started, directly or indirectly. They may be ended only when
+        :meth:`living` returns nothing."""
         return list(processes.with_variable(VARIABLE, self.id))
 
 
 def new_run(command: str) -> Run:
-    """Return a new run of this process."""
+    """Return a new run by this process."""
     return Run(
         id=str(uuid.uuid4()),
         command=command,
@@ -69,7 +70,7 @@ class RunFile:
     path: Path
 
     def read(self) -> Run | None:
-        """Return the last run that did not end in order, if any."""
+        """Return the last run that was not ended properly; None without one."""
         try:
             return Run(**json.loads(self.path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
@@ -83,5 +84,5 @@ class RunFile:
         temporary.replace(self.path)
 
     def clear(self) -> None:
-        """Remove the record: the run ended and left nothing."""
+        """Remove the record: the run has ended and left nothing behind."""
         self.path.unlink(missing_ok=True)

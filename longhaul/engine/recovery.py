@@ -1,4 +1,4 @@
-"""Repairs what a killed run left, before the next run: the stack's lock, and orphaned processes."""
+"""Repairs after a killed run, before the next run: the stack's lock, and orphaned processes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 
 CLOCK_SLACK_S = 2.0
-"""Longest time after its lock at which a process may seem to have started and still be the holder, seconds: the start
-time has a resolution of a hundredth, and the wall clock may be stepped."""
+"""Largest time by which a lock's holder may seem to have started after its lock, seconds: start times have a resolution
+of a hundredth of a second, and the wall clock may be stepped."""
 
 
 class Holder(Enum):
@@ -34,7 +34,7 @@ class Recovered:
 
 
 def recover(engine: Engine) -> Recovered:
-    """Repair what a dead run left; ``CommandError`` when another run is alive, here or elsewhere."""
+    """Clean up after a dead run. Raise ``CommandError`` when another run is alive, here or elsewhere."""
     run, locks = refuse_at_work(engine)
     for path in half_written(engine.backend, engine.name, engine.stack):
         path.unlink(missing_ok=True)
@@ -45,7 +45,8 @@ def recover(engine: Engine) -> Recovered:
 
 
 def refuse_at_work(engine: Engine) -> tuple[Run | None, list[Lock]]:
-    """Raise ``CommandError`` when another run is alive, here or elsewhere; return what dead ones left."""
+    """Raise ``CommandError`` when another run is alive, here or elsewhere; return the record and the locks of dead
+    runs."""
     run = engine.records.read()
     if run is not None:
         _refuse_living(engine, run)
@@ -55,7 +56,7 @@ def refuse_at_work(engine: Engine) -> tuple[Run | None, list[Lock]]:
 
 
 def holder(lock: Lock) -> Holder:
-    """Return whether the lock's holder still runs: a process of that number that is the engine, and older than the
+    """Return whether the lock's holder still runs: a process with its number that runs the engine and is older than the
     lock."""
     if lock.host != processes.hostname():
         return Holder.ELSEWHERE
@@ -68,7 +69,7 @@ def holder(lock: Lock) -> Holder:
 
 
 def release_own(engine: Engine, pid: int) -> None:
-    """Release the lock of our own engine, process ``pid``, when it ended without releasing it."""
+    """Release the lock of our engine, process ``pid``, when it ended without releasing it."""
     locks = engine.backend.locks(engine.name, engine.stack)
     if locks and all(lock.pid == pid and holder(lock) is Holder.DEAD for lock in locks):
         engine.must("cancel", "--yes", doing=f"the lock of {engine.stack} cannot be released")
@@ -119,7 +120,7 @@ def _who(lock: Lock) -> str:
 
 
 def _reap(run: Run) -> tuple[str, ...]:
-    """End processes that the dead run started: they carry its id."""
+    """End the processes that the dead run started; they have its id in their environment."""
     left = run.leftovers()
     if not left:
         return ()

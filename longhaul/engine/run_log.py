@@ -1,5 +1,5 @@
-"""Log files of the runs that change an environment: one a run, for its owner alone. Only the last few are kept, and
-those of runs that are at work."""
+"""Log files of runs that change an environment: one for each run, readable only by their owner. The last few are kept,
+and those of running commands."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from longhaul.engine.processes import started
 from longhaul.project.context import Context, state_folder
 
 KEPT = 10
-"""Number of logs that are kept of an environment and a command. Ten runs are some days of work; our own choice."""
+"""Number of logs that are kept for each environment and command. Ten runs are some days of work; our own choice."""
 
 
 def new_log(where: Context, command: str, environ: Mapping[str, str]) -> Path:
-    """Create an empty log file and return its path. A lab's logs lie with its other logs (``.lab/log``)."""
+    """Create an empty log file and return its path. A lab's logs are in ``.lab/log``, with its other logs."""
     folder = (where.lab.folder.parent if where.lab is not None else state_folder(where, environ)) / "log"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / f"{where.env}-{command}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.log"
@@ -28,6 +28,6 @@ def new_log(where: Context, command: str, environ: Mapping[str, str]) -> Path:
 
 
 def _is_at_work(log: Path) -> bool:
-    """Return whether a process runs with the number in the log's name."""
+    """Return whether a process with the number in the log's name runs."""
     pid = log.stem.rpartition("-")[2]
     return pid.isdecimal() and started(int(pid)) is not None

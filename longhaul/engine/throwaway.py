@@ -1,4 +1,4 @@
-"""A backend for one preview: it needs no account and no passphrase of the user's, and writes nothing into the project.
+"""A backend for one preview: it needs no account and no passphrase from the user, and writes nothing into the project.
 
 ``pulumi stack init`` would write a salt into the stack file and cost a start of the engine. So the empty stack is
 written in the file backend's format, and the engine gets a copy of the stack file for its salt.
@@ -42,8 +42,8 @@ def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
     selects it.
 
     The engine writes every value of each run, packed and encrypted, into ``~/.pulumi/logs``. That is a third of its
-    work in a preview, and no setting prevents it (``pkg/v3/logging``, v3.250.0); when it cannot make that folder, it
-    continues without.
+    work in a preview, and no setting prevents it (``pkg/v3/logging``, v3.250.0). When it cannot create that folder, it
+    continues without logs.
     """
     home = pulumi_home(environ)
     folder.mkdir(parents=True)
@@ -55,8 +55,8 @@ def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def copy_stack_file(source: Path, target: Path, *, decrypts: bool) -> None:
-    """Copy a stack file. Without ``decrypts``, leave out encrypted values and the settings of their encryption.
-    ``ConfigurationError`` for a file that cannot be read."""
+    """Copy a stack file. Without ``decrypts``, leave out encrypted values and the settings of their encryption. Raise
+    ``ConfigurationError`` when the file cannot be read."""
     from components.model.loading.document import document_text, read_document, read_source
 
     text = read_source(source)
@@ -68,7 +68,7 @@ def copy_stack_file(source: Path, target: Path, *, decrypts: bool) -> None:
 
 
 def can_decrypt(source: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether the engine can read the stack's secrets without asking: by passphrase, or by a cloud's key
+    """Return whether the engine can decrypt the stack's secrets without a prompt: by a passphrase, or by a cloud's key
     service."""
     if environ.get("PULUMI_CONFIG_PASSPHRASE") is not None or environ.get("PULUMI_CONFIG_PASSPHRASE_FILE"):
         return True

@@ -1,1 +1,1 @@
-"""Backups of etcd clusters in their cloud's storage: which there are, and what can be restored."""
+"""Backups of etcd clusters in their cloud's storage: the list, and which can be restored."""

@@ -1,4 +1,4 @@
-"""Limits of a backup's age: the newest is too old, or the oldest should have been deleted. Pure."""
+"""Limits of a backup's age: when the newest is too old, and when the oldest should have been deleted. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from components.model.backups.section import BackupClass, Backups
 
 LATE = 3
-"""Number of intervals, each with the time that a backup takes, after which the newest one is too old: by then two
+"""Number of backup intervals, each plus the duration of a backup, after which the newest backup is too old: by then two
 members have failed to make one."""
 DAY_S = 86400
 SPARE_DAYS = 3
-"""Days beyond its class's for which a backup may still be there: Azure counts whole days, acts on its rules once a day,
-and a run may take more than one (learn.microsoft.com, "Azure Blob Storage lifecycle management overview")."""
+"""Days for which a backup may exist beyond its class's limit: Azure counts whole days, applies its rules once a day,
+and may need more than one day (learn.microsoft.com, "Azure Blob Storage lifecycle management overview")."""
 
 
 def is_overdue(backups: Backups, kept: BackupClass, *, age_s: float) -> bool:

@@ -1,4 +1,4 @@
-"""Choice of the backup to restore, and of how far its revisions are moved. Pure."""
+"""Chooses the backup to restore, and by how much its revisions are raised. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from longhaul.etcd_backups.opened import BUMP
 from longhaul.terminal.exits import CommandError, Exit
 
 FAR = 10**12
-"""Greatest number of revisions that are believed to follow a backup: those of a thousand restores, or of 20 years at
-1,500 writes a second. More is told by a machine that is not itself, and would use the revisions up."""
+"""Largest accepted number of revisions after a backup: those of a thousand restores, or of 20 years at 1,500 writes a
+second. A machine that reports more is not trusted, since the restore would use the revisions up."""
 
 
 def chosen(etcd: str, listed: Sequence[ListedBackup], *, at: datetime | None, names: Sequence[str]) -> ListedBackup:
-    """Return the backup of an etcd cluster to restore: the one that is named, else the one made last ``at`` a time,
-    else the one with the highest revision, which a learner that was behind does not make; ``CommandError`` when there
-    is none without a flaw. ``listed`` begins with the backup that was made last."""
+    """Return the backup of an etcd cluster to restore: the one in ``names``, else the last one made by the time ``at``,
+    else the one with the highest revision, which excludes one from a learner that lagged behind. Raise ``CommandError``
+    when none can be restored. ``listed`` is sorted, the newest first."""
     mine = [backup for backup in listed if backup.etcd == etcd]
     if not mine:
         raise CommandError(f"{etcd}: there is no backup yet. `longhaul status` says why members make none")
@@ -37,31 +37,31 @@ def chosen(etcd: str, listed: Sequence[ListedBackup], *, at: datetime | None, na
 
 
 def furthest(backup: ListedBackup, listed: Sequence[ListedBackup]) -> ListedBackup:
-    """Return the backup of the same etcd cluster that has the highest revision, of those without a flaw and not
-    :data:`FAR` off."""
+    """Return the backup of the same etcd cluster with the highest revision, among those without a flaw and within
+    :data:`FAR` revisions."""
     mine = [other for other in listed if other.etcd == backup.etcd and not other.flaw]
     return max([backup, *mine], key=lambda other: other.revision if believed(other.revision, backup) else 0)
 
 
 def believed(revision: int, backup: ListedBackup) -> bool:
-    """Return whether a revision may belong to a backup's etcd cluster."""
+    """Return whether a revision is plausible for the etcd cluster of a backup."""
     return revision <= backup.revision + FAR
 
 
 def unknown(names: Iterable[str], listed: Sequence[ListedBackup]) -> list[str]:
-    """Return the names that no backup has."""
+    """Return the names that belong to no backup."""
     known = {backup.name for backup in listed}
     return [name for name in names if name not in known]
 
 
 def newest_known(backup: ListedBackup, listed: Sequence[ListedBackup], revisions: Iterable[int]) -> int:
-    """Return the newest revision that is known of a backup's etcd cluster: members tell theirs, and backups have one. A
-    backup with a flaw is not believed, and nothing that is :data:`FAR` off."""
+    """Return the newest known revision of a backup's etcd cluster: the highest among the backup, its members'
+    ``revisions`` and the other backups. Backups with a flaw are ignored, and revisions more than :data:`FAR` ahead."""
     others = (other.revision for other in listed if other.etcd == backup.etcd and not other.flaw)
     return max(other for other in (backup.revision, *revisions, *others) if believed(other, backup))
 
 
 def bump(backup: ListedBackup, newest: int) -> int:
-    """Return by how much the backup's revision is raised, so that no client ever sees an older one than it has seen:
-    :data:`BUMP` more than the newest one that is known, since nobody knows what was written after that."""
+    """Return by how much to raise the backup's revision, so that no client sees an older revision than before: to
+    :data:`BUMP` above the newest known one, since later writes are unknown."""
     return BUMP + max(0, newest - backup.revision)

@@ -1,7 +1,7 @@
-"""Judges whether a blob of the storage is a backup that can be restored here. Pure.
+"""Judges whether a blob in the storage is a backup that can be restored here. Pure.
 
-What counts as a backup is the members' rule (images/rootfs, backup/counted.py), in the same words; one test gives both
-the same cases. Here one more is told: a backup of a newer etcd.
+The members' rule decides which blobs are backups (images/rootfs, backup/counted.py); the wording here is the same, and
+one test runs both on the same cases. One more flaw is detected here: a backup from a newer etcd.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from components.model import Environment, Role
 
 FORMAT = "1"
-"""Version of backups that is read."""
+"""Version of the backup format that can be read."""
 
 SKEW, LONGEST = timedelta(minutes=5), timedelta(minutes=40)
-"""Largest difference between clocks, and longest time that a backup takes."""
+"""Largest difference between clocks, and longest duration of a backup."""
 
 TIME, NAME_TIME = "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H%M%SZ"
 
@@ -42,7 +42,7 @@ def flaw_of(environment: Environment, role: Role, view: BackupView, *, now: date
 
 
 def _untrue(environment: str, role: str, view: BackupView, *, now: datetime) -> str:
-    """Return what no member would have written."""
+    """Return what is wrong with the metadata: values that no member writes. Return empty text when nothing is."""
     metadata, member = view.metadata, view.metadata.get("member", "")
     taken = _time(metadata.get("taken", ""))
     if not re.fullmatch(rf"{re.escape(environment)}-{re.escape(role)}-([0-9]{{1,3}}|learner)", member):
@@ -61,12 +61,12 @@ def _untrue(environment: str, role: str, view: BackupView, *, now: datetime) -> 
 
 
 def version(text: str | None) -> tuple[int, ...]:
-    """Return major and minor version, since etcd's data is the same within these."""
+    """Return major and minor version: etcd's data format depends on these only."""
     return tuple(number(part) for part in (text or "").split(".")[:2])
 
 
 def number(text: str | None) -> int:
-    """Return a number; 0 for what is none."""
+    """Return the number in a text; 0 when it is not a number."""
     return int(text) if text and text.isdecimal() else 0
 
 

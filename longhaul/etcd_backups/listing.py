@@ -32,30 +32,30 @@ class ListedBackup:
     etcd: str
     """Name of the etcd cluster."""
     kept: str
-    """Class: for how long it is kept."""
+    """Backup class, which determines how long it is kept."""
     name: str
     made: datetime
     age_s: int
     size_bytes: int
-    """Number of encrypted bytes."""
+    """Size of the encrypted backup, bytes."""
     plain_bytes: int
-    """Number of bytes of the database in it, as the member said."""
+    """Size of the database in it, bytes, as reported by the member."""
     revision: int
     keys: int
     member: str
-    """Member that made it."""
+    """Name of the member that made it."""
     etcd_version: str
     sha256: str
-    """Hash of the encrypted content, hexadecimal, as the member said."""
+    """SHA-256 of the encrypted content, hexadecimal, as reported by the member."""
     snapshot_sha256: str
-    """Hash of the database in it, which etcd has written behind it."""
+    """SHA-256 of the database in it, which etcd appends to the snapshot."""
     flaw: str
     """Reason why it cannot be restored here; empty when none is known."""
 
 
 def control_of(environment: Environment) -> tuple[ControlAccess[Any], Place[Any]]:
-    """Return what asks the control plane's cloud, and where; ``CommandError`` when nobody can, or there are no
-    backups."""
+    """Return the access to the control plane's cloud, and the place. Raise ``CommandError`` when the cloud has none, or
+    the environment has no backups."""
     if environment.backups is None:
         message = f"{environment.name} has no backups: declare `backups` in its file (docs/backups.md)"
         raise CommandError(message, code=Exit.USAGE)
@@ -67,7 +67,7 @@ def control_of(environment: Environment) -> tuple[ControlAccess[Any], Place[Any]
 
 
 def backups(environment: Environment, roles: Sequence[Role], *, now: datetime) -> list[ListedBackup]:
-    """Return the backups of these etcd clusters, the newest first; ``CommandError`` when the storage does not
+    """Return the backups of these etcd clusters, the newest first. Raise ``CommandError`` when the storage does not
     answer."""
     control, place = control_of(environment)
     storage = account_name(environment)
@@ -107,7 +107,7 @@ def _read(
 
 
 def warnings(environment: Environment, listed: Sequence[ListedBackup]) -> Iterator[str]:
-    """Yield what is wrong with the storage as a whole: blobs that are no backups, and backups that nobody deletes."""
+    """Yield warnings about the whole storage: blobs that are no backups, and backups that are not deleted in time."""
     for name in dict.fromkeys(backup.etcd for backup in listed):
         those = [backup for backup in listed if backup.etcd == name]
         flawed = [backup for backup in those if backup.flaw]

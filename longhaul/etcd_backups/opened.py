@@ -1,7 +1,7 @@
-"""A backup that is fetched, checked, decrypted with the operator's key, and restored into a folder.
+"""Opens a backup: fetches it, checks it, decrypts it with the operator's key, and restores it into a folder.
 
-What is decrypted is everything that the cluster knows. It lies in a folder that nobody else can read, and that the
-caller deletes.
+The decrypted snapshot contains everything that the cluster stores. It is in a folder that nobody else can read, and
+that the caller deletes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 BUMP = 1_000_000_000
-"""Revisions that a restored etcd cluster is ahead of its backup, so that none runs backwards: more than are written in
-a week at 1,500 a second (etcd.io, "Disaster recovery")."""
+"""Number of revisions by which a restored etcd cluster is ahead of its backup, so that no revision goes backwards: more
+than are written in a week at 1,500 a second (etcd.io, "Disaster recovery")."""
 
 HASH_LENGTH = 32
 STEP_S = 1800.0
-"""Time limit of each program in seconds."""
+"""Time limit of each program, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +44,8 @@ class Restored:
 def snapshot_of(
     environment: Environment, backup: ListedBackup, *, identity: Path, folder: Path, programs: Mapping[str, Path]
 ) -> Path:
-    """Return the backup's snapshot, in ``folder``; ``CommandError`` with the reason when it cannot be had, or is not
-    what the member made."""
+    """Return the path of the backup's snapshot in ``folder``. Raise ``CommandError`` when it cannot be fetched, or is
+    not what the member made."""
     if backup.flaw:
         raise CommandError(f"{backup.name} cannot be restored: {backup.flaw}")
     control, place = control_of(environment)
@@ -67,7 +67,8 @@ def snapshot_of(
 
 
 def restored(snapshot: Path, *, folder: Path, programs: Mapping[str, Path]) -> Restored:
-    """Restore a snapshot into a folder as a member of its own; ``CommandError`` when etcd does not take it."""
+    """Restore a snapshot into a folder as the data of a single member. Raise ``CommandError`` when etcd does not accept
+    it."""
     data = folder / "restored"
     bump = [f"--bump-revision={BUMP}", "--mark-compacted", f"--data-dir={data}"]
     _run([str(programs["etcdutl"]), "snapshot", "restore", str(snapshot), *bump])
@@ -99,8 +100,8 @@ def _sha256(path: Path) -> str:
 
 
 def _hash_behind(snapshot: Path) -> str:
-    """Return the hash that etcd has written behind the database. `etcdutl snapshot restore` compares it with the
-    database itself."""
+    """Return the hash that etcd appended to the database. `etcdutl snapshot restore` compares it with the database
+    itself."""
     with snapshot.open("rb") as file:
         file.seek(max(0, snapshot.stat().st_size - HASH_LENGTH))
         return file.read().hex()

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Choose the hosts, run Ansible on them, and print a verdict for each. Exit code 0 only when all are as
+    """Choose the hosts, run Ansible on them, and print a verdict for each. Return exit code 0 only when all are as
     declared."""
     options = invocation.options
     _require_sense(options)

@@ -15,12 +15,12 @@ from longhaul.terminal.exits import CommandError
 KINDS = {"ssh-ed25519": "ed25519", "ecdsa-sha2-nistp256": "ecdsa", "ssh-rsa": "rsa"}
 """Types of keys that may be pinned, and their names for ssh-keyscan(1), ``-t``."""
 BEST = "ssh-ed25519"
-"""Type that is asked of a machine without a pinned key."""
+"""Type to ask for when the machine has no pinned key."""
 TIMEOUT_S = 5
 """Seconds that a machine has to answer."""
 
 Scanner = Callable[[Sequence[str], Collection[str]], str]
-"""Returns lines of an address and its key, as in a file of known hosts, for the addresses that answer and the types."""
+"""Returns known-hosts lines (address and key) for the given addresses and key types, as far as they answer."""
 
 
 class ScanResult(Enum):
@@ -34,14 +34,14 @@ class ScanResult(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Scanned:
-    """One machine and the key that answered."""
+    """One machine and the host key that it presented."""
 
     machine: OnpremMachine
     key: str | None
 
     @property
     def state(self) -> ScanResult:
-        """Return what it says."""
+        """Return how the key compares with the pinned one."""
         if self.key is None:
             return ScanResult.SILENT
         if not self.machine.host_key:
@@ -66,7 +66,7 @@ def fingerprint(key: str) -> str:
 
 
 def scan(machines: Sequence[OnpremMachine], scanner: Scanner) -> list[Scanned]:
-    """Return each machine with the key that answers at its address: that of the pinned type, or else of the best."""
+    """Return each machine with the host key at its address: of the pinned key's type, or else of type :data:`BEST`."""
     host_keys = {}
     for line in scanner([str(machine.reached_at) for machine in machines], {BEST, *map(_kind, machines)}).splitlines():
         words = line.split()
@@ -83,7 +83,7 @@ def _kind(machine: OnpremMachine) -> str:
 
 
 def keyscan(addresses: Sequence[str], kinds: Collection[str]) -> str:
-    """Ask the addresses, all at once, by ssh-keyscan(1). It does not read the user's SSH configuration, so no
+    """Scan the addresses, all at once, with ssh-keyscan(1). It does not read the user's SSH configuration, so no
     ``ProxyJump`` is used."""
     argv = ["ssh-keyscan", "-T", str(TIMEOUT_S), "-t", ",".join(sorted(KINDS[kind] for kind in kinds)), *addresses]
     try:

@@ -1,4 +1,4 @@
-"""Writes SSH host keys into an environment's files. Only lines are added: order, comments and style stay."""
+"""Writes SSH host keys into an environment's files. It only adds lines: order, comments and style stay."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class _Insertion:
 
 
 def pin_hosts(text: str, keys: Mapping[str, str]) -> str:
-    """Return a hosts file with the host keys of ``keys``, by the name of the host."""
+    """Return the text of a hosts file with the host keys in ``keys``, by host name."""
     return _pinned(text, _items(_value(_root(text), "hosts")), keys)
 
 
 def pin_gateways(text: str, keys: Mapping[str, str]) -> str:
-    """Return a stack file with the host keys of ``keys``, by the name of the gateway."""
+    """Return the text of a stack file with the host keys in ``keys``, by gateway name."""
     sites = _value(_value(_value(_root(text), "config"), CONFIG_KEY), "sites")
     gateways = [gateway for _, site in sites.value for gateway in _items(_value(site, "gateways"))]
     return _pinned(text, gateways, keys)
@@ -46,7 +46,7 @@ def _pinned(text: str, entries: Iterable[Any], keys: Mapping[str, str]) -> str:
 
 
 def _insertion(text: str, entry: Any, added: str) -> _Insertion:
-    """Return what to insert for one more key of a mapping: before its closing brace, or below its first key."""
+    """Return what to insert to add a key to a mapping: before its closing brace, or below its first key."""
     if entry.flow_style:
         end = entry.end_mark.index - 1
         return _Insertion(at=len(text[:end].rstrip()), text=f", {added}")
@@ -61,7 +61,7 @@ def _root(text: str) -> Any:
 
 
 def _value(node: Any, key: str) -> Any:
-    """Return the node of a mapping's value; None when there is none."""
+    """Return the node of a mapping's value; None without it."""
     if not isinstance(node, yaml.MappingNode):
         return None
     return next((value for name, value in node.value if name.value == key), None)

@@ -1,4 +1,4 @@
-"""``longhaul hosts scan-keys``: shows the host keys that answer, asks, and pins those that had none."""
+"""``longhaul hosts scan-keys``: show the machines' host keys, ask, and pin those of machines that had none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPARE = "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
 def scan_keys(
     where: Context, environment: Environment, machines: Sequence[OnpremMachine], options: argparse.Namespace
 ) -> Exit:
-    """Scan, show, ask and pin. The exit code is 0 only when every machine has the key that is pinned now."""
+    """Scan, show, ask and pin. Return exit code 0 only when every machine presents its pinned key."""
     scans = scan(machines, keyscan)
     new = [scanned for scanned in scans if scanned.state is ScanResult.NEW]
     _show(where.env, scans, as_json=options.json)
@@ -83,7 +83,7 @@ def _show(env: str, scans: Sequence[Scanned], *, as_json: bool) -> None:
 
 
 def _agreed(number: int, *, yes: bool) -> bool:
-    """Return whether the keys are to be pinned: a person compared them, or --yes says that somebody did."""
+    """Return whether to pin the keys: a person has compared them, or --yes says so."""
     import sys
 
     if yes:

@@ -1,4 +1,4 @@
-"""Selects the machines of a run, and the order in which they are taken."""
+"""Selects the machines of a run, and their order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from longhaul.terminal.option_types import MachineShare
 
 def select(machines: Sequence[OnpremMachine], pattern: str | None) -> list[OnpremMachine]:
     """Return the machines that match a pattern, by Ansible's own rules (docs.ansible.com, "Patterns: targeting hosts
-    and groups"). ``CommandError`` when the pattern, or a part of it, matches none: a mistyped exclusion would exclude
-    nothing."""
+    and groups"). Raise ``CommandError`` when the pattern, or a part of it, matches none: a mistyped exclusion would
+    exclude nothing."""
     if pattern is None:
         return list(machines)
     if meant := [machine.name for machine in machines if machine.declared == pattern != machine.name]:
@@ -32,7 +32,7 @@ def _matching(machines: Sequence[OnpremMachine], pattern: str) -> set[str]:
     from ansible.inventory.manager import InventoryManager  # type: ignore[import-untyped]
     from ansible.parsing.dataloader import DataLoader  # type: ignore[import-untyped]
 
-    # This setting affects this process alone, which only matches patterns. By default Ansible would warn and go on.
+    # This setting affects only this process, which just matches patterns. By default Ansible would warn and go on.
     constants.HOST_PATTERN_MISMATCH = "error"
     inventory = InventoryManager(loader=DataLoader(), sources=None, parse=False)
     for group in {GATEWAYS, NODES, *(site_group(machine.site) for machine in machines)}:
@@ -50,8 +50,8 @@ def _matching(machines: Sequence[OnpremMachine], pattern: str) -> set[str]:
 
 
 def batches(machines: Sequence[OnpremMachine], size: MachineShare) -> list[list[OnpremMachine]]:
-    """Return the batches: gateways first, apart from nodes and one of each site at a time, since a site's other gateway
-    carries its traffic meanwhile; then the nodes, at least one at a time."""
+    """Return the batches: gateways first, in batches without nodes and with one gateway of each site, since the site's
+    other gateway carries its traffic meanwhile; then the nodes, at least one at a time."""
     sites: defaultdict[str, list[OnpremMachine]] = defaultdict(list)
     for machine in machines:
         if machine.group == GATEWAYS:

@@ -1,4 +1,4 @@
-"""Plan of a bake, worked out from the environment and the request before anything is started."""
+"""Plan of a bake, derived from the environment and the request before anything is started."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}")
 _LARGEST = 2**31 - 1
-"""Largest value of each of a version's three numbers (learn.microsoft.com, "Store and share images in an Azure Compute
+"""Maximum of each of a version's three numbers (learn.microsoft.com, "Store and share images in an Azure Compute
 Gallery")."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bake:
-    """One image to be made."""
+    """One image to bake."""
 
     env: str
     site: str
     cloud: str
     """Cloud of the site."""
     builder: str
-    """Builder of Packer; images/packer has a source for each."""
+    """Packer's builder; images/packer has a source for each."""
     kind: str
     version: str
     depot: str
-    """Address of the depot that the machine installs from; empty to install from the publishers."""
+    """Address of the depot that the machine installs from; empty for the original publishers."""
     depot_key: str
-    """Public keys that sign for depots, as the environment's file has them; empty for none."""
+    """Public keys of the depots' signers, in the form of the environment's file; empty for none."""
     depot_authority: str
-    """Certificates of the authorities that sign for depots' servers, PEM; empty for the machine's own store."""
+    """Authorities of the depots' servers, PEM; empty for the machine's own store."""
     image: str
-    """Id of the image, if it is known before the image exists; else empty."""
+    """Id of the image when it is known before the bake; otherwise empty."""
     versions: Mapping[str, str]
-    """Versions of releases of tools.toml that the environment asks for."""
+    """Versions of releases in tools.toml that the environment chooses, by release."""
     variables: Mapping[str, Any]
-    """Packer's variables that follow from the environment."""
+    """Packer's variables that are derived from the environment."""
 
     @property
     def name(self) -> str:
@@ -54,12 +54,12 @@ class Bake:
 
     @property
     def only(self) -> str:
-        """Return the name of the one Packer build to run."""
+        """Return the name of the only Packer build to run."""
         return f"longhaul.{self.builder}.node"
 
 
 def plan_bake(environment: Environment, asked: BakeOptions, *, now: datetime) -> Bake:
-    """Return the plan; ``CommandError`` with what is wrong and what to do. A missing version is derived from
+    """Return the plan. Raise ``CommandError`` when the request is invalid. A missing version is derived from
     ``now``."""
     site = cloud_site(environment, asked.site)
     version = asked.version or f"{now.year}.{now.month * 100 + now.day}.{now.hour * 100 + now.minute}"
@@ -98,7 +98,7 @@ def plan_bake(environment: Environment, asked: BakeOptions, *, now: datetime) ->
 
 
 def cloud_site(environment: Environment, name: str) -> SiteBase:
-    """Return the site of that name; ``CommandError`` when it does not exist or has no images."""
+    """Return the site ``name``. Raise ``CommandError`` when it does not exist or has no images."""
     site = environment.sites.get(name)
     rented = ", ".join(key for key, value in environment.sites.items() if cloud_of(value).rents) or "none"
     if site is None:

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Bake, and print the image's id; exit code 0 only when there is an image."""
+    """Bake, and print the image's id. Return exit code 0 only when the image exists."""
     options = invocation.options
     from clouds.base.images import BakeOptions
     from longhaul.image.bake import cloud_site, plan_bake
@@ -80,7 +80,7 @@ def _bake(where: Context, bake: Bake, options: argparse.Namespace) -> int:
     from longhaul.image.packer import TEMPLATES, find_packer, run_packer
     from longhaul.image.workshop import workshop
 
-    # These may hold a secret: pass them neither as an argument nor in a file.
+    # These may contain a secret: pass them neither as an argument nor in a file.
     try:
         secrets = clouds()[bake.cloud].images.credentials(os.environ, needed=not options.validate)
     except CloudError as error:
@@ -118,7 +118,7 @@ def _folder(kept: Path, bake: Bake) -> Path:
 
 
 def _of_lab(env: str, lab: Lab, image: str, options: argparse.Namespace) -> int:
-    """Print the lab's image and its manifest. ``make lab`` makes it with the same playbook, without Packer."""
+    """Print the lab's image and its manifest. ``make lab`` builds it with the same playbook, without Packer."""
     path = lab.image_manifest(image)
     manifest = json.loads(path.read_text(encoding="utf-8"))
     if options.kind != manifest["kind"]:

@@ -1,4 +1,4 @@
-"""Result of a bake: an image with its manifest, or advice on what may be left."""
+"""Result of a bake: an image with its manifest, or advice about leftovers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Baked:
     kind: str
     version: str
     image: str
-    """Value for the stack file's ``image`` of the site."""
+    """Value for the site's ``image`` in the stack file."""
     digest: str
     """Digest of the image's content, from its manifest."""
     manifest: str
@@ -45,8 +45,8 @@ class Baked:
 
 
 def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
-    """Return the image that Packer made, and keep its manifest in ``folder``. ``CommandError`` when the files that
-    Packer and the playbook left do not describe one."""
+    """Return the image that Packer made, and store its manifest in ``folder``. Raise ``CommandError`` when the files
+    from Packer and the playbook do not describe an image."""
     try:
         made: dict[str, Any] = json.loads(shop.result.read_text(encoding="utf-8"))["builds"][-1]
         image = bake.image or made["artifact_id"].rpartition(":")[2]
@@ -74,8 +74,8 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
 
 
 def leftovers(bake: Bake) -> str:
-    """Return commands that show whether a killed bake left anything, and remove it. A bake that failed, or was
-    interrupted, removes what it made itself."""
+    """Return commands that show and remove the leftovers of a killed bake. A bake that failed, or was interrupted,
+    cleans up itself."""
     look = clouds()[bake.cloud].images.leftovers(bake.name, bake.image, bake.variables)
     return "Packer removes what it made, unless it was killed itself. Whether anything is left:\n" + "\n".join(
         f"  {line}" for line in look

@@ -1,4 +1,4 @@
-"""Packer itself: the pinned one with its pinned plugins, and a run of it that can be watched and stopped."""
+"""Packer itself: the pinned program with its pinned plugins, and a run that can be watched and stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from longhaul.toolchain.spec import repository
 from longhaul.toolchain.tools import ensure
 
 OVERRIDE = "LONGHAUL_PACKER"
-"""Variable with the path of the `packer` to use instead; it finds its plugins itself."""
+"""Environment variable with the path of a `packer` that replaces the pinned one; it finds its plugins itself."""
 
 TEMPLATES = repository() / "images" / "packer"
 PLUGINS = {
@@ -32,7 +32,7 @@ PLUGINS = {
 }
 """Plugins that the templates require, each with its tool in tools.toml."""
 DRAIN_S = 5.0
-"""Time to wait for the rest of a run's output after the run has ended, seconds."""
+"""Seconds to wait for the rest of a run's output after the run has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Packer:
     """Folder of its plugins; None when it finds them itself."""
 
     def environment(self, environ: Mapping[str, str], *, folder: Path) -> dict[str, str]:
-        """Return its variables. It does not look for newer versions of itself, and keeps its files in ``folder``."""
+        """Return Packer's environment variables. They switch its update check off and keep its files in ``folder``."""
         kept = {name: value for name, value in environ.items() if not name.startswith("PKR_VAR_")}
         plugin_path = {} if self.plugins is None else {"PACKER_PLUGIN_PATH": str(self.plugins)}
         return {
@@ -58,7 +58,7 @@ class Packer:
 
 
 def find_packer(environ: Mapping[str, str], *, log_dir: Path) -> Packer:
-    """Return the pinned Packer with its plugins, made on the first call, or the one that the user names.
+    """Return the pinned Packer with its plugins, built on the first call, or the one that the user names. Raise
     ``CommandError`` when there is none."""
     if chosen := environ.get(OVERRIDE):
         if not os.access(chosen, os.X_OK):
@@ -91,8 +91,8 @@ def _install(plugins: Mapping[str, Path], packer: Path) -> Path:
 def run_packer(argv: Sequence[str], *, environ: Mapping[str, str], log: Path, shown: IO[bytes]) -> EngineResult:
     """Run a command of Packer. Its output goes to ``shown`` and into the file ``log``.
 
-    When asked to end, Packer ends its build and removes what that made. From us it accepts only SIGTERM: its first
-    process ignores SIGINT, which a terminal also sends to its second one (main.go of Packer, panicwrap).
+    When asked to end, Packer ends its build and removes what that made. It accepts only SIGTERM from this program: its
+    first process ignores SIGINT, which a terminal also sends to its second one (main.go of Packer, panicwrap).
     """
     run = new_run("packer")
     reading, writing = os.pipe()
@@ -114,7 +114,8 @@ def run_packer(argv: Sequence[str], *, environ: Mapping[str, str], log: Path, sh
 
 
 def _copy(reading: int, log: Path, shown: IO[bytes]) -> None:
-    """Copy the output to the log and to ``shown``. The reader of ``shown`` may be gone; Packer must not die of that."""
+    """Copy the output to the log and to ``shown``. When nobody reads ``shown`` any more, Packer must not die of
+    that."""
     with os.fdopen(reading, "rb", buffering=0) as source, log.open("ab") as file:
         while piece := source.read(1 << 16):
             file.write(piece)

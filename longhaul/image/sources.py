@@ -1,4 +1,4 @@
-"""Sources that an image is made from: playbook, roles, images, contract, services and the pins of this checkout."""
+"""Sources of an image: playbook, roles, images, contract, services and the pins of this checkout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTS = (
 )
 PINS = "tools.toml"
 PACKAGES = ("pyproject.toml", "requirements.lock")
-"""Names and versions of the services' packages."""
+"""Files with the names and versions of the services' packages."""
 
 
 def sources_digest(root: Path | None = None) -> str:
@@ -54,8 +54,9 @@ def _git(root: Path, *words: str) -> str:
 
 
 def left_out(root: Path | None = None) -> list[str]:
-    """Return container images that belong into the image but are left out without a depot, since images/image.toml has
-    no digest to check them against. ``playbooks/filter_plugins/images.py`` applies the same rule."""
+    """Return the container images that belong into the image but cannot be included without a depot, since
+    images/image.toml has no digest to check them against. ``playbooks/filter_plugins/images.py`` applies the same
+    rule."""
     from longhaul.artifacts.image_contents import load
 
     wanted = load(root)

@@ -1,4 +1,4 @@
-"""Files that one bake needs beside Packer: its own key, Packer's variables, and the program that runs the playbook.
+"""Temporary files of a bake: its SSH key, Packer's variables, and the program that runs the playbook.
 
 All of them are in one folder, which is deleted after the bake.
 """
@@ -22,7 +22,7 @@ from longhaul.toolchain.spec import repository
 PLAYBOOKS = repository() / "playbooks"
 
 _DRIVER = {"nvidia_driver_modules": "open", "nvidia_driver_switches": "some"}
-"""Driver settings of an image for GPUs, which is made on a machine without any: modules for all GPUs that clouds still
+"""Driver settings of an image for GPUs, which is baked on a machine without any: modules for all GPUs that clouds still
 offer except the oldest, and the fabric manager for machine types with NVSwitches."""
 
 
@@ -34,14 +34,14 @@ class Workshop:
     variables: Path
     """Path of Packer's ``-var-file``."""
     result: Path
-    """Path where Packer notes what it made."""
+    """Path of the file in which Packer records what it made."""
     manifest: Path
     """Path to which the playbook copies the image's manifest."""
 
 
 @contextmanager
 def workshop(bake: Bake) -> Iterator[Workshop]:
-    """Set up the folder, and delete it after the block."""
+    """Create the folder, and delete it after the block."""
     with tempfile.TemporaryDirectory(prefix="longhaul-bake-") as name:
         folder = Path(name)
         shop = Workshop(
@@ -82,8 +82,8 @@ def _make_key(path: Path) -> str:
 
 
 def _of_ansible(bake: Bake, shop: Workshop, key: Path, made_by: dict[str, str]) -> dict[str, Any]:
-    """Return the playbook's variables. SSH accepts the new machine's host key on first contact, since nothing could
-    know it before; afterwards the key must not change."""
+    """Return the playbook's variables. SSH accepts the new machine's host key on first contact, since it cannot be
+    known before; after that the key must not change."""
     hosts = shop.folder / "known_hosts"
     options = f"-o UserKnownHostsFile={hosts} -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
     return {

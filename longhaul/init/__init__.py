@@ -1,5 +1,5 @@
 """`longhaul init`: turns a few answers into a small valid environment.
 
-Answers come from flags or from a person (:mod:`longhaul.init.interview`), become text (:mod:`longhaul.init.document`),
-and are written once they are valid (:mod:`longhaul.project.writing`).
+Answers come from flags or from a person (:mod:`longhaul.init.interview`), are rendered as text
+(:mod:`longhaul.init.document`), and are written once they are valid (:mod:`longhaul.project.writing`).
 """

@@ -70,24 +70,24 @@ class PoolAnswer:
     gpus: int
     """Number of GPUs of its machine type."""
     name: str = ""
-    """Name of the pool; one is made up when it is empty."""
+    """Name of the pool; empty to generate one."""
     min: int | None = None
-    """Number of machines that always run; None when nothing was said."""
+    """Number of machines that always run; None for the default."""
     spot: bool = False
     zones: tuple[str, ...] = ()
-    """Zones of the site; empty for all of them."""
+    """Zones of the site; empty for all of its zones."""
     reservation: Reservation | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CloudSite:
-    """A region of a cloud. Its site is named after it."""
+    """A region of a cloud. Its site has the region's name."""
 
     cloud: Literal["azure", "aws"]
     region: str
     zones: tuple[str, ...]
     image: str | None = None
-    """The cloud's id of an image, if one exists already."""
+    """The cloud's id of an existing image; None when it is still to be baked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,19 +105,19 @@ class HostAnswer:
 
     name: str
     site: str = ""
-    """Name of its site; empty: the one of `--gateway`, or the only one."""
+    """Name of its site; empty for the site of `--gateway`, or the only one."""
     gpus: int = 0
     host_key: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostsAnswer:
-    """Hosts that are alike."""
+    """Hosts with equal properties."""
 
     number: int
     gpus: int = 0
     site: str = ""
-    """As of :class:`HostAnswer`."""
+    """Name of their site, with the default of :class:`HostAnswer`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ class Places:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """All answers."""
+    """All answers for one environment."""
 
     name: str
     supernet: IPv4Network
@@ -160,6 +160,6 @@ class Answers:
     operators: tuple[IPv4Network, ...]
     administrator_key: str
     subscription: str
-    """Azure subscription of every site there."""
+    """Azure subscription of every Azure site."""
     tenant: str
     places: Places

@@ -24,7 +24,7 @@ def hosts_name(answers: Answers) -> str:
 
 
 def files(answers: Answers, *, encryption: Mapping[str, str]) -> dict[str, str]:
-    """Return the text of each file by its name. A file that another one names comes first. ``encryption`` is the
+    """Return the text of each file by its name. A file comes before the files that name it. ``encryption`` is the
     engine's part of the stack file."""
     rack = {hosts_name(answers): _hosts(answers)} if answers.places.racks else {}
     return {**rack, stack_name(answers): _stack(answers, encryption)}
@@ -162,7 +162,7 @@ def _pools(answers: Answers) -> Iterator[str]:
         yield "# `autoscaler: {}` sizes them by what waits, on Azure once its role is there (docs/autoscaler.md)."
         yield "# `teams` says who is guaranteed how much of them (docs/teams.md)."
         yield "pools:"
-    # What the cluster itself runs needs a node: one pool without GPUs is never at zero.
+    # The cluster's own components need a node: one pool without GPUs never shrinks to zero.
     steady = next((pool for pool in answers.places.pools if not pool.gpus and pool.min is None), None)
     for pool in answers.places.pools:
         least = pool.min if pool.min is not None else int(pool is steady)
@@ -182,7 +182,7 @@ def _pools(answers: Answers) -> Iterator[str]:
 
 
 def _where(pool: PoolAnswer) -> Iterator[str]:
-    """Yield what capacity a pool's machines are."""
+    """Yield the YAML keys for a pool's kind of capacity: zones, spot, reservation."""
     if pool.zones:
         yield f"zones: [{', '.join(map(_zone, pool.zones))}]"
     if pool.spot:
@@ -233,7 +233,7 @@ def _entries(hosts: Iterable[HostAnswer]) -> Iterator[str]:
 
 
 def _scalar(text: str) -> str:
-    """Return ``text`` as YAML, in quotes when YAML would read something else."""
+    """Return ``text`` as a YAML scalar, quoted when YAML would read something else."""
     from components.model.loading.document import parse_document
     from components.model.loading.document_error import DocumentError
 

@@ -14,10 +14,10 @@ from longhaul.init.ranges import supernet_prefix, too_many
 
 
 def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str], home: Path) -> Answers:
-    """Return all answers for the environment ``name``; ``CommandError`` with everything that is wrong or missing in
-    flags.
+    """Return all answers for the environment ``name``. Raise ``CommandError`` with all invalid and missing flags.
 
-    ``taken`` are other environments' ranges, each with its name; ``home`` is the folder in which a person's keys are.
+    ``taken`` are other environments' ranges, each with its name; ``home`` is the person's home folder, which may
+    contain keys.
     """
     from components.model.network.free_range import OFFERED_PREFIX
 

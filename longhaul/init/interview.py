@@ -35,7 +35,7 @@ class Interview:
 
     options: argparse.Namespace
     ask: Callable[[str], str] | None
-    """Asks a person; None when there is no person to ask."""
+    """Asks a person; None when there is nobody to ask."""
     problems: list[str] = field(default_factory=list)
     """Wrong and missing flags; all are reported together at the end."""
 
@@ -45,7 +45,7 @@ class Interview:
             print("Enter takes what is in [brackets]; Ctrl-C leaves nothing behind.", file=sys.stderr)
 
     def check_flags(self, questions: Iterable[InterviewQuestion[Any]]) -> None:
-        """Check flags before the first question; ``CommandError`` when one is wrong. When there is no person to ask,
+        """Check flags before the first question. Raise ``CommandError`` when one is wrong. When there is nobody to ask,
         wrong flags are reported later, together with missing ones."""
         if self.ask is not None:
             for question in questions:
@@ -58,7 +58,7 @@ class Interview:
         return bool(self._flag(question))
 
     def one(self, question: InterviewQuestion[AnswerT]) -> AnswerT:
-        """Return the answer. After a problem the value must not be used."""
+        """Return the answer. After a problem it must not be used."""
         for text in self._flag(question):
             return self._parsed(question, text)
         if self.ask is not None:
@@ -69,11 +69,11 @@ class Interview:
         return cast(AnswerT, None)
 
     def given(self, question: InterviewQuestion[AnswerT]) -> AnswerT | None:
-        """Return the answer that a flag gives, if one does; never ask."""
+        """Return the answer from its flag; None without the flag. Never ask."""
         return self.one(question) if self.is_given(question) else None
 
     def given_several(self, question: InterviewQuestion[AnswerT]) -> tuple[AnswerT, ...]:
-        """Return the answers that flags give, if there are any; never ask. Those that are wrong are left out."""
+        """Return the answers from flags; empty without them. Never ask. Invalid answers are left out."""
         parsed = [self._parsed(question, text) for text in self._flag(question)]
         return tuple(answer for answer in parsed if answer is not None)
 
@@ -91,7 +91,7 @@ class Interview:
         return self._asked_for_lines(question, self.ask, least=least, most=most)
 
     def wants(self, text: str, flags: Sequence[InterviewQuestion[Any]]) -> bool:
-        """Return whether an optional part is wanted, because one of its flags is given or a person says so."""
+        """Return whether an optional part is wanted: one of its flags is given, or the person says yes."""
         if any(self.is_given(question) for question in flags):
             return True
         if self.ask is None:
@@ -99,7 +99,7 @@ class Interview:
         return self._asked(InterviewQuestion(flag="", metavar="", text=text, parse=parsing.yes, default="no"), self.ask)
 
     def finish(self) -> None:
-        """Raise ``CommandError`` with everything that was wrong or missing."""
+        """Raise ``CommandError`` with everything that is wrong or missing."""
         if not self.problems:
             return
         lines = [f"  {problem}" for problem in self.problems]
@@ -150,5 +150,5 @@ def _reject(why: object) -> None:
 
 
 def nobody(options: argparse.Namespace) -> bool:
-    """Return whether there is no person to ask."""
+    """Return whether there is nobody to ask."""
     return bool(options.yes) or not sys.stdin.isatty()

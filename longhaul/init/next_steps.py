@@ -1,4 +1,4 @@
-"""Notes on a written environment: what it still lacks, and the next commands."""
+"""Notes on a new environment: what it still lacks, and the next commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def next_commands(answers: Answers) -> tuple[tuple[str, str], ...]:
 
 
 def _image(env: str, bakes: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the command for the first image that is to be baked, which names the others."""
+    """Yield the command that bakes the first image, with a purpose that names the other images."""
     if not bakes:
         return
     site, wanted = bakes[0]

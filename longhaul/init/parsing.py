@@ -1,6 +1,6 @@
-"""Parses the text of one answer, and checks it by the environment's own types at once.
+"""Parses the text of an answer, and checks it at once with the environment's own types.
 
-Every function here raises ``ValueError`` with what is wrong and what to write, for a person to read.
+Every function here raises ``ValueError`` with a message for a person: what is wrong, and what to write.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def network(text: str) -> IPv4Network:
 
 
 def supernet(text: str, *, taken: Mapping[IPv4Network, str]) -> IPv4Network:
-    """Parse the environment's range, which must be disjoint from those that are ``taken``, each with its owner."""
+    """Parse the environment's range, which must not overlap the ranges in ``taken``, each with its owner."""
     from clouds.base.ranges import PRIVATE
     from components.model.network.free_range import free
 
@@ -103,7 +103,7 @@ def supernet(text: str, *, taken: Mapping[IPv4Network, str]) -> IPv4Network:
 
 
 def operators(text: str) -> IPv4Network:
-    """Parse a public range that people and CI come from."""
+    """Parse a public range from which people and CI connect."""
     from clouds.base.ranges import OPERATORS, why_not_operators
 
     block = network(text)
@@ -124,7 +124,7 @@ def officer(text: str) -> tuple[str, PrincipalKind]:
 
 
 def uuid(text: str) -> str:
-    """Parse an id that Azure gives."""
+    """Parse an id that Azure assigns, a UUID."""
     from clouds.base.section import Uuid
 
     return _uuid(text, Uuid)
@@ -140,7 +140,7 @@ def _uuid(text: str, kind: Any) -> str:
 
 
 def region(text: str, *, cloud: str) -> str:
-    """Parse a cloud's name of a region; the region's site is named after it."""
+    """Parse a cloud's region name, which becomes the site's name."""
     from clouds.base.pool import Pool
     from clouds.registry import clouds
 
@@ -175,7 +175,7 @@ def _zones(text: str, *, pattern: str, least: int, example: str) -> tuple[str, .
 
 
 def machine_type(text: str, *, cloud: str) -> str:
-    """Parse a machine type of a cloud that Longhaul knows."""
+    """Parse a cloud's machine type that Longhaul knows."""
     from clouds.base.phrases import suggestion
     from components.model.pools.machine_types import known_machine_types
 
@@ -211,7 +211,7 @@ def onprem_site(text: str) -> Rack:
 
 
 def hosts(text: str) -> HostsAnswer:
-    """Parse ``N[xGPUS] [SITE]``: so many hosts, with so many GPUs each."""
+    """Parse ``N[xGPUS] [SITE]``: a number of hosts, and the GPUs of each."""
     from clouds.base.pool import Pool as Declared
 
     match = re.fullmatch(r"([1-9]\d{0,4})(?:x(\d{1,2}))?(?:\s+(\S+))?", text.strip())
@@ -236,8 +236,8 @@ def size(text: str) -> SizeAnswer:
 
 
 def administrator_key(text: str) -> str:
-    """Parse an SSH public key, or the path of its file. A comment of several words is left out: the environment allows
-    one."""
+    """Parse an SSH public key, or the path of its file. A comment of several words is dropped: the environment allows
+    one word."""
     from components.model.environment import Access
 
     if not text.startswith(_KEY_TYPES):
@@ -258,7 +258,7 @@ def _key_in(path: Path) -> str:
 
 
 def gateway(text: str) -> GatewayAnswer:
-    """Parse ``ADDRESS [TYPE KEY]``; a line of ssh-keyscan has this form."""
+    """Parse ``ADDRESS [TYPE KEY]``, the form of ssh-keyscan's lines."""
     address, *rest = text.split() or [""]
     try:
         ip = IPv4Address(address)

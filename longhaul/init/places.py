@@ -1,4 +1,4 @@
-"""Asks for sites and nodes, and gives names to those that got none."""
+"""Asks for sites and nodes, and names those without a name."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ HostT = TypeVar("HostT", HostAnswer, HostsAnswer)
 
 
 def gather_places(interview: Interview, types: Mapping[str, MachineProperties]) -> Places:
-    """Return all sites and nodes. After a problem the value must not be used. ``types`` are machine types that are not
-    built in."""
+    """Return all sites and nodes. After a problem they must not be used. ``types`` are machine types that are not built
+    in."""
     control = CloudSite(
         cloud="azure",
         region=interview.one(q.AZURE_REGION),
@@ -62,7 +62,7 @@ def _azure_pool(interview: Interview, control: CloudSite) -> Iterator[PoolAnswer
 
 
 def _aws(interview: Interview, pools: list[PoolAnswer]) -> Iterator[CloudSite]:
-    """Yield the sites on AWS that are asked for one by one, and add the pool of each."""
+    """Yield the AWS sites from single questions, and add the pool of each to ``pools``."""
     by_flag = any(interview.is_given(question) for question in _AWS)
     if interview.is_given(q.AWS_SITE) and not by_flag:
         return
@@ -85,7 +85,7 @@ def _gpus(machine_type: str) -> int:
 
 
 def _racks(interview: Interview) -> tuple[Sequence[Rack], Sequence[HostsAnswer], Sequence[HostAnswer]]:
-    """Return on-premises sites, groups of hosts that are alike, and single hosts."""
+    """Return on-premises sites, groups of equal hosts, and single hosts."""
     sites = interview.given_several(q.ONPREM_SITE)
     if interview.is_given(q.ONPREM_SITE) and not interview.is_given(q.GATEWAY):
         return sites, interview.given_several(q.HOSTS), interview.given_several(q.HOST)
@@ -103,7 +103,7 @@ def _check_names(interview: Interview, names: Iterable[str]) -> None:
 
 
 def _placed(interview: Interview, hosts: Sequence[HostT], racks: Sequence[Rack], *, flag: str) -> Sequence[HostT]:
-    """Return the hosts with the site of each. Without one it is that of `--gateway`, or the only one."""
+    """Return the hosts, each with a site. The default is the site of `--gateway`, or the only site."""
     there = [rack.site for rack in racks]
     usual = there[0] if there and (len(there) == 1 or there[0] == RACK) else ""
     placed = [replace(host, site=host.site or usual) for host in hosts]
@@ -114,7 +114,7 @@ def _placed(interview: Interview, hosts: Sequence[HostT], racks: Sequence[Rack],
 
 
 def _hosts(groups: Iterable[HostsAnswer]) -> Iterator[HostAnswer]:
-    """Yield a host for each of those that are alike, named after its site, what it is, and its number."""
+    """Yield each host of the groups, with a name from its site, its kind, and its number."""
     begun: Counter[str] = Counter()
     for group in groups:
         stem = f"{group.site}-{'gpu' if group.gpus else 'cpu'}"
@@ -126,8 +126,8 @@ def _hosts(groups: Iterable[HostsAnswer]) -> Iterator[HostAnswer]:
 def _named(
     asked: Iterable[PoolAnswer], given: Iterable[PoolAnswer], sites: Iterable[CloudSite]
 ) -> Iterator[PoolAnswer]:
-    """Yield the pools, with a name for each that has none: of its cloud and what it is when it was asked for by itself,
-    else of its site."""
+    """Yield the pools, each with a name. A generated name begins with the cloud for a pool from single questions, and
+    with the site for any other."""
     clouds = {site.region: site.cloud for site in sites}
     named = [pool.name for pool in given]
     for pool, place in [*((pool, clouds[pool.site]) for pool in asked), *((pool, pool.site) for pool in given)]:
@@ -137,7 +137,7 @@ def _named(
 
 
 def _free_name(place: str, what: str, *, taken: Sequence[str]) -> str:
-    """Return a name for a pool that no other has. A long place is cut."""
+    """Return an unused name for a pool. A long place is truncated."""
     ends = (f"-{what}" if number == 1 else f"-{what}-{number}" for number in count(1))
     names = (place[: LONGEST_NAME - len(end)].rstrip("-") + end for end in ends)
     return next(name for name in names if name not in taken)

@@ -1,4 +1,4 @@
-"""Parses node pools, and machine types that they need and are not built in; ``ValueError`` as in ``parsing.py``."""
+"""Parses node pools, and their machine types that are not built in. Errors are ``ValueError``, as in ``parsing.py``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RESERVED = ("reservation", "capacity-block")
 
 def pool(text: str, *, declared: Mapping[str, MachineProperties]) -> PoolAnswer:
     """Parse ``SITE TYPE MAX [NAME] [spot] [min=N] [zones=a,b] [reservation=ID | capacity-block=ID]``. ``declared`` are
-    types beside the built-in ones."""
+    machine types beside the built-in ones."""
     from clouds.base.phrases import suggestion
     from clouds.base.pool import Pool as Declared
     from components.model.pools.machine_types import known_machine_types
@@ -51,7 +51,7 @@ def pool(text: str, *, declared: Mapping[str, MachineProperties]) -> PoolAnswer:
 
 
 def _keys(words: Sequence[str], known: Sequence[str]) -> dict[str, str]:
-    """Return the words ``KEY=VALUE`` by their keys."""
+    """Return the words ``KEY=VALUE`` as a mapping."""
     from clouds.base.phrases import suggestion
 
     pairs: dict[str, str] = {}

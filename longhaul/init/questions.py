@@ -44,17 +44,17 @@ class InterviewQuestion(Generic[AnswerT]):
     default: str = ""
     """Answer when none is given; empty when an answer is required."""
     many: bool = False
-    """True when it takes several answers: a flag each, or a line each."""
+    """Whether it takes several answers: a flag each, or a line each."""
 
     @property
     def dest(self) -> str:
-        """Return the attribute of the parsed command line that holds the answer."""
+        """Return the attribute of the parsed command line that has the answer."""
         return self.flag.replace("-", "_")
 
 
 def supernet(taken: Mapping[IPv4Network, str], *, prefix: int) -> InterviewQuestion[IPv4Network]:
-    """Return the question for the environment's range: ``taken`` are ranges with their owners, ``prefix`` is the prefix
-    length of the free one that is offered."""
+    """Return the question for the environment's range. ``taken`` are other ranges with their owners, ``prefix`` is the
+    prefix length of the free range that is suggested."""
     from components.model.network.free_range import free
 
     offered = free(taken, prefix=prefix)
@@ -80,7 +80,7 @@ def domain(name: str) -> InterviewQuestion[str]:
 
 
 def administrator_key(home: Path) -> InterviewQuestion[str]:
-    """Return the question for the administrator's key. A key at the usual path is the default."""
+    """Return the question for the administrator's key. The default is the key at the usual path."""
     usual = home / ".ssh" / "id_ed25519.pub"
     return InterviewQuestion(
         flag="administrator-key",
@@ -317,4 +317,4 @@ FIXED: tuple[InterviewQuestion[Any], ...] = (
     HOST,
     USED,
 )
-"""Questions that do not depend on anything, in the order of ``--help``."""
+"""Questions that do not depend on other answers, in the order of ``--help``."""

@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from longhaul.init.answers import CloudSite, Places, PoolAnswer
 
 DEFAULT_PREFIX = 16
-"""Prefix length of a site's block that the file need not say."""
+"""Default prefix length of a site's block, which the file need not have."""
 SMALLEST_PREFIX = 8
 
 
 def prefixes(places: Places) -> Mapping[str, int]:
-    """Return the prefix length of each site's block, in the file's order: the default, or as much more as the pools'
-    maxima or the hosts need. They fit into a block where :func:`too_many` says nothing."""
+    """Return the prefix length of each site's block, in the file's order: the default, or that of a larger block when
+    the pools' maxima or the hosts need it. A block is large enough unless :func:`too_many` yields its site."""
     return {need.site: need.prefix() or SMALLEST_PREFIX for need in _needs(places)}
 
 
 def too_many(places: Places) -> Iterator[str]:
-    """Yield what is wrong with sites that no block is large enough for, and with peered sites that are too many
-    machines together."""
+    """Yield the problem of each site that needs more than the largest block, and of peered sites with too many machines
+    together."""
     from clouds.registry import clouds
     from components.model.network.capacity import peered_room
 
@@ -45,17 +45,18 @@ def too_many(places: Places) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Need:
-    """Machines of a site that need addresses."""
+    """Machines of a site, for which its block needs addresses."""
 
     site: str
     machines: int
     spread: int
-    """Number of machines, spread over all zones of the site, that need as many addresses in each."""
+    """Number of machines that would need as many addresses in each zone if they were spread over all zones."""
     room: Callable[[int], int]
-    """Number of machines that a block of a prefix length holds."""
+    """Returns the number of machines that fit into a block, from its prefix length."""
 
     def prefix(self) -> int | None:
-        """Return the prefix length of the smallest block that holds them, at least the default; None when none does."""
+        """Return the prefix length of the smallest sufficient block, at least the default's size; None when none is
+        large enough."""
         sizes = range(DEFAULT_PREFIX, SMALLEST_PREFIX - 1, -1)
         return next((prefix for prefix in sizes if self.room(prefix) >= self.spread), None)
 
@@ -71,14 +72,15 @@ def _needs(places: Places) -> Iterator[_Need]:
 
 
 def _spread(site: CloudSite, pools: Sequence[PoolAnswer]) -> int:
-    """Return the number of machines that need as much of each zone as the zone that pools fill most: those of a pool
-    with zones of its own are there alone."""
+    """Return the number of machines that, spread over all zones, would fill each zone as much as the fullest one. Pools
+    with zones of their own fill only those."""
     fixed = {zone: sum(-(-pool.max // len(pool.zones)) for pool in pools if zone in pool.zones) for zone in site.zones}
     return max(sum(pool.max for pool in pools), len(site.zones) * max(fixed.values()))
 
 
 def pool_room(site: CloudSite, prefix: int) -> int:
-    """Return the number of nodes of pools that a cloud's site holds in a block: what ``validate`` asks of the file."""
+    """Return the number of pools' nodes that fit into a cloud site's block. ``validate`` checks the file by the same
+    number."""
     from clouds.registry import clouds
     from components.model.network.address_plan import site_plan
     from components.model.sites.places import ranges_of_plan
@@ -90,15 +92,15 @@ def pool_room(site: CloudSite, prefix: int) -> int:
 
 
 def host_room(prefix: int) -> int:
-    """Return the number of hosts that a site of racks holds in a block."""
+    """Return the number of hosts that fit into the block of a site of racks."""
     from components.model.network.address_plan import site_plan
 
     return site_plan(IPv4Network((10 << 24, prefix))).hosts
 
 
 def supernet_prefix(places: Places, *, most: int) -> int:
-    """Return the prefix length of the smallest range, at least a /``most``, that holds the sites' blocks one after the
-    other and a sixteenth that belongs to no site."""
+    """Return the prefix length of the smallest range, at least a /``most``, that contains the sites' blocks one after
+    the other and a sixteenth that belongs to no site."""
     end = 0
     for prefix in prefixes(places).values():
         size = 2 ** (32 - prefix)

@@ -1,4 +1,4 @@
-"""Capacity of a cluster before and after a change: nodes, GPUs and cores of each pool and of each site's hosts."""
+"""A cluster's capacity before and after a change: nodes, GPUs and cores of each pool and of each site's hosts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class NumberRange:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCapacity:
-    """Capacity of one pool, or of the hosts of one site."""
+    """Capacity of a pool, or of a site's hosts."""
 
     nodes: NumberRange = NumberRange()
     gpus: NumberRange = NumberRange()
     cores: NumberRange | None = NumberRange()
-    """Virtual cores. None when the number is unknown: for hosts, and for a machine type that is no longer known."""
+    """Virtual cores; None when the number is unknown: for hosts, and for a machine type that is not known any more."""
 
     def __add__(self, other: PlannedCapacity) -> PlannedCapacity:
         cores = None if self.cores is None or other.cores is None else self.cores + other.cores
@@ -39,7 +39,7 @@ class PlannedCapacity:
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityRow:
-    """One pool, or the hosts of one site, before and after; None on the side where it does not exist."""
+    """Capacity of a pool, or of a site's hosts, before and after; None on the side where it does not exist."""
 
     name: str
     site: str
@@ -53,7 +53,7 @@ class CapacityRow:
 
 
 def compare(before: Environment | None, after: Environment) -> tuple[CapacityRow, ...]:
-    """Return a row for every pool and for every site's hosts, in the file's order, then for those that are removed."""
+    """Return a row for every pool and for every site's hosts, in the file's order, then for the removed ones."""
     old = dict(_of(before)) if before is not None else {}
     new = dict(_of(after))
     return tuple(

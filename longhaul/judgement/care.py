@@ -1,4 +1,4 @@
-"""Finds what a reviewer should look at: what is interrupted, and for how long when a source states it."""
+"""Finds what a reviewer should look at: interruptions, and their duration when a source states it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MAY_STAY = "It stays as it is if what a preview cannot know turns out to be the
 _GOES_ON = "Work that runs is not interrupted"
 
 _WORDS = {Role.API: "API server", Role.VPN: "VPN machine"}
-"""Words for machines that are no members."""
+"""Words for machines that are not etcd members."""
 
 _TURN = "Each is waited for until it is ready, 15 minutes at most (docs/operations.md)."
 
@@ -57,8 +57,8 @@ def cares(case: Case) -> Iterator[Finding]:
 
 
 def _by_kind(case: Case) -> defaultdict[tuple[ResourceKind, ResourceAction], list[Change]]:
-    """Group the changes by kind and action. Leave out changes of tags alone, what goes with a whole machine, pool or
-    site, and what is new in a machine, a pool, a link or a new site."""
+    """Group the changes by kind and action. Leave out changes of tags alone, parts of a deleted machine, pool or site,
+    and new parts of a machine, a pool, a link or a new site."""
     by_kind: defaultdict[tuple[ResourceKind, ResourceAction], list[Change]] = defaultdict(list)
     gone, made = _gone_places(case), new_sites(case)
     for change in case.changes:
@@ -92,8 +92,7 @@ def _finding(
 
 
 def _rules(kind: ResourceKind, action: ResourceAction, changes: list[Change]) -> tuple[str, ...]:
-    """Return the lines of security rules that are made or destroyed as a whole. Elsewhere, such rules are only
-    counted."""
+    """Return the lines of security rules that are created or destroyed as a whole. Other rules are only counted."""
     whole = kind is ResourceKind.RULE and action in (ResourceAction.MAKE, ResourceAction.DESTROY)
     return tuple(line for change in changes for line in _lines(change)) if whole else ()
 
@@ -105,7 +104,7 @@ def _lines(change: Change) -> Iterator[str]:
 
 
 def _may_stay(change: Change) -> bool:
-    """Return whether the resource is replaced only for values that are unknown before the run."""
+    """Return whether the resource is replaced only because of values that are unknown before the run."""
     forcing = [property_ for property_ in properties(change) if property_.replaces]
     return bool(forcing) and all(property_.after == LATER for property_ in forcing)
 
@@ -115,7 +114,7 @@ def _verb(action: ResourceAction, number: int) -> str:
 
 
 def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
-    """Yield a finding about control-plane machines that are replaced, and about what of their role keeps working."""
+    """Yield a finding about replaced control-plane machines of a role, and what the others of the role keep serving."""
     changes, before = role_changes(case.after, case.changes, role)
     replaced = tuple(change.name for change in changes if change.action is ResourceAction.REPLACE)
     if not replaced:
@@ -127,7 +126,7 @@ def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
 def replacement(
     role: Role, replaced: Sequence[str], before: int, *, one_at_a_time: bool, lines: tuple[str, ...] = ()
 ) -> Finding:
-    """Return the finding about machines of a role that are replaced, of ``before`` machines."""
+    """Return the finding that machines of a role, out of ``before``, are replaced."""
     turns = ", one at a time" if one_at_a_time and len(replaced) > 1 else ""
     return Finding(
         severity=Severity.WARNING,
@@ -140,7 +139,7 @@ def replacement(
 
 
 def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
-    """Yield a finding about control-plane machines that are removed for good."""
+    """Yield a finding about control-plane machines that are removed without a successor."""
     changes, before = role_changes(case.after, case.changes, role)
     gone = tuple(change.name for change in changes if change.action is ResourceAction.DESTROY)
     if not gone:
@@ -183,15 +182,14 @@ def _meanwhile(role: Role, before: int) -> str:
 
 
 def _gone_places(case: Case) -> set[EnvironmentPart]:
-    """Return machines and pools that are destroyed as a whole. Their parts go with them and need no finding of their
-    own."""
+    """Return machines and pools that are destroyed as a whole. Their parts need no separate finding."""
     whole = (ResourceKind.MACHINE, ResourceKind.POOL)
     ends = (change for change in case.changes if change.action is ResourceAction.DESTROY and kind_of(change) in whole)
     return {case.places.of(change) for change in ends}
 
 
 def _goes_with_its_site(place: EnvironmentPart, case: Case) -> bool:
-    """Return whether the change in this place is a consequence of removing a site."""
+    """Return whether the change of this part is a consequence of removing a site."""
     ends = [site for site in case.places.sites if site not in case.after.sites]
     if place.kind == "link":
         return any(place.part.startswith(f"{site}-") or place.part.endswith(f"-{site}") for site in ends)

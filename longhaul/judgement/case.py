@@ -1,4 +1,4 @@
-"""A change as its judges see it: the environment before and after, and what the engine would do."""
+"""Input of the judges: the environment before and after a change, and what the engine would do."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Case:
 
     after: Environment
     before: Environment | None
-    """The environment from the earlier file, else from the state; None when there was nothing."""
+    """The environment from the earlier file, else from the state; None when neither exists."""
     base: Environment | None
-    """The environment from the earlier file alone; None when no file is given."""
+    """The environment from the earlier file alone; None without that file."""
     changes: tuple[Change, ...]
     places: EnvironmentParts
     rows: tuple[CapacityRow, ...]
     max_removed: float
     """Share of the nodes that may be removed at once, 0 to 1."""
     images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Versions in each site's image, by release, where the image's manifest is here."""
+    """Versions in each site's image, by site and release, for images whose manifest is in the checkout."""
     apis: Ask = nobody
-    """Asks the API servers for deprecated APIs in use."""
+    """Asks the API servers which deprecated APIs are in use."""
     stateless: bool = False
-    """True when there is no state. Then only the earlier file, if given, shows what was there before."""
+    """Whether there is no state. Then only the earlier file, if given, shows what existed before."""

@@ -1,5 +1,5 @@
-"""Doubts about the file (:mod:`components.model.loading.cautions`) as findings of a plan: those that a change brings
-need care, those that were there before are listed."""
+"""Cautions about the file (:mod:`components.model.loading.cautions`) as findings of a plan: new ones need care, earlier
+ones are only listed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from longhaul.judgement.risks import new_sites
 
 
 def brought(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each doubt that the change brings, and for each that lets no plan be safe, or none that
-    brings it. Those that say the same of the same key in several places are one finding."""
+    """Yield a finding for each caution that the change brings, that makes every plan unsafe, or that must not be
+    introduced. Equal cautions about the same key in several places are merged into one finding."""
     alike: dict[tuple[object, str, str, Severity], list[Caution]] = {}
     for caution in cautions(case.after):
         new = _new(case, caution)
@@ -29,7 +29,7 @@ def brought(case: Case) -> Iterator[Finding]:
 
 
 def left(case: Case) -> tuple[Finding, ...]:
-    """Return the doubts that were there before."""
+    """Return the cautions that existed before the change."""
     return tuple(
         _finding(caution, Severity.OK)
         for caution in cautions(case.after)
@@ -38,8 +38,8 @@ def left(case: Case) -> tuple[Finding, ...]:
 
 
 def _new(case: Case, doubt: Caution) -> bool:
-    """Return whether the change brings a doubt. The earlier file shows it; without one, whether its pool or its site is
-    made."""
+    """Return whether the change brings a caution: the earlier file lacks it or, without such a file, its pool or site
+    is new."""
     if case.base is not None:
         return (doubt.name, doubt.site) not in {(caution.name, caution.site) for caution in cautions(case.base)}
     if case.stateless:
