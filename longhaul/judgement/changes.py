@@ -24,7 +24,7 @@ class ResourceAction(StrEnum):
     FORGET = "forget"
     """The resource continues to exist; the engine no longer manages it."""
     CLEAR = "clear"
-    """The engine deletes what an earlier replacement left behind."""
+    """The engine deletes the leftovers of an earlier replacement."""
     NONE = "none"
 
 
@@ -62,8 +62,8 @@ _WEIGHT = {
         )
     )
 }
-"""Rank of each action. Several steps can concern one resource, such as the halves of a replacement: the action with the
-highest rank is the one that is reported."""
+"""Rank of each action. Several steps can concern one resource, such as the halves of a replacement; the action with the
+highest rank is reported."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,51 +73,51 @@ class Change:
     urn: str
     action: ResourceAction
     before: Mapping[str, Any]
-    """Its inputs before, empty when it is new."""
+    """Its inputs before the change; empty when it is new."""
     after: Mapping[str, Any]
-    """Its inputs after, empty when it goes."""
+    """Its inputs after the change; empty when it is removed."""
     outputs: Mapping[str, Any]
     """Its outputs in the state before the change."""
     found: Mapping[str, Any]
-    """Its outputs after the change; with ``--refresh``, as the cloud has them."""
+    """Its outputs after the change; with ``--refresh``, as the cloud reports them."""
     custom: bool
-    """True for a resource that a provider makes; False for a component, which only groups others."""
+    """Whether a provider makes the resource. A component only groups others."""
     guarded: bool
-    """True when a hook of the engine runs before the resource is deleted
+    """Whether a hook of the engine runs before the resource is deleted
     (``components/control_plane/replacement.py``)."""
     differing: Mapping[str, bool]
-    """Paths that the provider reports as different; True for a path that forces a new resource."""
+    """Paths that the provider reports as different; True when the difference forces a new resource."""
 
     @property
     def type(self) -> str:
-        """Its own type, such as ``azure-native:network:Subnet``."""
+        """Return the resource's type, such as ``azure-native:network:Subnet``."""
         return self.kinship[-1]
 
     @property
     def stack(self) -> str:
-        """Name of its stack (``urn:pulumi:STACK::…``)."""
+        """Return the name of the resource's stack (``urn:pulumi:STACK::…``)."""
         return self.urn.split("::", 1)[0].rpartition(":")[2]
 
     @property
     def kinship(self) -> tuple[str, ...]:
-        """Types of its parents, the outermost first, then its own type."""
+        """Return the types of its parents, the outermost first, then its own type."""
         return tuple(self.urn.split("::")[2].split("$"))
 
     @property
     def name(self) -> str:
-        """Name that the program gives it."""
+        """Return the resource's name in the program."""
         return self.urn.split("::", 3)[3]
 
     @property
     def short_type(self) -> str:
-        """Last part of its type."""
+        """Return the last part of the resource's type."""
         return self.type.rsplit(":", 1)[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """Content of one preview or several: every resource that changes, sorted by name, and the number of unchanged
-    ones."""
+    """Content of one or more previews: every resource that changes, sorted by name, and the number of unchanged
+    resources."""
 
     changes: tuple[Change, ...]
     same: int
@@ -128,8 +128,7 @@ class Changes:
 
 
 def read_changes(documents: Iterable[PreviewDocument]) -> Changes:
-    """Read the changes of one preview or several. Raises ``CommandError`` for an unknown operation or a malformed
-    URN."""
+    """Read the changes of one or more previews. Raise ``CommandError`` for an unknown operation or a malformed URN."""
     steps: defaultdict[str, list[tuple[ResourceAction, PreviewStep]]] = defaultdict(list)
     same = 0
     for document in documents:
@@ -180,7 +179,7 @@ def _change(urn: str, steps: list[tuple[ResourceAction, PreviewStep]]) -> Change
 
 
 def _differing(steps: Iterable[PreviewStep]) -> dict[str, bool]:
-    """Return the paths of the provider's detailed diff, and the keys that it names without such a path. The value is
+    """Return the paths in the provider's detailed diff, and the keys that it names without such a path. The value is
     True when the difference forces a new resource."""
     differing: dict[str, bool] = {}
     for step in steps:

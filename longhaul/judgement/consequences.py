@@ -16,12 +16,12 @@ class Consequence:
     """Texts about the consequences of changing one kind of resource."""
 
     change: str
-    """Consequence of a change in place; empty when nobody has to look at it."""
+    """Consequence of a change in place; empty when it needs no attention."""
     gone: str
-    """Consequence of replacing or destroying the resource; empty as above."""
+    """Consequence of replacing or destroying the resource; empty when it needs no attention."""
     do: str
     made: str = ""
-    """Consequence of making the resource in a site that already existed; empty as above."""
+    """Consequence of making the resource in an existing site; empty when it needs no attention."""
 
 
 _QUIET_HOUR = "Do it when nobody needs what runs across it."

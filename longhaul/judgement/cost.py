@@ -1,4 +1,4 @@
-"""Monthly cost of a change. Prices come from outside: this module knows none."""
+"""Monthly cost of a change. The caller passes the prices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CostChange:
 
 
 def compare_cost(before: Environment | None, after: Environment, prices: Prices | None, *, source: str) -> CostChange:
-    """Compare the monthly cost of ``before`` and ``after``; ``source`` names where the prices are from."""
+    """Compare the monthly cost of ``before`` and ``after``; ``source`` names the source of the prices."""
     if prices is None:
         return CostChange(summary="Not known: there are no prices. `longhaul prices` reads them into a file.")
     new = prices(after)

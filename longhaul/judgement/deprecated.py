@@ -1,4 +1,4 @@
-"""Deprecated APIs that clients use, as API servers count them, and the versions of Kubernetes that take them away."""
+"""Deprecated APIs in use, as counted by API servers, and the versions of Kubernetes that remove them."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 _SERIES = re.compile(r"apiserver_requested_deprecated_apis\{(?P<labels>[^}]*)\} (?P<value>\S+)")
-"""A line of the metric, which is 1 for each API that was asked for since the server started (k8s.io/apiserver,
+"""A line of the metric, which is 1 for each API that was requested since the server started (k8s.io/apiserver,
 pkg/endpoints/metrics; kubernetes.io, "Deprecated API Migration Guide")."""
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
 @dataclass(frozen=True, order=True, kw_only=True)
 class DeprecatedApi:
-    """An API in use that a later version does not have."""
+    """An API in use that a later version removes."""
 
     name: str
-    """Resource with its group and version, as in ``flowschemas.flowcontrol.apiserver.k8s.io/v1beta3``."""
+    """Resource with its group and version, such as ``flowschemas.flowcontrol.apiserver.k8s.io/v1beta3``."""
     removed: tuple[int, int] | None
-    """Minor version that does not have it; None when that is not decided."""
+    """First minor version without it; None when that is not decided."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Apis:
-    """Answer of the API servers."""
+    """Answer from the API servers."""
 
     used: tuple[DeprecatedApi, ...] = ()
     unseen: str = ""
-    """Reason for which nobody was asked; empty when the servers answered."""
+    """Reason why no server was asked; empty when the servers answered."""
 
 
 Ask = Callable[[], Apis]
-"""Asks the API servers, once however often it is called."""
+"""Asks the API servers; later calls return the first answer."""
 
 
 def nobody() -> Apis:
-    """Return the answer where there is no cluster to ask."""
+    """Return the answer for the case that there is no cluster to ask."""
     return Apis(unseen="no cluster was asked")
 
 
@@ -54,6 +54,6 @@ def used(lines: Iterable[str]) -> Iterator[DeprecatedApi]:
 
 
 def _minor(release: str) -> tuple[int, int] | None:
-    """Return the two numbers of a release such as ``1.38``; None for an empty text."""
+    """Return major and minor number of a release such as ``1.38``; None for an empty text."""
     match = re.fullmatch(r"(\d+)\.(\d+)", release)
     return (int(match[1]), int(match[2])) if match else None

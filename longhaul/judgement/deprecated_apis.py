@@ -1,4 +1,4 @@
-"""Asks an environment's API servers for deprecated APIs in use."""
+"""Asks an environment's API servers which deprecated APIs are in use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 _ASKED = 2
-"""Questions for each API server. The load balancer chooses who answers, and each server knows its own clients only."""
+"""Number of questions for each API server. The load balancer chooses the server, and each server knows only its own
+clients."""
 
 
 def asking(where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool = False) -> Ask:

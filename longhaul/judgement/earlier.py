@@ -1,7 +1,7 @@
 """Reconstructs the environment before the change, as far as the state of the changed resources shows it.
 
-On AWS, a pool's group holds the smallest and the largest number of its machines. On Azure, the state holds the number
-that a scale set began with, not the largest number: only the earlier file (``--base``) has that.
+On AWS, a pool's group has the smallest and the largest number of its machines. On Azure, the state has only the number
+of machines that a scale set began with; the largest number is only in the earlier file (``--base``).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Earlier:
     environment: Environment | None
     """None when there was no environment."""
     notes: tuple[str, ...] = ()
-    """Sentences about what is unknown of it, and what would show it."""
+    """Sentences about what is unknown about it, and where to find that."""
 
 
 def earlier(after: Environment, changes: Iterable[Change], places: EnvironmentParts) -> Earlier:
-    """Reconstruct the environment that was there before ``changes`` led to ``after``."""
+    """Reconstruct the environment that the ``changes`` turned into ``after``."""
     listed = list(changes)
     if any(_begins(change, after) for change in listed):
         return Earlier(environment=None)
@@ -99,7 +99,7 @@ def _control(after: Environment, changes: list[Change]) -> dict[str, Any]:
 def _pool(
     after: Environment, name: str, changes: list[Change], places: EnvironmentParts, notes: list[str]
 ) -> Pool | None:
-    """Return a pool as it was; None when it is new."""
+    """Return a pool before the change; None when it is new."""
     groups = [change for change in changes if kind_of(change) is ResourceKind.POOL]
     declared = after.pools.get(name)
     made = [change for change in groups if change.action in (ResourceAction.MAKE, ResourceAction.ADOPT)]
@@ -116,7 +116,7 @@ def _pool(
 
 
 def _sizes(after: Environment, name: str, groups: list[Change], machine_type: str, notes: list[str]) -> tuple[int, int]:
-    """Return the smallest and the largest number of machines that a pool had."""
+    """Return the smallest and the largest number of machines of a pool before the change."""
     declared = after.pools.get(name)
     least, most = (declared.min, declared.max) if declared is not None else (0, 0)
     for change in groups:
@@ -139,13 +139,13 @@ def _sizes(after: Environment, name: str, groups: list[Change], machine_type: st
 
 
 def _largest(type_: str, machine_type: str) -> int:
-    """Return the largest number of machines of a group whose maximum is in no state; 0 when no cloud knows it."""
+    """Return the largest number of machines in a group whose maximum is not in the state; 0 when no cloud knows it."""
     limits = (cloud.groups.largest(type_, machine_type) for cloud in clouds().values())
     return next((most for most in limits if most is not None), 0)
 
 
 def _machine_type(inputs: Mapping[str, Any]) -> str:
-    """Return the machine type of a machine, a template or a scale set; empty when there is none."""
+    """Return the machine type of a machine, a template or a scale set; empty without one."""
     machine_type = (
         _inner(inputs, "hardwareProfile").get("vmSize")
         or inputs.get("instanceType")

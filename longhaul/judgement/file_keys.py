@@ -1,4 +1,4 @@
-"""Tells from the keys of a file that change what happens to machines that run, where there is no state."""
+"""Predicts without a state, from the changed keys of the file, what happens to running machines."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from longhaul.judgement.properties import Property
 from longhaul.judgement.refusals import only_member
 
 _COLLECTIONS = ("sites", "pools", "hosts")
-"""Keys whose entries run nothing when they are new."""
+"""Sections whose new entries affect nothing that runs."""
 
 NEW, GONE = "new", "gone"
-"""Value shown for a site, a pool, a host or the like that the other file does not have."""
+"""Text for an entry (a site, a pool, a host) that only one of the files has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileConsequences:
-    """Consequences that the files show."""
+    """Consequences that are known from the files alone."""
 
     findings: tuple[Finding, ...]
     told: frozenset[str] = field(default_factory=frozenset)
-    """Paths whose consequence is told."""
+    """Paths of the changed keys that the findings cover."""
 
 
 def expected(before: Environment, after: Environment, changed: Sequence[Property]) -> FileConsequences:
-    """Return what ``changed`` does to machines that run in ``before``, as far as the keys tell."""
+    """Return the effects of the ``changed`` keys on running machines of ``before``, as far as the keys show them."""
     control = [key for key in changed if _roles(key, before)]
     templates = [key for key in changed if _is_template(key, before)]
     operators = [key for key in changed if Replaces.REACH in replaced_by(before, key.path)]
@@ -52,15 +52,15 @@ def expected(before: Environment, after: Environment, changed: Sequence[Property
 
 
 def interrupts_nothing(change: Property, before: Environment) -> bool:
-    """Return whether work that runs goes on: the key replaces nothing, or what is new runs nothing yet. A part of the
-    declared size that has not been told of does not come into another class."""
+    """Return whether a change leaves running work alone: the key replaces nothing, or a new entry runs nothing yet.
+    This includes keys of the declared size, unless a finding covers them."""
     collection, *keys = change.path.split(".")
     is_new = change.after == NEW and len(keys) == 1 and collection in _COLLECTIONS
     return is_new or replaced_by(before, change.path) in (Replaces.NOTHING, Replaces.SIZE)
 
 
 def _roles(change: Property, before: Environment) -> tuple[Role, ...]:
-    """Return the roles whose machines are made anew."""
+    """Return the roles whose machines are replaced."""
     replaced = replaced_by(before, change.path)
     first, *keys = change.path.split(".")
     if first == "sites" and keys[:1] != [before.control_plane.site]:
@@ -70,7 +70,7 @@ def _roles(change: Property, before: Environment) -> tuple[Role, ...]:
 
 
 def _is_template(change: Property, before: Environment) -> bool:
-    """Return whether new machines of pools alone have the change."""
+    """Return whether the change affects only new machines of pools."""
     if Replaces.NEW_NODES not in replaced_by(before, change.path):
         return False
     first, *keys = change.path.split(".")
@@ -79,15 +79,15 @@ def _is_template(change: Property, before: Environment) -> bool:
 
 
 def _is_size(change: Property, before: Environment) -> bool:
-    """Return whether a key is a part of the declared size."""
+    """Return whether a key is part of the declared size."""
     if change.path.count(".") == 1 and change.path.split(".")[0] in ("pools", "hosts"):
         return change.after != GONE
     return Replaces.SIZE in replaced_by(before, change.path)
 
 
 def _sized(before: Environment, after: Environment) -> dict[Role, tuple[str, ...]]:
-    """Return a line for each role whose machines are made anew because what follows the size or the round trips
-    changes."""
+    """Return, for each role whose machines are replaced because the declared size or the round-trip time changes, a
+    line with the reason."""
     lines: dict[Role, tuple[str, ...]] = {}
     if api_arguments(before) != api_arguments(after):
         lines[Role.API] = (f"nodes, at most: {declared_nodes(before):,} -> {declared_nodes(after):,} (docs/sizing.md)",)
@@ -137,5 +137,5 @@ def _reaching(changed: Sequence[Property]) -> Finding:
 
 
 def told(key: Property) -> str:
-    """Return a changed key with its values before and after."""
+    """Return a changed key with its values before and after, as text."""
     return f"{key.path}: {key.after}" if key.lines or not key.before else f"{key.path}: {key.before} -> {key.after}"

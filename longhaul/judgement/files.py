@@ -17,7 +17,7 @@ from longhaul.judgement.properties import Property, between
 from longhaul.judgement.text_changes import SHORT
 
 ALONE = "the file of before alone"
-"""Words for what a plan without a state is compared with."""
+"""Words for the base of a plan without a state."""
 
 _WITH_STATE = (
     "Plan again with the state: name its backend (PULUMI_BACKEND_URL) and set PULUMI_CONFIG_PASSPHRASE; for pull "
@@ -26,8 +26,8 @@ _WITH_STATE = (
 
 
 def by_files(case: Case) -> Iterator[Finding]:
-    """Yield every finding from a comparison with the earlier file, if there is no state. A state shows more, so with a
-    state nothing is yielded."""
+    """Yield every finding from a comparison with the earlier file, if there is no state. With a state yield nothing,
+    since the state shows more."""
     if case.base is None or not case.stateless:
         return
     for role in Role:
@@ -37,7 +37,7 @@ def by_files(case: Case) -> Iterator[Finding]:
 
 def _fewer_members(before: Environment, after: Environment, role: Role) -> Iterator[Finding]:
     """Yield a finding when an etcd cluster shrinks. Without a state, it is unknown which members are healthy; the
-    engine's hooks look."""
+    engine's hooks check that."""
     if not role.is_etcd:
         return
     was, now = (getattr(environment.control_plane, role.value).members for environment in (before, after))
@@ -52,8 +52,8 @@ def _fewer_members(before: Environment, after: Environment, role: Role) -> Itera
 
 
 def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
-    """Yield what the changed keys do to what runs; and one finding for the keys that do not tell, one for those that
-    interrupt nothing."""
+    """Yield the findings about the changed keys: those with known effects, one for keys with unknown effects, and one
+    for keys that interrupt nothing."""
     changed = file_changes(before, after)
     known = expected(before, after, changed)
     yield from known.findings
@@ -82,8 +82,8 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
 
 
 def file_changes(before: Environment, after: Environment) -> tuple[Property, ...]:
-    """Return the keys that differ between two files of an environment. A section that only one of them has is reported
-    as a whole. Defaults are filled in: to leave a key out and to write its default is the same."""
+    """Return the keys that differ between two files of an environment. A section in only one of them is reported as a
+    whole. Defaults are filled in, so a missing key equals its default."""
     return between(*_narrowed(_document(before), _document(after)))
 
 
@@ -114,6 +114,6 @@ def _narrowed_value(old: Any, new: Any) -> tuple[Any, Any]:
             [element for element in old if element not in new],
             [element for element in new if element not in old],
         )
-        # If no element went or came, only the order differs.
+        # With the same elements, only the order differs.
         return (went, came) if went or came else (old, new)
     return old, new

@@ -1,6 +1,6 @@
 """Judges ``longhaul up`` before it runs: ``up`` refuses what ``longhaul plan`` refuses, with the same text.
 
-Two cases are not judged: when the engine is told to skip its preview, its own guards remain; and a new stack has
+Two cases are not judged. When the engine is told to skip its preview, only its own guards apply. A new stack has
 nothing to lose. The program's policies apply in both.
 """
 
@@ -31,7 +31,7 @@ SKIP = "--skip-preview"
 """The engine's option that skips the preview."""
 
 ONLY_OF_UP = ("--yes", "-y", "--json", "-j", "--continue-on-error", "--suppress-outputs")
-"""Options of the engine's ``up`` that its ``preview`` does not have, or that this module passes itself."""
+"""Options of the engine's ``up`` that its ``preview`` lacks, or that this module passes itself."""
 
 NAMING = ("--replace", "--target-replace")
 """Options that name a resource which the operator wants replaced."""
@@ -41,8 +41,9 @@ _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 
 
 def is_judged(engine: Engine, words: Sequence[str]) -> bool:
-    """Return whether the stack exists and the preview is not skipped. After a run that died half-way, nothing is
-    judged: that run is finished first, since what it was making is in no state yet."""
+    """Return whether ``up`` is judged: the stack exists, the preview is not skipped, and no resource's creation is
+    pending. After a run that died half-way, ``up`` finishes that run first, since the state lacks what it was
+    creating."""
     return not {SKIP, "-f"} & set(words) and not engine.is_new() and not pending_creates(engine)
 
 
@@ -55,7 +56,7 @@ def refused(
     images: Mapping[str, Mapping[str, str]] | None = None,
     apis: Ask = nobody,
 ) -> bool:
-    """Return whether the engine's ``up WORDS`` is refused, and say so."""
+    """Return whether the engine's ``up WORDS`` is refused, and print the reasons."""
     from longhaul.judgement.changes import read_changes
     from longhaul.judgement.plan import PlanTerms, make_plan
     from longhaul.judgement.policies import policies
@@ -74,12 +75,12 @@ def refused(
 
 
 def confirmation_words(words: Sequence[str]) -> list[str]:
-    """Return the words for the engine's ``up`` after the judgement: with ``--yes`` it needs no second preview."""
+    """Return the engine's words for ``up`` after the judgement: with ``--yes`` it needs no second preview."""
     return [*words, SKIP] if "--yes" in words and "--json" not in words else list(words)
 
 
 def previewed(engine: Engine, rest: Iterable[str]) -> PreviewDocument:
-    """Run the preview of one stack, without the program's own judgement, and return its document."""
+    """Preview one stack without the program's own judgement, and return the document."""
     from longhaul.judgement.preview_document import read_document
 
     run = new_run("preview")
@@ -106,7 +107,7 @@ def previewed(engine: Engine, rest: Iterable[str]) -> PreviewDocument:
 
 
 def _named(words: Sequence[str]) -> list[str]:
-    """Return names, or patterns of names, of the resources that are meant to be replaced."""
+    """Return the names, or patterns of names, of resources whose replacement is requested."""
     given = [value for word, value in pairwise(words) if word in NAMING]
     given += [word.partition("=")[2] for word in words if word.startswith(tuple(f"{option}=" for option in NAMING))]
     return [urn.rpartition("::")[2] for urn in given]

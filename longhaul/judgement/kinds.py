@@ -33,7 +33,7 @@ def _kinds() -> Mapping[str, ResourceKind]:
 
 
 def is_group(change: Change) -> bool:
-    """Return whether the resource is a component, a stack or a provider of the engine: none of these exists in a
+    """Return whether the resource is a component, a stack or a provider of the engine, none of which exists in a
     cloud."""
     return not change.custom or change.type.startswith("pulumi:")
 
@@ -46,7 +46,7 @@ def kind_of(change: Change) -> ResourceKind:
 
 
 def is_whole_network(change: Change) -> bool:
-    """Return whether it is the whole network of a site, such as a VPC, and not a part of one."""
+    """Return whether the resource is the whole network of a site, such as a VPC, and not a part of one."""
     type_ = without_version(change.type)
     return kind_of(change) is ResourceKind.NETWORK and any(
         type_ in cloud.resources.lasting() for cloud in clouds().values()

@@ -1,4 +1,4 @@
-"""Findings about the learner of the main etcd cluster, which no quorum counts."""
+"""Findings about the learner of the main etcd cluster, which does not count for quorum."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MOVED = Finding(
 
 
 def learner_changes(case: Case) -> Iterator[Finding]:
-    """Yield a finding when the learner's machine is replaced, or goes for good with its disk."""
+    """Yield a finding when the learner's machine is replaced, or is removed with its disk."""
     name = learner_name(case.after)
     for change in case.changes:
         if change.name == name and kind_of(change) is ResourceKind.MACHINE:
@@ -57,7 +57,8 @@ def learner_changes(case: Case) -> Iterator[Finding]:
 
 
 def learner_in_files(before: Environment, after: Environment, lines: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield what the file's changes of the learner do, where there is no state. ``lines``: the keys that change."""
+    """Yield the effects of the file's changes on the learner, for a plan without a state. ``lines`` are the changed
+    keys."""
     if lines:
         was, now = (environment.control_plane.etcd.learner for environment in (before, after))
         finding = _between(was, now) if was and now else _MADE if now else _GONE

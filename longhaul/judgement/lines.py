@@ -39,7 +39,7 @@ _COUNTED = (ResourceAction.MAKE, ResourceAction.DESTROY, ResourceAction.CLEAR)
 
 
 _BY_NAME = 3
-"""Largest number of resources with the same change that are named one by one."""
+"""Largest number of resources with the same change that are shown by name."""
 
 _FORCES, _MAYBE = " (makes it anew)", " (makes it anew, unless it turns out to be the same)"
 
@@ -100,7 +100,7 @@ def _title(places: list[EnvironmentPart]) -> str:
 
 
 def _body(part: PlaceChanges) -> Iterator[str]:
-    """Yield the lines of one place: changes in full, the other actions as numbers."""
+    """Yield the lines of one place: changes in full, other actions as numbers."""
     shown = [line for line in part.lines if not line.component or line.properties]
     alike: dict[tuple[ResourceAction, tuple[Property, ...]], list[ResourceLine]] = {}
     for line in shown:
@@ -115,7 +115,7 @@ def _body(part: PlaceChanges) -> Iterator[str]:
 
 
 def _told(lines: list[ResourceLine], place: EnvironmentPart) -> Iterator[str]:
-    """Yield the lines of resources with the same change: a few by name, many by number, with the details once."""
+    """Yield the lines of resources with the same change: a few by name, many by number; details appear once."""
     first = lines[0]
     if len(lines) > _BY_NAME:
         types = Counter(_short(line.type) for line in lines)

@@ -1,4 +1,4 @@
-"""Masks secrets: what the engine, a key or the text itself marks as secret is never shown."""
+"""Masks secrets: a value that the engine, its key or its text marks as secret is never shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from clouds.base.inputs import MASKED, PRIVATE_KEY, SECRET, SIGNATURE, UNKNOWN
 
 LATER = "[known later]"
-"""Text that is shown for a value that is not known yet."""
+"""Text for a value that is not known yet."""
 
 _WORDS = (
     r"pass(word|wd|phrase|code)|secrets?|tokens?|credentials?|psk|ciphertext|plaintext|kubeconfig"
@@ -19,7 +19,7 @@ _KEY = re.compile(rf"(^|[_.-])({_WORDS})([_.-]|\d|$)")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 _OPEN = frozenset(("http_tokens", "automount_service_account_token"))
-"""Keys that only sound secret. A reviewer has to see, for example, whether EC2 requires tokens for requests to its
+"""Keys that only sound secret. For example, a reviewer has to see whether EC2 requires tokens for requests to its
 metadata service."""
 
 _TOKEN = re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
@@ -59,8 +59,8 @@ def masked_text(text: str) -> str:
 
 
 def masked_file(text: str) -> str:
-    """Mask a file's text, of which nothing is known. In addition to :func:`masked_text`, mask values assigned to
-    secret-looking names, and opaque runs of 40 characters or more, as keys are."""
+    """Mask the text of an unknown file. In addition to :func:`masked_text`, mask values assigned to secret-looking
+    names, and opaque runs of 40 characters or more, which may be keys."""
     text = masked_text(text)
     text = _ASSIGNED.sub(lambda match: f"{match['key']}{MASKED}", text)
     return _OPAQUE.sub(MASKED, text)

@@ -1,4 +1,4 @@
-"""Finds addresses that change although machines have them or others know machines by them."""
+"""Finds changed addresses that machines use, or by which others reach machines."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from longhaul.judgement.places import EnvironmentParts
 _RANGES_OF_OUR_OWN: Mapping[str, tuple[str, ...]] = {
     "pulumi-python:dynamic/longhaul:Certificate": ("addresses",),
 }
-"""Properties that hold a resource's ranges and addresses, by type; each cloud declares its own types. A certificate
-holds the addresses of its holder: machine, load balancer, the `kubernetes` service."""
+"""Properties with a resource's ranges and addresses, by type; each cloud declares its own types. A certificate has the
+addresses of its holder: machine, load balancer, the `kubernetes` service."""
 
 
 @cache
 def _ranges() -> Mapping[str, tuple[str, ...]]:
-    """Return these properties for all types. Types that come first in their cloud's list come first."""
+    """Return these properties for all types. Each cloud's types keep the order of their list."""
     of_clouds = (enumerate(cloud.resources.ranges().items()) for cloud in clouds().values())
     ranked = sorted((rank for ranks in of_clouds for rank in ranks), key=lambda rank: rank[0])
     return {**dict(entry for _, entry in ranked), **_RANGES_OF_OUR_OWN}
@@ -44,7 +44,7 @@ class Moved:
 
 
 def moved_in_state(changes: Iterable[Change], *, places: EnvironmentParts, staying: Container[str]) -> Iterator[Moved]:
-    """Yield the ranges and addresses that the state has and the change gives up, whole networks first. Of destroyed
+    """Yield the ranges and addresses in the state that the change gives up, whole networks first. Of destroyed
     resources, only networks count, and only in sites that stay."""
     order = {token: index for index, token in enumerate(_ranges())}
     for change in sorted(changes, key=lambda candidate: order.get(candidate.type, len(order))):
@@ -81,7 +81,7 @@ def moved_in_files(before: Environment, after: Environment) -> Iterator[Moved]:
 
 
 def _values(inputs: Mapping[str, Any], path: str) -> list[str]:
-    """Return the value or values at a path; empty when the path leads nowhere."""
+    """Return the value or values at a path; empty when nothing is there."""
     inner: Any = inputs
     for part in path.split("."):
         inner = inner.get(part) if isinstance(inner, Mapping) else None

@@ -16,12 +16,12 @@ from longhaul.judgement.changes import Change
 ENVIRONMENT = "the environment"
 LINKS = "links"
 ON_THE_CLUSTER = "on the cluster"
-"""Place of what the second stack makes."""
+"""Place of the second stack's resources."""
 
 _MACHINE = "longhaul:azure:ControlMachine"
 _LINKS = "longhaul:Links"
 TUNNEL_KEY = "pulumi-python:dynamic/longhaul:TunnelKey"
-"""Type of the resource that holds a tunnel's keys."""
+"""Type of the resource with a tunnel's keys."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -31,9 +31,9 @@ class EnvironmentPart:
     site: str
     """A site's name, or :data:`LINKS`, :data:`ON_THE_CLUSTER` or :data:`ENVIRONMENT`."""
     part: str = ""
-    """Name of a machine, a pool or a link; empty for what belongs to the site itself."""
+    """Name of a machine, a pool or a link; empty for the site itself."""
     kind: str = ""
-    """``machine``, ``pool`` or ``link``; empty for what belongs to the site itself."""
+    """``machine``, ``pool`` or ``link``; empty for the site itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +42,15 @@ class EnvironmentParts:
 
     environment: str
     sites: tuple[str, ...]
-    """In the file's order, then those that are removed."""
+    """In the file's order, then the removed ones."""
     control_site: str
     machines: frozenset[str]
     pools: Mapping[str, str]
-    """Site of each pool."""
+    """Site of each pool, by pool."""
     links: tuple[str, ...]
 
     def of(self, change: Change) -> EnvironmentPart:
-        """Return the place that a change belongs to."""
+        """Return the part that a change belongs to."""
         if change.stack.endswith(OBJECTS):
             return EnvironmentPart(site=ON_THE_CLUSTER)
         kinship, name = change.kinship, change.name.removeprefix(f"{self.environment}-")
@@ -76,7 +76,7 @@ class EnvironmentParts:
         return EnvironmentPart(site=site) if site else EnvironmentPart(site=LINKS)
 
     def in_order(self, parts: Iterable[EnvironmentPart]) -> list[EnvironmentPart]:
-        """Sort places as a reader expects them: the environment, its sites, links, then what runs on the cluster."""
+        """Sort parts as a reader expects them: the environment, its sites, links, then what runs on the cluster."""
         order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS, ON_THE_CLUSTER))}
         return sorted(parts, key=lambda place: (order.get(place.site, len(order)), place.kind, _natural(place.part)))
 
@@ -104,15 +104,14 @@ def places(after: Environment, before: Environment | None, changes: Iterable[Cha
 
 
 def _longest(name: str, known: Iterable[str]) -> str:
-    """Return the longest of ``known`` that equals ``name``, or that begins ``name`` before a hyphen; empty when none
-    does."""
+    """Return the longest of ``known`` that equals ``name``, or is followed by a hyphen in it; empty without one."""
     return max(
         (candidate for candidate in known if name == candidate or name.startswith(f"{candidate}-")), key=len, default=""
     )
 
 
 def _tags(change: Change) -> Mapping[str, str]:
-    """Return the program's own tags, in whichever form the cloud has them."""
+    """Return the program's own tags, in either form in which a cloud has them."""
     tags: Any = (change.after or change.before).get("tags") or {}
     if isinstance(tags, list):
         return {str(tag.get("key")): str(tag.get("value")) for tag in tags if isinstance(tag, Mapping)}

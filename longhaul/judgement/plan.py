@@ -27,7 +27,7 @@ from longhaul.judgement.versions import deprecated_apis, upgrades
 from longhaul.terminal.option_types import MAX_REMOVED
 
 NEW = "new"
-"""Word for the verdict on a plan that was compared with nothing, and in which nothing needs care."""
+"""Verdict for a plan that had no base for comparison, and in which nothing needs care."""
 
 VERDICTS = {Severity.OK: "safe", Severity.WARNING: "needs care", Severity.PROBLEM: "refused"}
 """Words for the verdict on a plan, and for the severity of a finding."""
@@ -42,7 +42,7 @@ class ResourceLine:
     type: str
     action: ResourceAction
     component: bool
-    """True for a group of resources, which is nothing in a cloud itself."""
+    """Whether it is a group of resources, which does not exist in a cloud itself."""
     properties: tuple[Property, ...]
 
 
@@ -60,9 +60,9 @@ class Plan:
 
     environment: str
     against: str
-    """Words for what it was compared with; they follow a semicolon."""
+    """Words for the base of the comparison; they follow a semicolon."""
     new: bool
-    """True when there was nothing to compare with: neither a state nor an earlier file."""
+    """Whether there was no base: neither a state nor an earlier file."""
     verdict: Severity
     """The gravest severity of all findings."""
     reasons: tuple[Finding, ...]
@@ -70,19 +70,19 @@ class Plan:
     policy: tuple[Finding, ...]
     """Findings of policies, the gravest first."""
     counts: dict[ResourceAction, int]
-    """Number of resources by action, groups of resources among them, as the engine counts. Empty when only two files
-    were compared."""
+    """Number of resources by action, including groups, as the engine counts. Empty when only two files were
+    compared."""
     groups: int
-    """Number of those that are groups, which are nothing in a cloud themselves."""
+    """Number of groups among them, which do not exist in a cloud themselves."""
     keys: int | None
-    """Number of keys of the file that differ, when only two files were compared; else None."""
+    """Number of changed keys in the file when only two files were compared; otherwise None."""
     same: int
-    """Number of resources that stay the same, groups included."""
+    """Number of unchanged resources, including groups."""
     parts: tuple[PlaceChanges, ...]
     rows: tuple[CapacityRow, ...]
     cost: CostChange
     risks: tuple[Finding, ...]
-    """Risks that were there before, and do not count for the verdict."""
+    """Risks that existed before, which do not affect the verdict."""
     notes: tuple[str, ...]
     """Sentences about what is unknown."""
 
@@ -98,13 +98,13 @@ class PlanTerms:
 
     against: str = "compared with the state"
     new: bool = False
-    """True when there is no stack yet. A preview shows the same by the stack's own creation."""
+    """Whether there is no stack yet. A preview shows that by creating the stack itself."""
     base: Environment | None = None
-    """The environment before the change, when its file is given."""
+    """The environment before the change, from the earlier file; None without that file."""
     images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Versions in each site's image, by release, where the image's manifest is here."""
+    """Versions in each site's image, by site and release, for images whose manifest is in the checkout."""
     apis: Ask = nobody
-    """Asks the API servers for deprecated APIs in use. Only a newer minor version of Kubernetes makes it ask."""
+    """Asks the API servers for deprecated APIs in use. It is called only when Kubernetes' minor version increases."""
     max_removed: float = MAX_REMOVED
     """Share of the nodes that may be removed at once, 0 to 1."""
     prices: Prices | None = None
@@ -139,7 +139,7 @@ def make_plan(environment: Environment, changes: Changes, terms: PlanTerms) -> P
         [*refusals(case), *by_files(case), *cares(case), *upgrades(case), *deprecated_apis(case), *brought(case)]
     )
     policy = in_order(terms.policy)
-    # Of two files alone the preview says nothing: without a state, all of the environment is made in it.
+    # Without a state, the preview makes the whole environment, so it says nothing about the difference of two files.
     alone = case.base is not None and case.stateless
     happening = () if alone else changes.changes
     return Plan(

@@ -16,9 +16,10 @@ SAME, READ = "same", "refresh"
 
 
 def policies(documents: Iterable[PreviewDocument], environment: Environment) -> tuple[Finding, ...]:
-    """Return a finding for each broken rule, for each waiver that is not valid, and for what waivers admit. A broken
-    rule is refused only if this change makes or alters the resource. What was broken before, and old waivers, need care
-    but do not block another change. With ``--refresh``, what the cloud has now is no part of the change."""
+    """Return a finding for each broken rule, for each invalid waiver, and for what waivers admit. A broken rule is a
+    refusal only if this change makes or alters the resource. Rules that were already broken, and old waivers, need
+    care but do not block another change. With ``--refresh``, changes in the cloud itself do not count as part of the
+    change."""
     every = (step for document in documents for step in document.steps if step.op != READ)
     steps = [step for step in every if step.new is not None and step.new.custom]
     judged = rules.policies(environment).judge(map(_resource, steps))
@@ -37,7 +38,7 @@ def _resource(step: PreviewStep) -> Resource:
 
 
 def _finding(rule: str, faults: list[Finding], *, fresh: bool) -> Finding:
-    # A waiver is in the file, of which no resource says what it was before.
+    # A waiver is in the file; no resource shows whether it is new.
     since = "" if fresh or rule in WHY else "; it was so before"
     return Finding(
         severity=Severity.PROBLEM if fresh else Severity.WARNING,

@@ -1,4 +1,4 @@
-"""Reads the engine's preview as the engine writes it: ``pulumi preview --json``.
+"""Reads the engine's preview in its JSON format, from ``pulumi preview --json``.
 
 Field names are those of pulumi v3.250.0: ``pkg/display/json.go`` (``PreviewDigest``, ``PreviewStep``) and
 ``sdk/go/common/apitype/core.go`` (``ResourceV3``). Fields that are not needed are not read.
@@ -28,13 +28,13 @@ class ResourceState(_PreviewPart):
     """State of a resource before or after the change (``ResourceV3``)."""
 
     custom: bool = False
-    """True when a provider makes the resource. Components only group others."""
+    """Whether a provider makes the resource. Components only group others."""
     delete: bool = False
-    """True when an earlier replacement left the resource to be deleted."""
+    """Whether an earlier replacement left the resource to be deleted."""
     inputs: dict[str, Any] = Field(default_factory=dict)
     outputs: dict[str, Any] = Field(default_factory=dict)
     retain: bool = Field(default=False, alias="retainOnDelete")
-    """True when the cloud keeps the resource after the engine has removed it from its state."""
+    """Whether the cloud keeps the resource after the engine has removed it from its state."""
     hooks: dict[str, list[str]] = Field(default_factory=dict, alias="resourceHooks")
     """Names of hooks, by the event before or after which they run, such as ``BeforeDelete``."""
 
@@ -80,13 +80,13 @@ class PreviewDocument(_PreviewPart):
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """Messages of the errors that made the preview fail."""
+        """Return the messages of the errors that made the preview fail."""
         return tuple(diagnostic.message.strip() for diagnostic in self.diagnostics if diagnostic.severity == "error")
 
     @property
     def stacks(self) -> frozenset[str]:
-        """Names of the stacks that it is of. The engine writes the step of the stack itself whether it changes or not
-        (``pkg/backend/display/json.go``, ``ShowPreviewDigest``)."""
+        """Return the names of the stacks in the preview. The engine always writes the step of the stack itself, changed
+        or not (``pkg/backend/display/json.go``, ``ShowPreviewDigest``)."""
         parts = (step.urn.split("::") for step in self.steps)
         return frozenset(part[0].rpartition(":")[2] for part in parts if part[2:3] == [STACK])
 
@@ -96,11 +96,11 @@ _WRITE = "write it with `pulumi preview --json`, the variable PULUMI_ENABLE_STRE
 
 
 def read_files(paths: Sequence[Path], *, env: str) -> tuple[PreviewDocument, ...]:
-    """Read previews of the environment ``env``, of its own stack and perhaps of the stack of what runs on its cluster,
-    from files.
+    """Read previews of the environment ``env`` from files: of its main stack, and optionally of the stack of the
+    objects on its cluster.
 
     Raises:
-        CommandError: a file cannot be read, holds no preview or one of another environment, or none is of its stack.
+        CommandError: a file cannot be read, is no preview or one of another environment, or none is of the main stack.
     """
     documents = []
     for path in paths:
@@ -125,7 +125,7 @@ def _text(path: Path) -> str:
 
 
 def _require_own(document: PreviewDocument, env: str, *, source: str) -> None:
-    """Refuse a document that says nothing of the environment: what it does not name would be judged as unchanged."""
+    """Refuse a document about another environment: resources that it lacks would be judged as unchanged."""
     if not document.steps:
         raise CommandError(f"{source} has no steps, so it says nothing of {env}; {_WRITE}", code=Exit.USAGE)
     if not document.stacks:

@@ -28,7 +28,7 @@ class Property:
     before: str
     after: str
     replaces: bool
-    """True when the change forces a new resource."""
+    """Whether the change forces a new resource."""
     lines: tuple[str, ...] = ()
     """A few differing lines of a long text."""
 
@@ -57,7 +57,7 @@ def changes_only(change: Change, *keys: str) -> bool:
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:
-    """Return every value by its path. A list of plain values is one value, and so is an empty collection."""
+    """Return every value by its path. A list of plain values counts as one value, and so does an empty collection."""
     if isinstance(value, Mapping) and value:
         leaves: dict[str, Any] = {}
         for name, inner in value.items():
@@ -80,7 +80,7 @@ def _labels(values: list[Any]) -> list[str]:
 
 
 def _differs(path: str, old: Mapping[str, Any], new: Mapping[str, Any], differing: Mapping[str, bool]) -> bool:
-    """Return whether a property changes. A value that the preview does not know yet often stays the same; then the
+    """Return whether a property changes. A value that is unknown before the run often stays the same; then the
     provider's diff decides, if there is one."""
     before, after = old.get(path, _MISSING), new.get(path, _MISSING)
     if before == after:
@@ -110,7 +110,7 @@ def _property(path: str, before: Any, after: Any, differing: Mapping[str, bool])
 
 
 def _shown(value: Any, key: str) -> str:
-    """Return a value in a few words, with secrets masked."""
+    """Return a value as short text, with secrets masked."""
     if _is_nothing(value):
         return NOTHING
     if is_long(value):
@@ -121,7 +121,7 @@ def _shown(value: Any, key: str) -> str:
 
 
 def _unseen(change: Change, paths: list[str]) -> Iterator[Property]:
-    """Yield what the provider reports as different although the inputs are equal: secrets, which all look alike, and
+    """Yield differences that the provider reports although the inputs are equal: in secrets, which are masked, and in
     changes that were made in the cloud itself."""
     for reported, replaces in sorted(change.differing.items()):
         if reported.startswith("__") or _overlaps(reported, dict.fromkeys(paths, False)):
@@ -140,7 +140,7 @@ def _drift(state: Any, actual: Any, *, declared: Any) -> tuple[Any, Any]:
 
 
 def _at(value: Any, path: str) -> Any:
-    """Return the value at a path; ``_MISSING`` when the path leads nowhere."""
+    """Return the value at a path; ``_MISSING`` when nothing is there."""
     for part in (part for part in re.split(r"\.|\[|\]", path) if part):
         if isinstance(value, Mapping):
             value = value.get(part, _MISSING)

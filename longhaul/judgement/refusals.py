@@ -1,4 +1,4 @@
-"""Refuses changes that lose an etcd cluster, something that cannot be made again, addresses in use, or many nodes."""
+"""Refuses changes that lose an etcd cluster, a resource that cannot be made again, addresses in use, or many nodes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def _quorum(case: Case) -> Iterator[Finding]:
 
 
 def quorum(case: Case, role: Role) -> Iterator[Finding]:
-    """Yield a finding when more members are out of service at once than the etcd cluster tolerates. Members that a hook
-    guards are replaced one at a time, or taken out of the cluster one at a time."""
+    """Yield a finding when more members are down at once than the etcd cluster tolerates. Members with a deletion hook
+    are replaced one at a time, or removed from the cluster one at a time."""
     if not role.is_etcd:
         return
     of_role, before = role_changes(case.after, case.changes, role)
@@ -75,17 +75,17 @@ _ONLY = (
     "The etcd cluster has one member: its data would be gone.",
     "Give it three members first, run `longhaul up`, then make the change.",
 )
-"""Reason and advice where the only member of an etcd cluster would be replaced."""
+"""Reason and advice when the only member of an etcd cluster would be replaced."""
 
 _TO_ONE = (
     "One member survives no loss, and its machine can never be replaced.",
     "Leave it three members.",
 )
-"""Reason and advice where an etcd cluster would shrink to one member."""
+"""Reason and advice when an etcd cluster would shrink to one member."""
 
 
 def only_member(role: Role, name: str, *, lines: tuple[str, ...]) -> Finding:
-    """Return the finding about the only member of an etcd cluster, which the files show to be replaced."""
+    """Return the finding that the only member of an etcd cluster is replaced, for a plan from files."""
     why, do = _ONLY
     what = f"The etcd cluster {role} loses its quorum: 1 member replaced of 1."
     return Finding(severity=Severity.PROBLEM, what=what, where=(name,), why=why, do=do, lines=lines)
@@ -142,13 +142,13 @@ def _lost(case: Case) -> Iterator[Finding]:
 
 
 def _is_learners(change: Change) -> bool:
-    """Return whether it is what goes with the learner when that is taken out of the file: its disk."""
+    """Return whether the resource is the learner's disk, which is removed when the file drops the learner."""
     lasting = (cloud.resources.lasting().get(without_version(change.type)) for cloud in clouds().values())
     return any(resource is not None and resource.with_learner for resource in lasting)
 
 
 def _addresses(case: Case) -> Iterator[Finding]:
-    """Yield a finding when addresses that machines have would change."""
+    """Yield a finding when addresses in use would change."""
     if case.before is None:
         return
     state = list(moved_in_state(case.changes, places=case.places, staying=case.after.sites))
@@ -173,9 +173,9 @@ def _addresses(case: Case) -> Iterator[Finding]:
 
 def _held(case: Case) -> Iterator[Finding]:
     """Yield findings about the other immutable settings (``components/guards/immutable.py``). Ranges are reported with
-    the resources that have them."""
+    their resources."""
     for before, after in _settings(case):
-        # Without a state, no other check sees that a zone's range moves.
+        # Without a state, no other check detects that a zone's range moves.
         immutable = [
             change for change in changes(before, after) if not change.is_range or (case.stateless and change.is_zone)
         ]
@@ -199,7 +199,7 @@ def _settings(case: Case) -> Iterator[tuple[Settings, Settings]]:
 
 
 def _nodes(case: Case) -> Iterator[Finding]:
-    """Yield a finding when more of the pools' maximum is removed than may be removed at once. A group that is replaced
+    """Yield a finding when a larger share of the pools' maximum is removed than allowed at once. A replaced group
     counts as removed."""
     rows = [row for row in case.rows if row.before is not None and row.name != "hosts"]
     before = sum(row.before.nodes.most for row in rows if row.before is not None)

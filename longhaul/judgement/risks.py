@@ -1,7 +1,7 @@
-"""Tells the risks that an environment's file shows: what has nothing that takes over when it fails.
+"""Finds the risks in an environment's file: parts without a substitute when they fail.
 
-A risk that a change introduces needs a reviewer's care, or is refused where the cloud does not document that it works.
-A risk that was there before is told, and does not change the verdict.
+A new risk needs a reviewer's care, or is refused when the cloud does not document that the setup works. A risk that
+existed before the change is listed, and does not change the verdict.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _ONE_ZONE = "one-zone"
 
 
 def refused(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each introduced risk that must not be made."""
+    """Yield a finding for each new risk that is refused."""
     yield from (
         _finding(risk, Severity.PROBLEM) for site, risk in _risks(case.after) if risk.refused and _new(case, site, risk)
     )
 
 
 def introduced(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each other risk that the change introduces."""
+    """Yield a finding for each other new risk."""
     for site, risk in _risks(case.after):
         if not risk.refused and _new(case, site, risk):
             yield _finding(risk, Severity.WARNING)
 
 
 def standing(case: Case) -> tuple[Finding, ...]:
-    """Return the risks that were there before."""
+    """Return the risks that existed before the change."""
     return tuple(_finding(risk, Severity.OK) for site, risk in _risks(case.after) if not _new(case, site, risk))
 
 
@@ -52,7 +52,7 @@ def new_sites(case: Case) -> set[str]:
 
 
 def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
-    """Yield the risks of an environment, with their sites."""
+    """Yield the risks of an environment, each with its site."""
     for name, site in environment.sites.items():
         joined = [
             link for link in links(environment) if name in (link.first, link.second) and link.kind is LinkKind.IPSEC
@@ -105,9 +105,9 @@ def _one_zone(site: str, zone: str) -> Risk:
 
 
 def _new(case: Case, site: str, risk: Risk) -> bool:
-    """Return whether the change introduces a risk. The earlier file shows it; without one, what happens to the site's
-    gateway and tunnels, or to its network. A state shows better than a file whether something is made that must not
-    be."""
+    """Return whether the change introduces a risk. With an earlier file, compare the two files. Without one, look at
+    the changes of the site's gateway, tunnels or network. For a refused risk the state decides, if there is one: it
+    shows whether something is really made."""
     if case.base is not None:
         new = (site, risk.name) not in {(name, known.name) for name, known in _risks(case.base)}
         if not new or not risk.refused or case.stateless:
@@ -128,7 +128,7 @@ def _concerns(case: Case, change: Change, site: str) -> bool:
 
 
 def _makes(change: Change, *, only: bool) -> bool:
-    """Return whether a gateway or a tunnel is made, or a gateway changes, unless ``only`` what is made counts."""
+    """Return whether a gateway or a tunnel is made; without ``only``, also whether a gateway changes."""
     kind = kind_of(change)
     if change.action in _MADE:
         return kind in (ResourceKind.TUNNEL, ResourceKind.VPN_GATEWAY)

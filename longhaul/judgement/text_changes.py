@@ -19,7 +19,7 @@ LINES = 12
 WIDTH = 88
 """Maximum width of a shown line, characters."""
 HEAD = 24
-"""Length of a line's beginning that is shown when the difference comes later, characters."""
+"""Number of characters shown from the beginning of a line when the difference comes later."""
 
 _CLOUD_CONFIG = "#cloud-config"
 _USER_DATA = frozenset(("customData", "userData", "userDataBase64"))
@@ -41,7 +41,7 @@ def is_long(value: object) -> bool:
 
 
 def text_change(before: str, after: str, *, key: str) -> TextChange:
-    """Describe how a text changed; ``key`` is the key that holds it."""
+    """Describe how a text changed; ``key`` is its key."""
     old, new = (_readable(text, key=key) for text in (before, after))
     if old.startswith(_CLOUD_CONFIG) and new.startswith(_CLOUD_CONFIG):
         return _cloud_config_change(old, new)
@@ -107,8 +107,7 @@ def _files(text: str) -> dict[str, str]:
 
 
 def machine_files(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """Return the files that the user-data among a machine's inputs writes, by path; empty when it has none that can be
-    read."""
+    """Return the files that the user-data in a machine's inputs writes, by path; empty without readable user-data."""
     for key, value in inputs.items():
         if isinstance(value, Mapping):
             if files := machine_files(value):
@@ -135,7 +134,7 @@ def _diff(before: list[str], after: list[str]) -> Iterator[str]:
 
 
 def _windows(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
-    """Shorten long lines whose difference comes later: keep their beginning and the part that differs."""
+    """Shorten long lines that differ late: keep their beginning and the part that differs."""
     pairs = [_window(line, other) for line, other in zip(old, new, strict=True)]
     return [line for line, _ in pairs], [other for _, other in pairs]
 

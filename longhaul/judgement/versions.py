@@ -1,4 +1,5 @@
-"""Judges changes of ``versions`` before anything runs: steps from what machines run, and kubelets with API servers."""
+"""Judges changes of ``versions`` before anything runs: the steps from running versions, and the skew between kubelets
+and API servers."""
 
 from __future__ import annotations
 
@@ -17,17 +18,17 @@ from longhaul.judgement.text_changes import machine_files
 _NODE = "/etc/longhaul/node.json"
 
 _THERE = (ResourceAction.CHANGE, ResourceAction.REPLACE, ResourceAction.DESTROY, ResourceAction.FORGET)
-"""Actions on machines that run now."""
+"""Actions on machines that are running now."""
 
 
 def release_of(role: Role) -> str:
-    """Return the release whose version a role's machines have."""
+    """Return the release that determines the version of a role's machines."""
     return "etcd" if role.is_etcd else "kubernetes"
 
 
 def lacking(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each version that the image of the control plane does not hold. Machines made of it would
-    wait for a version that they never run."""
+    """Yield a finding for each version that differs from the control plane image's. Machines with this image would wait
+    for a version that they never run."""
     site = case.after.control_plane.site
     for release, baked in case.images.get(site, {}).items():
         wanted = getattr(case.after.versions, release, baked)
@@ -43,7 +44,7 @@ def lacking(case: Case) -> Iterator[Finding]:
 
 
 def steps(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each release that does not go from what machines run to what is wanted."""
+    """Yield a finding for each release whose running versions cannot be upgraded to the wanted one in one step."""
     for release, running in _running(case):
         wanted = getattr(case.after.versions, release)
         refused = step_refused(release, running, wanted)
@@ -58,7 +59,7 @@ def steps(case: Case) -> Iterator[Finding]:
 
 
 def skew(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each image whose kubelet the API servers do not serve."""
+    """Yield a finding for each image whose kubelet version the API servers do not support."""
     for fault in image_faults(case.after, case.images):
         yield Finding(
             severity=Severity.PROBLEM,
@@ -71,7 +72,7 @@ def skew(case: Case) -> Iterator[Finding]:
 
 
 def removed_apis(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each API that clients use and the wanted version of Kubernetes does not have."""
+    """Yield a finding for each API in use that the wanted version of Kubernetes lacks."""
     wanted = case.after.versions.kubernetes
     if not _goes_up(case):
         return
@@ -89,8 +90,8 @@ def removed_apis(case: Case) -> Iterator[Finding]:
 
 
 def deprecated_apis(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each API in use that a version after the wanted one does not have, and one when nobody could
-    be asked."""
+    """Yield a finding for each API in use that a version after the wanted one removes, and one when no server could be
+    asked."""
     wanted = minor(case.after.versions.kubernetes)
     if not _goes_up(case):
         return
@@ -114,7 +115,7 @@ def deprecated_apis(case: Case) -> Iterator[Finding]:
 
 
 def _goes_up(case: Case) -> bool:
-    """Return whether Kubernetes goes to a newer minor version."""
+    """Return whether Kubernetes' minor version increases."""
     wanted = case.after.versions.kubernetes
     return any(
         minor(version) < minor(wanted)
@@ -129,7 +130,7 @@ def _short(version: tuple[int, int]) -> str:
 
 
 def upgrades(case: Case) -> Iterator[Finding]:
-    """Yield a finding for each step of a minor version that is allowed, with what it means."""
+    """Yield a finding for each allowed upgrade to another minor version, with its consequences."""
     for release, running in _running(case):
         wanted = getattr(case.after.versions, release)
         moves = any(minor(version) != minor(wanted) for version in running)
@@ -152,7 +153,7 @@ def upgrades(case: Case) -> Iterator[Finding]:
 
 
 def _of_nodes(case: Case, what: str, wanted: str) -> Finding:
-    """Return the finding of a minor version of Kubernetes: nodes keep their kubelets."""
+    """Return the finding about a new minor version of Kubernetes: nodes keep their kubelets."""
     major, number = minor(wanted)
     kept = [*case.after.pools, *(["the hosts"] if case.after.hosts else [])]
     nodes = f" Nodes of {', '.join(kept)} keep their kubelets; {major}.{number - SKEW} is the oldest." if kept else ""
@@ -166,7 +167,8 @@ def _of_nodes(case: Case, what: str, wanted: str) -> Finding:
 
 
 def _etcd_of(case: Case, kubernetes: str) -> str:
-    """Return a sentence when the etcd that this version of Kubernetes names is of a later minor version."""
+    """Return a sentence when Kubernetes' recommended etcd has a later minor version than the environment's; otherwise
+    empty."""
     named, wanted = belonging(kubernetes).get("etcd"), case.after.versions.etcd
     if named is None or minor(wanted) >= minor(named):
         return ""
@@ -174,20 +176,20 @@ def _etcd_of(case: Case, kubernetes: str) -> str:
 
 
 def _running(case: Case) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return each release with the versions that machines of a role run, without those that nothing shows. With a state
-    each machine shows its own, without one the earlier file does."""
+    """Return the releases, each with its running versions, as far as these are known. With a state each machine shows
+    its version, without one the earlier file does."""
     if case.stateless:
         base = case.base
         return (
             () if base is None else tuple((release, frozenset({getattr(base.versions, release)})) for release in TITLES)
         )
-    # Each etcd cluster has a version of its own; what is the same of both is told once.
+    # Each etcd cluster has its own version; equal versions of both are reported once.
     pairs = dict.fromkeys((release_of(role), _of_role(case, role)) for role in Role)
     return tuple((release, versions) for release, versions in pairs if versions)
 
 
 def _of_role(case: Case, role: Role) -> frozenset[str]:
-    """Return the versions of a role's machines. Those that do not change have what is wanted."""
+    """Return the versions of a role's machines. Unchanged machines have the wanted version."""
     changes, before = role_changes(case.after, case.changes, role)
     there = [change for change in changes if change.action in _THERE]
     versions = {version for change in there if (version := _version(machine_files(change.before).get(_NODE, "")))}
@@ -196,7 +198,7 @@ def _of_role(case: Case, role: Role) -> frozenset[str]:
 
 
 def _version(node: str) -> str:
-    """Return the version in a machine's ``node.json``; empty when it shows none."""
+    """Return the version in a machine's ``node.json``; empty when it has none."""
     try:
         return str(json.loads(node)["version"])
     except (ValueError, KeyError, TypeError):

@@ -1,1 +1,1 @@
-"""``longhaul kubeconfig``: an administrator's own way in."""
+"""``longhaul kubeconfig``: writes an administrator's kubeconfig."""

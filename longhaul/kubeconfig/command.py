@@ -1,5 +1,5 @@
-"""``longhaul kubeconfig``: a kubeconfig with an administrator's certificate of some hours, or with the break-glass one
-of the vault."""
+"""``longhaul kubeconfig``: write a kubeconfig with an administrator's certificate that is valid for hours, or with the
+vault's break-glass certificate."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Make or fetch the certificate with the operator's own credentials, write the file, and print its path. A file
-    whose certificate is good for some hours yet stays as it is."""
+    whose certificate remains valid for some hours is kept."""
     where = context(invocation)
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
@@ -60,7 +60,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _kept(path: Path) -> Mapping[str, str] | None:
-    """Return the identity in the file from before; None when there is none that could be used."""
+    """Return the identity in the existing file; None when it has none that is usable."""
     with suppress(OSError, LookupError, TypeError, ValueError):
         content: Any = json.loads(path.read_text(encoding="utf-8"))
         return identity_of(content)

@@ -1,1 +1,1 @@
-"""``longhaul login``: signs a person in by the company's own identity."""
+"""``longhaul login``: signs a person in with the company's identity provider."""

@@ -1,4 +1,4 @@
-"""``longhaul login``: sign in by the company's own identity, and write a kubeconfig for it."""
+"""``longhaul login``: sign in with the company's identity provider, and write a kubeconfig."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Sign in, as the client alone does, with a profile from a file or of an environment."""
+    """Sign in like the client's own ``login``, with the environment's profile or one from a file."""
     from longhaul.cluster.profile import profile_and_folder
 
     profile, folder = profile_and_folder(invocation)

@@ -1,1 +1,1 @@
-"""``longhaul machine``: what is done about one machine."""
+"""``longhaul machine``: operations on one machine."""

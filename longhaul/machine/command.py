@@ -1,5 +1,5 @@
-"""``longhaul machine quarantine``: take a machine that is lost to an attacker out of the environment, and keep it for a
-look."""
+"""``longhaul machine quarantine``: take a compromised machine out of the environment, and keep it for an
+investigation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Say what will be done, ask, and do it; a run that was interrupted is finished by the next."""
+    """Print the steps, ask, and run them; a repeated run continues an interrupted one."""
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -107,7 +107,7 @@ def _release(steps: QuarantineRun, options: argparse.Namespace) -> int:
 
 @contextmanager
 def _steps(where: Context, record: QuarantineVault, *, keep_disk: bool) -> Iterator[QuarantineRun]:
-    """Give the steps with the cluster's API, as long as no other run has them."""
+    """Give the steps with the cluster's API, while this run holds the lock."""
     from longhaul.cluster.api_access import api_of
     from longhaul.cluster.api_server_turn import ending_in
     from longhaul.cluster.locks import Words, sole_run

@@ -1,1 +1,1 @@
-"""``longhaul plan``: shows what ``up`` would do, in each form (docs/plan.md)."""
+"""``longhaul plan``: shows what ``up`` would do, in several formats (docs/plan.md)."""

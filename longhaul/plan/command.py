@@ -161,7 +161,7 @@ def _written(made: Plan, form: str) -> str:
 
 
 def _base(path: Path | None, environment: Environment) -> Environment | None:
-    """Load the earlier version of the environment; ``CommandError`` when it is of another environment."""
+    """Load the earlier version of the environment. Raise ``CommandError`` when the file is of another environment."""
     if path is None:
         return None
     from components.model.loading.load import load_copy
@@ -175,12 +175,12 @@ def _base(path: Path | None, environment: Environment) -> Environment | None:
 @dataclass(frozen=True, kw_only=True)
 class _Previewed:
     documents: tuple[PreviewDocument, ...]
-    """Documents of the environment's stack and, when it was previewed, of the stack of cluster objects."""
+    """Previews of the environment's stack and, if available, of the stack of cluster objects."""
     against: str
     new: bool = False
-    """True when there was no stack to compare with."""
+    """Whether there was no stack to compare with."""
     unseen: tuple[str, ...] = ()
-    """Parts that were not looked at, each with the reason."""
+    """Parts that were not previewed, each with the reason."""
 
 
 def _read(sources: Sequence[Path], environment: Environment) -> _Previewed:
@@ -210,7 +210,7 @@ def _preview(where: Context, environment: Environment, invocation: Invocation, *
 
 
 def _no_objects(invocation: Invocation) -> str:
-    """Return why the stack of cluster objects is left out; an empty text when it is not."""
+    """Return why the stack of cluster objects is left out; empty when it is not."""
     from longhaul.engine.options import names_of_one_stack
 
     if invocation.options.no_objects:

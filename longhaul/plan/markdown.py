@@ -15,7 +15,7 @@ _ROOM = 400
 """Characters reserved for the note that names what was cut."""
 
 _LINES = 40
-"""Number of a finding's lines that are shown, so that a long finding is shortened and not cut as a whole."""
+"""Maximum number of a finding's lines that are shown, so that a long finding is shortened and not cut as a whole."""
 
 
 def to_markdown(plan: Plan, *, longest: int = LONGEST) -> str:
@@ -34,7 +34,7 @@ def to_markdown(plan: Plan, *, longest: int = LONGEST) -> str:
 
 
 def _sections(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield each section as a title, for the note when it is cut, and a text."""
+    """Yield each section as a title, for the note about cut sections, and a text."""
     head = f"## {SIGNS[plan.verdict]} Plan for `{code(plan.environment)}`: {plan.word}\n\n"
     yield "", f"{head}{plain(summary(plan))}; {plain(plan.against)}.\n"
     for title, findings in (("Reasons", plan.reasons), ("Policy", plan.policy)):

@@ -1,5 +1,5 @@
-"""The engines for a preview: against the real stacks if there are any, else of a new environment. They need no account,
-no backend and no network, and write nothing that stays."""
+"""The engines for a preview: of the real stacks if they exist, else of a new environment. The latter needs no account,
+backend or network. Nothing is written permanently."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Unseen:
-    """Reason why the stack of cluster objects is not looked at."""
+    """Reason why the stack of cluster objects is not previewed."""
 
     stack: str
     reason: str
@@ -57,7 +57,7 @@ class Engines:
     infrastructure: Engine
     objects: Engine | Unseen
     new: bool
-    """True when there is no stack to compare with."""
+    """Whether there is no stack to compare with."""
 
 
 @contextmanager
@@ -65,11 +65,11 @@ def preview_engines(
     where: Context, environment: Environment, *, no_objects: str = "", has_base: bool = False
 ) -> Iterator[Engines]:
     """Give the engines for a preview, valid inside the block. ``no_objects`` is a reason to leave out the stack of
-    cluster objects; ``has_base`` tells that the file of before is compared with where there is no state."""
+    cluster objects; ``has_base`` means that the earlier file is compared when there is no state."""
     run = new_run("plan")
     with tempfile.TemporaryDirectory(prefix="longhaul-plan-") as folder, ExitStack() as stack:
         engine = _engine(where, environment, Path(folder), has_base=has_base)
-        # When its reader goes away (`| head`), the engine ends but leaves its plugins running.
+        # When the reader of its output goes away (`| head`), the engine ends but leaves its plugins running.
         engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
         stack.callback(lambda: processes.end(run.leftovers()))
         yield Engines(
@@ -109,7 +109,8 @@ def _engine(where: Context, environment: Environment, folder: Path, *, has_base:
 
 
 def not_looked_up(environment: Environment) -> tuple[str, ...]:
-    """Return a sentence for each site whose `existing` parts are not looked up: a stand-in plugin reaches no cloud."""
+    """Return a sentence for each site whose `existing` resources are not looked up: a stand-in plugin reaches no
+    cloud."""
     return tuple(
         f"What sites.{site}.existing names was not looked up: the {plugin.package} plugin is not installed. `longhaul "
         "doctor` looks it up, with credentials."
@@ -119,8 +120,8 @@ def not_looked_up(environment: Environment) -> tuple[str, ...]:
 
 
 def _objects_engine(where: Context, environment: Environment, engine: Engine, stack: ExitStack) -> Engine | Unseen:
-    """Return the engine for a preview of the cluster objects, valid while ``stack`` is open. It is compared with the
-    cluster itself, so the stack must exist and the API must answer; otherwise return the reason."""
+    """Return the engine for a preview of the cluster objects, valid while ``stack`` is open. The preview compares with
+    the cluster itself, so the stack must exist and the API must answer; otherwise return the reason."""
     name = f"{where.env}{OBJECTS}"
     if replace(engine, stack=name).is_new():
         return Unseen(stack=name, reason="there is no such stack yet")
@@ -142,7 +143,7 @@ def _objects_engine(where: Context, environment: Environment, engine: Engine, st
 
 
 def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, str], *, has_base: bool) -> bool:
-    """Return whether to compare with the stack in the user's backend; say the decision and its reason."""
+    """Return whether to compare with the stack in the user's backend; print the decision and its reason."""
     env = where.env
     instead = "the two files alone are compared" if has_base else "this is a preview of a new environment"
     if not backend.url:
@@ -159,8 +160,8 @@ def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, 
 
 
 def _held(engine: Engine, environment: Environment) -> tuple[Plugin, ...]:
-    """Return the plugins of resources that the stack still has in clouds which the environment has left. The engine is
-    asked for the state only when a cloud has no site and the backend is no folder."""
+    """Return the plugins of resources in the stack whose cloud has no site in the environment any more. The engine is
+    asked for the state only when such a cloud exists and the backend is not a folder."""
     packages = left_out(environment)
     if not packages:
         return ()
@@ -172,7 +173,7 @@ def _held(engine: Engine, environment: Environment) -> tuple[Plugin, ...]:
 
 
 def _plugins(plugins: Sequence[Plugin], environ: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return variables that make the engine find a stand-in for each plugin that is not installed. Say which."""
+    """Return variables with which the engine finds a stand-in for each missing plugin, and print their names."""
     missing = tuple(plugin for plugin in plugins if not plugin.installed(environ))
     if not missing:
         return {}

@@ -1,4 +1,4 @@
-"""The engine's own preview, not judged: as the engine prints it, or counted for programs."""
+"""The engine's own preview, without judgement: as the engine prints it, or counted for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def show_raw(
     where: Context, environment: Environment, rest: Sequence[str], *, no_objects: str = "", as_json: bool = False
 ) -> Exit:
-    """Show the engine's preview of both stacks, or with ``as_json`` what they count. ``rest`` are words for the engine,
+    """Show the engine's preview of both stacks, or its counts with ``as_json``. ``rest`` are words for the engine,
     ``no_objects`` is a reason to leave out the stack of cluster objects."""
     begun = time.monotonic()
     for sentence in not_looked_up(environment):
@@ -43,7 +43,7 @@ def _words(engine: Engine, rest: Sequence[str]) -> list[str]:
 
 
 def _shown(engines: Sequence[Engine], rest: Sequence[str]) -> Exit:
-    """Let each engine print its preview, and stop at one that fails."""
+    """Let each engine print its preview, and stop at the first that fails."""
     codes = (exit_code(engine.run(_words(engine, rest))) for engine in engines)
     return next((code for code in codes if code is not Exit.OK), Exit.OK)
 

@@ -1,5 +1,5 @@
-"""``longhaul prices``: fills a price book from the prices that clouds publish, and checks one."""
+"""``longhaul prices``: fills a price book with the clouds' published prices, and checks a price book."""
 
 OLD_DAYS = 90
-"""Age in days beyond which a price counts as old. This is a choice: EC2 keeps spot prices for as many days
-(docs.aws.amazon.com, DescribeSpotPriceHistory, ``StartTime``), and list prices change less often than those."""
+"""Age in days beyond which a price counts as old. Our own choice: EC2 keeps spot prices for the same time
+(docs.aws.amazon.com, DescribeSpotPriceHistory, ``StartTime``), and list prices change less often."""

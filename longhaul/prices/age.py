@@ -14,12 +14,12 @@ from longhaul.prices import OLD_DAYS
 
 @dataclass(frozen=True, kw_only=True)
 class OldPrice:
-    """A price that is too old, or whose day is still to come."""
+    """A price that is too old, or dated in the future."""
 
     key: Key
     price: Price
     days: int
-    """Days since it was read; negative when that day is still to come."""
+    """Days since it was read; negative for a date in the future."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class PriceBookCheck:
     """Keys without a price, each with the groups that need it."""
     old: tuple[OldPrice, ...]
     stands_in: tuple[MachineKey, ...]
-    """Spot machines without a price of their own, which are counted at the ordinary price."""
+    """Spot machines without a spot price, which are counted at the ordinary price."""
     good: int
     """Number of prices that exist and are recent enough."""
 

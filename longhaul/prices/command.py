@@ -75,7 +75,7 @@ def _check(environment: Environment, path: Path, invocation: Invocation, now: da
 
 
 def _read(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:
-    """Read the prices. Exit code 0 when every interface answered, even if some prices are missing."""
+    """Read the prices. Return exit code 0 when every interface answered, even if some prices are missing."""
     from clouds.registry import clouds
     from longhaul.costs.cost import price_of
     from longhaul.costs.text import cost_text

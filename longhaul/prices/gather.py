@@ -1,4 +1,4 @@
-"""Reads the wanted prices from where they are published, into a file that is complete after every step."""
+"""Reads the wanted prices from the clouds' publications into a file that is valid after every step."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class PriceSources:
     web: Web = field(default_factory=Web)
 
     def ours(self, price: Price) -> bool:
-        """Return whether a price was read from one of these sources, so that it may be read again. Any other price is
-        the user's."""
+        """Return whether a price was read from one of these sources, and so may be read again. Any other price is the
+        user's."""
         return any(cloud.prices.published(price.source, self.urls.get(kind, "")) for kind, cloud in clouds().items())
 
 
 @dataclass(kw_only=True)
 class Gathered:
-    """Outcome for all prices that were wanted."""
+    """Outcome for all wanted prices."""
 
     book: PriceBook
     read: list[Key] = field(default_factory=list)
@@ -47,9 +47,9 @@ class Gathered:
 
 
 def gather(environment: Environment, *, to: Path, sources: PriceSources, again: bool, say: Say) -> Gathered:
-    """Read the prices of everything in ``environment`` into the file ``to``, which may exist already. The user's own
-    entries stay. Entries that were read today stay, too, unless ``again``. Raises ``BookError`` when the file cannot be
-    used."""
+    """Read the prices of everything in ``environment`` into the file ``to``, which may exist already. The user's
+    entries are kept. Entries that were read today are kept, too, unless ``again``. Raise ``BookError`` when the file is
+    invalid."""
     book = PriceBook.load(to) if to.exists() else PriceBook()
     result = Gathered(book=book)
     asked: list[Key] = []

@@ -1,4 +1,4 @@
-"""Renders what `longhaul prices` reads and checks: as text of 100 columns, and as JSON."""
+"""Renders the results of `longhaul prices`: as text of 100 columns, and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def gathered_text(result: Gathered, *, to: Path) -> str:
-    """Report what was read, what was not, and why."""
+    """Return text about the prices that were read, those that were not, and why."""
     lines = [f"{to}: {len(result.read)} prices read, {len(result.kept)} kept as they were"]
     if result.missing:
         lines.append("not found:")
@@ -31,7 +31,7 @@ def gathered_text(result: Gathered, *, to: Path) -> str:
 
 
 def gathered_json(result: Gathered, *, to: Path, cost: EnvironmentCost) -> dict[str, Any]:
-    """Return the same for programs, with the cost."""
+    """Return the same as plain values for programs, with the cost."""
     return {
         "file": str(to),
         "read": [name_of(key) for key in result.read],
@@ -43,7 +43,7 @@ def gathered_json(result: Gathered, *, to: Path, cost: EnvironmentCost) -> dict[
 
 
 def check_text(report: PriceBookCheck, *, path: Path, days: int) -> str:
-    """Report which prices are missing or old."""
+    """Return text about missing and old prices."""
     lines = [f"{path}: {report.good} good, {len(report.missing)} missing, {len(report.old)} older than {days} days"]
     lines += (f"  missing  {name_of(key)}, for {', '.join(groups)}" for key, groups in report.missing.items())
     for entry in report.old:
@@ -56,7 +56,7 @@ def check_text(report: PriceBookCheck, *, path: Path, days: int) -> str:
 
 
 def check_json(report: PriceBookCheck, *, path: Path, days: int) -> dict[str, Any]:
-    """Return the same for programs."""
+    """Return the same as plain values for programs."""
     return {
         "file": str(path),
         "days": days,
@@ -79,5 +79,5 @@ def _by_reason(left_out: dict[T, str]) -> dict[str, list[T]]:
 
 
 def _brief(source: str) -> str:
-    """Return an address without its query."""
+    """Return a URL without its query."""
     return source.partition("?")[0]

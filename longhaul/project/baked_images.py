@@ -1,4 +1,4 @@
-"""Versions that the images of an environment hold, by the manifests that were kept here when they were baked."""
+"""Versions in an environment's images, from the manifests that bakes left on this machine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from longhaul.project.lab_seam import Lab
 
 MANIFEST, RECORD = "manifest.json", "image.json"
-"""Names of an image's manifest, and of the file beside it that tells which image it is of."""
+"""Names of an image's manifest, and of the file beside it with the image's id."""
 
 
 def image_versions(
     where: Context, environment: Environment, environ: Mapping[str, str]
 ) -> dict[str, Mapping[str, str]]:
-    """Return the versions in each site's image, by release. Sites whose image was baked elsewhere, or whose manifest
-    tells no versions, are left out."""
+    """Return the versions in each site's image, by site and release. Sites whose image was baked elsewhere, or whose
+    manifest lists no versions, are left out."""
     rented = {name: site.image for name, site in environment.sites.items() if cloud_of(site).rents}
     if where.lab is not None:
         by_site = {name: _of_lab(where.lab, image) for name, image in rented.items()}

@@ -37,8 +37,8 @@ class Project:
         return sorted(name for name in names if not name.endswith(OBJECTS))
 
     def definition(self) -> dict[str, Any]:
-        """Return the content of ``Pulumi.yaml``; ``ConfigurationError`` when it cannot be read or has no name. It has
-        the limits of an environment's file."""
+        """Return the content of ``Pulumi.yaml``. Raise ``ConfigurationError`` when it cannot be read or has no name. It
+        has the same limits as an environment's file."""
         from components.model import ConfigurationError, Problem
         from components.model.loading.document import read_document
 
@@ -50,7 +50,7 @@ class Project:
         return content
 
     def load(self, env: str) -> Environment:
-        """Load the environment ``env`` and check it against its neighbours; ``ConfigurationError`` with every
+        """Load the environment ``env`` and check it against its neighbours. Raise ``ConfigurationError`` with every
         problem."""
         from components.model import load
         from components.model.loading.load import check_neighbours
@@ -61,7 +61,7 @@ class Project:
         return environment
 
     def examine(self, env: str) -> Examined:
-        """Load the environment ``env`` as :meth:`load` does, with the doubts about its file."""
+        """Load the environment ``env`` like :meth:`load`, with the cautions about its file."""
         from components.model.loading.load import check_neighbours, examine, not_compared
 
         path = self._existing(env)
@@ -70,8 +70,8 @@ class Project:
         return replace(examined, warnings=(*examined.warnings, *not_compared(path)))
 
     def _existing(self, env: str) -> Path:
-        """Return the path of what is called as the environment's file. What it is, and whether it can be read, is said
-        by who reads it."""
+        """Return the path of the environment's file. Raise ``ConfigurationError`` when nothing has this name; the
+        reader checks whether it is a readable file."""
         from components.model import ConfigurationError, Problem
 
         path = self.stack_file(env)
@@ -98,7 +98,7 @@ def example_names() -> list[str]:
 
 
 def _meant(env: str, known: Sequence[str]) -> str:
-    """Return a question about what was meant by the name of an environment that is not there."""
+    """Return a question that suggests the existing name that is most like ``env``; empty when none is similar."""
     from difflib import get_close_matches
 
     if env in example_names():
@@ -108,7 +108,7 @@ def _meant(env: str, known: Sequence[str]) -> str:
 
 
 def find_project(given: str | None) -> Project:
-    """Return the project in ``given``, or the first one found from the current directory upwards."""
+    """Return the project in ``given``, or the first one in the current directory or above."""
     if given is not None:
         root = Path(given).resolve()
         if not (root / PROJECT_FILE).is_file():

@@ -25,17 +25,17 @@ class Context:
     project: Project
     env: str
     lab: Lab | None
-    """The lab that stands for the environment's clouds, whether it is up or not."""
+    """The lab that simulates the environment's clouds, up or down; None without one."""
 
     @property
     def lab_with_port(self) -> Lab | None:
-        """The lab whose API is at a port of this machine's; None on a laptop, which reaches the API in no other way
-        than outside of labs."""
+        """Return the lab when its API is at a port of this machine; None on a laptop, which reaches the API as it would
+        without a lab."""
         return None if self.lab is None or self.lab.on_laptop() else self.lab
 
 
 def context(invocation: Invocation) -> Context:
-    """Return project, environment and lab of an invocation; ``CommandError`` when it names no environment."""
+    """Return project, environment and lab of an invocation. Raise ``CommandError`` when it names no environment."""
     project = find_project(invocation.options.project)
     env = invocation.options.env
     if not env:
@@ -45,8 +45,8 @@ def context(invocation: Invocation) -> Context:
 
 
 def state_folder(where: Context, environ: Mapping[str, str]) -> Path:
-    """Return the private folder for files that are kept of an environment between runs: the lab's folder, or one below
-    the user's state directory, named after the checkout's path."""
+    """Return the private folder for an environment's files between runs: the lab's folder, or one in the user's state
+    directory, named after the checkout's path."""
     if where.lab is not None:
         return where.lab.folder
     base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME", str(Path.home()))) / ".local" / "state")
@@ -55,9 +55,10 @@ def state_folder(where: Context, environ: Mapping[str, str]) -> Path:
 
 
 def enter_lab(where: Context, environment: Environment, invocation: Invocation) -> None:
-    """Continue as the lab's operator when the environment is a lab: this process becomes the same command inside it.
+    """Re-run the command as the lab's operator when the environment is a lab: this process is replaced by the same
+    command inside the lab.
 
-    Return when the environment is no lab, or the process is inside already.
+    Return when the environment is no lab, or the process already runs inside.
     """
     if where.lab is None:
         require_cloud(environment)
@@ -70,7 +71,7 @@ def enter_lab(where: Context, environment: Environment, invocation: Invocation) 
 
 
 def _located(where: Context, invocation: Invocation) -> list[str]:
-    """Return the command line with environment and project spelt out: directory and variables may be different
+    """Return the command line with explicit environment and project: working directory and variables may differ
     inside."""
     name, *others = _without_location(invocation)
     tail = ["--", *invocation.rest] if invocation.rest else []

@@ -1,4 +1,4 @@
-"""A parsed command line, as every command receives it."""
+"""A parsed command line, which every command receives."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Invocation:
-    """One run of ``longhaul``: the command, its options, and the words to hand on."""
+    """One run of ``longhaul``: the command, its options, and the words for another program."""
 
     command: str
     options: argparse.Namespace
     rest: tuple[str, ...]
     """Words after ``--``."""
     argv: tuple[str, ...]
-    """Every word, to run the same command elsewhere."""
+    """Every word, for running the same command elsewhere."""

@@ -1,4 +1,4 @@
-"""The one place where the operator's command knows of the lab: whether it exists, how to enter it, the port of its API.
+"""The only module of the operator's command that knows the lab: whether it exists, how to enter it, its API's port.
 
 A lab keeps its state under ``.lab/<env>/``. The program ``enter`` there runs a command as the lab's operator: in the
 lab's network, with its names, credentials and backend, among the host's processes.
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from lab.state import LabState
 
 INSIDE = "LONGHAUL_LAB"
-"""Variable that holds the environment's name in processes that run as the lab's operator."""
+"""Environment variable with the environment's name, in processes that run as the lab's operator."""
 
 ON_LAPTOP = "LONGHAUL_LAB_LAPTOP"
-"""Variable that is not empty in processes on the lab's laptop, which has no port of the host's."""
+"""Environment variable that is not empty in processes on the lab's laptop, which has no port on the host."""
 
 PASSED = ("LONGHAUL_DEBUG", "LONGHAUL_PULUMI", "NO_COLOR", "TERM", "XDG_STATE_HOME")
 """The user's variables that are passed on to the lab's operator."""
@@ -51,7 +51,7 @@ class Lab:
         return running_init(self._state()) is not None
 
     def port(self) -> int:
-        """Return the host's loopback port at which the lab's API answers."""
+        """Return the port on the host's loopback interface at which the lab's API answers."""
         from lab.state import init_record
 
         record = init_record(self._state())
@@ -67,7 +67,7 @@ class Lab:
         _become(path, command)
 
     def image_manifest(self, image: str = "") -> Path:
-        """Return the path of the manifest of the image with that id; without one, of the lab's first image."""
+        """Return the path of the manifest of the image with this id; without an id, of the lab's first image."""
         from lab.config import LabConfig
         from lab.state import LabError
 
@@ -98,7 +98,7 @@ def _become(path: str, command: list[str]) -> NoReturn:
 
 
 def require_cloud(environment: Environment) -> None:
-    """Refuse an environment whose Azure subscription is imaginary: only a lab can stand in for it."""
+    """Refuse an environment whose Azure subscription is a placeholder: only a lab can simulate it."""
     from clouds.base.section import IMAGINARY
 
     for name, site in environment.sites.items():
@@ -113,7 +113,7 @@ def require_cloud(environment: Environment) -> None:
 
 
 def lab_down(env: str) -> CommandError:
-    """Return the error for a lab that is needed and is down."""
+    """Return the error for a command that needs a lab while the lab is down."""
     return CommandError(f"the lab {env!r} is down; `{lab_command(env)}` brings it up", code=Exit.UNREACHABLE)
 
 
@@ -123,7 +123,7 @@ def lab_command(env: str) -> str:
 
 
 def find_lab(project: Path, env: str) -> Lab | None:
-    """Return the lab of ``env``, whether it is up or down; None when there is none."""
+    """Return the lab of ``env``, up or down; None without one."""
     folder = project / ".lab" / env
     try:
         exists = (folder / "enter").exists()
@@ -133,7 +133,7 @@ def find_lab(project: Path, env: str) -> Lab | None:
 
 
 def stand_ins() -> Path:
-    """Return the folder of the stand-ins for provider plugins. It lies beside this program, whatever the project is."""
+    """Return the folder of the stand-ins for provider plugins. It is beside this program, whatever the project is."""
     return Path(__file__).resolve().parents[2] / "lab" / "providers" / "bin"
 
 

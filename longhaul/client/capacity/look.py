@@ -90,7 +90,7 @@ class Look:
             return None
 
     def _document(self, name: str, key: str, what: str, read: Callable[[str], Content]) -> Content | None:
-        """Return the content of a ConfigMap of ours; None when there is none, it may not be seen, or cannot be read."""
+        """Return the document in one of our ConfigMaps; None when it is missing, hidden from the person or invalid."""
         try:
             configmap = self._api.find(f"{SYSTEM_CONFIGMAPS}/{name}")
             return read(configmap["data"][key]) if configmap else None

@@ -1,1 +1,1 @@
-"""Quarantine of a machine: it is cut off, refused, kept for a look, and replaced (docs/quarantine.md)."""
+"""Quarantine of a machine: it is isolated, refused, kept for an investigation, and replaced (docs/quarantine.md)."""

@@ -1,4 +1,4 @@
-"""Node and pods of a machine: their deletion, and everything that they give away."""
+"""A machine's Node and pods: their deletion, and what a root user on the node can use."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from contract.kubernetes.drain import NODES, PODS
 from contract.taints import QUARANTINE_TAINT
 
 CLOSE_TRIES = 20
-"""Number of times that a Node is written which others write meanwhile."""
+"""Number of attempts to write a Node that others write meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeExposure:
-    """Everything that whoever is root on a node can be and read, each as ``namespace/name``."""
+    """Identities and Secrets that root on a node can use, each as ``namespace/name``."""
 
     pods: tuple[str, ...]
     accounts: tuple[str, ...]
-    """Service accounts of its pods. Their tokens end with the pods."""
+    """Service accounts of its pods. Their tokens become invalid with the pods."""
     secrets: tuple[str, ...]
-    """Secrets of its pods. They stay known."""
+    """Secrets of its pods. They remain known to an attacker."""
 
 
 def pod_exposure(api: Api, node: str) -> NodeExposure:
-    """Return what the pods of a node give away."""
+    """Return the service accounts and Secrets of a node's pods."""
     pods = list(_pods(api, node))
     return NodeExposure(
         pods=_named((pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in pods),
@@ -39,8 +39,8 @@ def pod_exposure(api: Api, node: str) -> NodeExposure:
 
 
 def close(api: Api, node: str) -> None:
-    """Keep everything new off a Node; do nothing when there is none. Raise ``ApiError`` when others write it each
-    time."""
+    """Keep new pods off a Node; do nothing when it does not exist. Raise ``ApiError`` when others write it at every
+    attempt."""
     for left in reversed(range(CLOSE_TRIES)):
         try:
             _close(api, node)
@@ -68,12 +68,12 @@ def _close(api: Api, node: str) -> None:
 
 
 def remove(api: Api, node: str) -> int:
-    """Delete a machine's pods at once, and its Node; return the number of pods. The tokens of the pods are void from
-    then on, since each is bound to its pod (kubernetes.io, "Service Accounts", "Bound service account tokens")."""
+    """Delete a machine's pods at once, and its Node; return the number of pods. From then on their tokens are invalid,
+    since each is bound to its pod (kubernetes.io, "Service Accounts", "Bound service account tokens")."""
     number = 0
     for pod in list(_pods(api, node)):
         path = path_of("api", "v1", "namespaces", pod["metadata"]["namespace"], "pods", pod["metadata"]["name"])
-        # Nobody ends its processes: the kubelet is refused. The machine is off or cut off by now.
+        # Nothing ends its processes, since the kubelet is refused. The machine is off or isolated by now.
         api.delete(path, uid=pod["metadata"]["uid"], grace_s=0)
         number += 1
     live = api.find(NODES + path_of(node))
@@ -100,7 +100,7 @@ def _secrets(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_volumes(part: Any) -> Iterator[str]:
-    """Yield the names of the Secrets in a pod's volumes, of whatever kind (kubernetes 1.36, pkg/api/v1/pod,
+    """Yield the names of the Secrets in a pod's volumes of any kind (kubernetes 1.36, pkg/api/v1/pod,
     ``VisitPodSecretNames``)."""
     if isinstance(part, Mapping):
         yield str(part.get("secretName", ""))

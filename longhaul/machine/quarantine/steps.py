@@ -1,9 +1,10 @@
 """The steps of a quarantine, and of its end.
 
-The list in the vault is written first: from then on the machine is refused wherever the list is read, whatever
-interrupts this run. Its disk is kept and it is cut off next, by its cloud alone: no silent API server holds it up, and
-nothing in the cluster warns whoever is on it. A cloud that refuses holds up nothing but its replacement. Each later
-step may be repeated, so the next run does them all again."""
+The list in the vault is written first: from then on, every reader of the list refuses the machine, even if this run is
+interrupted. Next, the machine's disk is kept and the machine is isolated, both by its cloud alone. So an API server
+that does not answer cannot delay this, and nothing in the cluster warns an attacker on the machine. A cloud that
+refuses delays only the replacement. Each later step may be repeated, so the next run repeats them all.
+"""
 
 from __future__ import annotations
 
@@ -35,23 +36,23 @@ class QuarantineRun:
     tell: Callable[[str], None]
     now: Callable[[], datetime]
     held: Callable[[], bool]
-    """Tells whether this run is still the only one."""
+    """Returns whether this run still holds the lock."""
     turn: Callable[[], AbstractContextManager[None]]
-    """Gives the turn of whoever starts API servers anew; ``CommandError`` while somebody else has it."""
+    """Returns the lock for restarting API servers; raises ``CommandError`` while another run holds it."""
     keep_disk: bool = True
-    """False to replace a machine whose disk its cloud does not keep."""
+    """False to replace a machine even though its cloud does not keep the disk."""
 
     def quarantine(self, entry: Quarantined, machine: PoolMachine | None) -> Quarantined:
-        """Carry out every step, and return the entry of the list; ``machine`` is None for a host, and for one
-        that is gone."""
+        """Run every step, and return the entry of the list. ``machine`` is None for a host, and for a machine that no
+        longer exists."""
         name = entry.name
         self._write(entry)
         self.tell(f"{name} is in the list of machines in quarantine")
         entry, refused = self._cut_off(entry, machine)
         denials.hand_out(self.record, self.record.read().names, tell=self.tell)
-        # From here on nobody writes its Node with its certificate.
+        # From here on nobody can write its Node with its certificate.
         node.close(self.api, name)
-        # Until now an API server may have renewed its certificate, which lives on from then.
+        # Until now an API server may have renewed its certificate, whose validity counts from that moment.
         entry = replace(entry, since=moment(self.now()))
         self._write(entry)
         pods = node.remove(self.api, name)
@@ -79,7 +80,8 @@ class QuarantineRun:
         return entry
 
     def refuse_release(self, entry: Quarantined) -> None:
-        """Raise ``CommandError`` for a machine that may still run as before, or a host whose name is refused yet."""
+        """Raise ``CommandError`` when the quarantine is unfinished, since the machine may still run, or when a host's
+        name is still refused."""
         if not entry.done:
             raise CommandError(
                 f"the quarantine of {entry.name} is half done, so its machine may run on, and others may serve it: "
@@ -97,9 +99,9 @@ class QuarantineRun:
             )
 
     def _cut_off(self, entry: Quarantined, machine: PoolMachine | None) -> tuple[Quarantined, CloudError | None]:
-        """Keep a machine's disk, then cut it off: whoever is on it notices that, and may end it. Return the entry, and
-        what its cloud refused: neither holds up that the API servers refuse the machine, which is replaced by a
-        later run only, when its disk is kept."""
+        """Keep a machine's disk, then isolate the machine; in this order, since an attacker may notice the isolation
+        and end the machine. Return the entry, and the cloud's last error. After an error the API servers still refuse
+        the machine, and a later run replaces it once its disk is kept."""
         refused: CloudError | None = None
         if machine is None:
             return entry, refused
@@ -120,7 +122,7 @@ class QuarantineRun:
         return entry, refused
 
     def _write(self, entry: Quarantined) -> None:
-        """Write the entry into the list, and leave out those that are no longer needed."""
+        """Write the entry into the list, and drop entries that are no longer needed."""
         if not self.held():
             raise CommandError("another run has taken this quarantine over: wait for its end, then run this again")
         self.record.write(self.record.read().with_(entry).pruned(self.now()))

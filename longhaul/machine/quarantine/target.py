@@ -1,4 +1,5 @@
-"""Meaning of a machine's name: a machine of a pool or a host, which can be put into quarantine, or one that cannot."""
+"""Finds the machine with a given name: a pool's machine or a host, which can be put into quarantine, or another, which
+cannot."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolMachine:
-    """A machine of a pool, with what its cloud does."""
+    """A machine of a pool, with its cloud's quarantine operations."""
 
     place: Place[Any]
     pool: str
@@ -33,7 +34,7 @@ class PoolMachine:
 
 
 def refuse_others(environment: Environment, name: str) -> None:
-    """Raise ``CommandError`` for a machine that cannot be put into quarantine, and say what to do instead."""
+    """Raise ``CommandError`` with advice for a machine that cannot be put into quarantine."""
     env, addresses = environment.name, plan(environment)
     if name in {machine.name for machine in control_machines(environment, addresses)}:
         raise CommandError(
@@ -58,7 +59,7 @@ def host_site(environment: Environment, name: str) -> str:
 
 
 def pool_machine(environment: Environment, name: str) -> PoolMachine | None:
-    """Return the machine of a Node's name, as its pool's cloud lists it; None when none does."""
+    """Return the pool's machine with a Node's name, as its cloud lists it; None when no cloud lists it."""
     for pool, declared in environment.pools.items():
         place = place_of(environment, declared.site)
         cloud = cloud_of(place.site)
@@ -71,8 +72,8 @@ def pool_machine(environment: Environment, name: str) -> PoolMachine | None:
 
 
 def recorded_machine(environment: Environment, entry: Quarantined) -> PoolMachine | None:
-    """Return the machine of an earlier run; None for a host, for one that is gone, and for one whose site is not
-    declared any more: nobody knows then where its cloud would be asked."""
+    """Return the machine that an earlier run recorded; None for a host, for a machine that no longer exists, and for
+    one whose site is not declared any more, since its cloud is then unknown."""
     from clouds.base.quarantine import Suspect
 
     if not entry.machine or entry.site not in environment.sites:
@@ -86,8 +87,9 @@ def recorded_machine(environment: Environment, entry: Quarantined) -> PoolMachin
 
 
 def begun(record: QuarantineVault, name: str, *, now: datetime) -> tuple[Quarantined, PoolMachine | None]:
-    """Return the entry of the list with which a run begins, or goes on, and the machine, None for a host and for one
-    that is gone; ``CommandError`` when no machine can have had the name, or when it was released."""
+    """Return the entry of the list with which a run begins or continues, and the machine; None for a host and for a
+    machine that no longer exists. Raise ``CommandError`` when no node can have had the name, or when it was
+    released."""
     entry = record.read().find(name)
     if entry is not None and entry.released:
         raise CommandError(
@@ -110,13 +112,13 @@ def begun(record: QuarantineVault, name: str, *, now: datetime) -> tuple[Quarant
             "its nodes are not named so: `longhaul status` names them, and the audit log has each as system:node:NAME",
             code=Exit.USAGE,
         )
-    # Its machine has ended or has left its group, or its host is not declared any more, and its key is stolen.
+    # The machine has ended or has left its group, or the host is not declared any more; its key is stolen.
     return Quarantined(name=name, site="", since=moment(now), gone=True), None
 
 
 def _may_have_been(environment: Environment, name: str) -> bool:
-    """Return whether a node of the environment may have had this name: a pool's machine, or a host or a machine of a
-    pool that is not declared any more."""
+    """Return whether a node of the environment may have had this name: a pool's machine, or a host or machine that is
+    no longer declared."""
     places = ((place_of(environment, declared.site), pool) for pool, declared in environment.pools.items())
     like_a_machine = any(cloud_of(place.site).groups.may_name(place, pool, name) for place, pool in places)
     return is_name(name) and (like_a_machine or name.startswith(f"{environment.name}-"))

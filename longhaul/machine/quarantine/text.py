@@ -1,4 +1,4 @@
-"""Text of everything that a quarantine does, said before it is done, and its outcome for programs."""
+"""Text about the steps of a quarantine, shown before they run, and the outcome for programs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SHOWN = 20
 def step_lines(
     entry: Quarantined, machine: PoolMachine | None, exposure: NodeExposure, *, sites: Collection[str]
 ) -> list[str]:
-    """Return a line for each thing that will be done, and for what stays to be done by people. ``sites`` are those of
-    the environment's file."""
+    """Return a line for each step of the run, and for what people have to do afterwards. ``sites`` are those of the
+    environment's file."""
     if machine is not None:
         of_it, cloud = f"of pool {entry.pool} in {entry.site}", machine.cloud.consequences()
     elif entry.gone:
@@ -77,7 +77,7 @@ def released(entry: Quarantined, machine: PoolMachine | None) -> list[str]:
 
 
 def document(entry: Quarantined, exposure: NodeExposure | None) -> dict[str, Any]:
-    """Return the outcome for programs."""
+    """Return the outcome as plain values for programs."""
     return {"machine": asdict(entry), "known": asdict(exposure) if exposure else None}
 
 
