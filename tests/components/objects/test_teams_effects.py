@@ -345,9 +345,11 @@ def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(
         found = to_plain(Look(ada.api()).capacity())
         waits = waiting(found, "vision")
         asked = waits.get("gang", "").startswith("nodes") and "insufficient" in waits.get("large", "")
-        return found if asked and found["teams"][1]["uses"][0]["used"]["cores"] else None
+        # Kueue writes a workload's conditions first, its queue's numbers later.
+        vision = found["teams"][1]
+        return found if asked and vision["uses"][0]["used"]["cores"] and vision["waiting"] == len(waits) else None
 
-    found = eventually(settled, what="the first job has its quota, and the second waits for it")
+    found = eventually(settled, what="the first job has its quota, the second waits for it, and both are counted")
     speech, vision = found["teams"]
     (use,) = vision["uses"]
     assert (use["guaranteed"]["cores"], use["used"]["cores"], use["borrowed"]["cores"]) == (CORES, 22, 2)

@@ -50,7 +50,8 @@ class Engine:
             **os.environ,
             **live.cloud.operator_environment(),
             "PATH": path,
-            "PULUMI_BACKEND_URL": f"file://{folder}",
+            # Without sidecars, which a killed engine may leave empty (`longhaul.engine.backend.half_written`).
+            "PULUMI_BACKEND_URL": f"file://{folder}?metadata=skip",
             "PULUMI_CONFIG_PASSPHRASE": "x",
             "PULUMI_HOME": str(folder / "home"),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
