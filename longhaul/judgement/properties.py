@@ -73,8 +73,8 @@ def _leaves(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def _labels(values: list[Any]) -> list[str]:
-    """Return labels for the elements of a list: their names, if each has its own, so that one more rule does not change
-    all that follow it; otherwise their positions."""
+    """Return labels for the elements of a list: their names, if these are unique, so that an inserted rule does not
+    relabel all later ones; otherwise their positions."""
     names = [str(inner.get("name", inner.get("key", ""))) if isinstance(inner, Mapping) else "" for inner in values]
     return names if all(names) and len(set(names)) == len(names) else [str(at) for at in range(len(values))]
 

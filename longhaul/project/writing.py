@@ -1,4 +1,4 @@
-"""Writes files completely, and only once they are valid."""
+"""Writes files completely, and only after validation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 ENCRYPTION = ("secretsprovider", "encryptedkey", "encryptionsalt")
-"""Keys that the engine writes into a stack file beside its configuration (pulumi.com, "Stack settings file
+"""Keys that the engine writes into a stack file besides its configuration (pulumi.com, "Stack settings file
 reference")."""
 
 
 def refuse_existing(stacks: Path, names: Sequence[str], *, force: bool) -> None:
-    """Raise ``CommandError`` when a file exists already and may not be replaced."""
+    """Raise ``CommandError`` when a file exists and ``force`` is not set."""
     existing = [str(stacks / name) for name in names if (stacks / name).exists()]
     if existing and not force:
         raise CommandError(
@@ -31,10 +31,11 @@ def refuse_existing(stacks: Path, names: Sequence[str], *, force: bool) -> None:
 
 
 def write(stacks: Path, texts: Mapping[str, str], *, stack: str, force: bool) -> Environment:
-    """Write ``texts``, by file name, once the environment in ``stack`` is valid beside its neighbours, and return it.
+    """Write ``texts``, by file name, if the environment in ``stack`` is valid beside its neighbours, and return the
+    environment. Raise ``ConfigurationError`` with all problems otherwise.
 
-    Each file appears completely. A file that another one names must come before it in ``texts``, so that the files on
-    disk can be read at any moment. ``ConfigurationError`` with everything that is wrong.
+    Each file appears completely. ``texts`` must have a file before the files that name it, so that the files on disk
+    can be read at any moment.
     """
     from components.model.loading.load import check_neighbours
 
@@ -50,7 +51,7 @@ def write(stacks: Path, texts: Mapping[str, str], *, stack: str, force: bool) ->
 
 
 def _move(folder: Path, stacks: Path, names: Sequence[str]) -> None:
-    """Move each file into its place. When one cannot be placed, remove the new ones again."""
+    """Move each file to its place. When one cannot be placed, remove the new ones again."""
     new: list[Path] = []
     try:
         for name in names:
@@ -77,8 +78,8 @@ def _load(folder: Path, stack: str, *, called: Path) -> Environment:
 
 
 def encryption(path: Path) -> dict[str, str]:
-    """Return the settings in a stack file for the encryption of secrets. A file that replaces it must keep them, or the
-    state's secrets are lost. Empty when there is no such file."""
+    """Return a stack file's settings for the encryption of secrets; empty without such a file. A file that replaces it
+    must keep them, or the state's secrets are lost."""
     from components.model import ConfigurationError
     from components.model.loading.document import read_document
 

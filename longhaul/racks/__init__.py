@@ -1,1 +1,1 @@
-"""The racks: the machines that Ansible sets up, how it reaches them, and what the stack knows of them."""
+"""The racks: the machines that Ansible sets up, how it reaches them, and the stack's outputs for them."""

@@ -1,5 +1,5 @@
-"""Programs that Ansible itself starts: the inventory script and the lookups of the playbooks. Variables tell them where
-to work: ``LONGHAUL_ENV`` or ``PULUMI_STACK`` the environment, ``LONGHAUL_PROJECT`` the checkout."""
+"""Programs that Ansible itself starts: the inventory script and the lookups of the playbooks. Environment variables
+choose their input: ``LONGHAUL_ENV`` or ``PULUMI_STACK`` the environment, ``LONGHAUL_PROJECT`` the checkout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def place(environ: Mapping[str, str]) -> Context:
-    """Return project, environment and lab from the environment's variables."""
+    """Return project, environment and lab from environment variables."""
     project = find_project(environ.get(PROJECT) or str(CHECKOUT))
     env = environ.get("LONGHAUL_ENV") or environ.get("PULUMI_STACK")
     if not env:
@@ -32,7 +32,8 @@ def place(environ: Mapping[str, str]) -> Context:
 
 
 def rendered_inventory(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the inventory of the environment that ``environ`` names, and write the host keys that it refers to."""
+    """Return the inventory of the environment that ``environ`` names, and write the file of host keys that it refers
+    to."""
     from longhaul.racks.inventory import inventory
     from longhaul.racks.ssh import prepare
 
@@ -53,7 +54,7 @@ def host_map(environ: Mapping[str, str], host: str, *, kubernetes_ca: str) -> di
 
 
 def join_map(environ: Mapping[str, str], *, token: str) -> dict[str, dict[str, Any]]:
-    """Return the file that a host joins with, by its path."""
+    """Return the file with which a host joins, by its path."""
     from components.model import plan
     from components.render import join_kubeconfig
     from components.render.node_files import JOIN
@@ -76,7 +77,7 @@ def _plain(file: Any) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Serve Ansible's inventory protocol: ``--list``, and ``--host``, which Ansible does not need because of
+    """Serve Ansible's inventory protocol: ``--list``, and ``--host``, which Ansible does not call because of
     ``_meta``."""
     from components.model import ConfigurationError
 

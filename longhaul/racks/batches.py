@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 VERDICTS = "LONGHAUL_VERDICTS"
-"""Variable with the path that Ansible's callback writes its account to."""
+"""Environment variable with the path to which Ansible's callback writes its results."""
 EVENTS = "LONGHAUL_TASKS"
-"""Variable with the path that the callback writes to as tasks begin and end."""
+"""Environment variable with the path to which the callback writes the beginning and end of tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Request to Ansible, independent of the machines."""
+    """What to ask of Ansible, for any machines."""
 
     words: Sequence[str]
     """Ansible's own options."""
     look: bool
     """Only check: run the preflight and nothing else."""
     budget: int
-    """Number of machines that may fail before no further batch begins."""
+    """Maximum number of machines that may fail before the run stops."""
     stdout: IO[bytes] | None
-    """Destination of its output; None for this process's own."""
+    """Destination of Ansible's output; None for this process's own."""
 
 
 def play(
@@ -60,8 +60,8 @@ def play(
     stdout: IO[bytes] | None = None,
     progress: Progress | None = None,
 ) -> tuple[EngineResult, VerdictDocument | None]:
-    """Run a playbook as :func:`run_playbook` does, and show its progress if that is given. Return its result, and what
-    Ansible's callback wrote of each machine."""
+    """Run a playbook like :func:`run_playbook`, and show its progress if ``progress`` is given. Return its result, and
+    the document that Ansible's callback wrote."""
     with tempfile.TemporaryDirectory(prefix="longhaul-rack-") as folder, ExitStack() as stack:
         path, events = Path(folder) / "verdicts.json", Path(folder) / "events.json"
         variables = {**environ, VERDICTS: str(path), **({EVENTS: str(events)} if progress else {})}
@@ -82,7 +82,7 @@ def roll(
     limited: bool,
 ) -> HostResults:
     """Run Ansible on the machines batch by batch, until all are done, the budget is used up, or somebody interrupts.
-    ``limited`` tells that they are only some of the environment's machines."""
+    ``limited`` means that the machines are only some of the environment's."""
     account = HostResults()
     variables = {**environ, IMPATIENT: "yes"}
     for number, turn in enumerate(turns):
@@ -91,7 +91,7 @@ def roll(
             say(f"batch {number + 1} of {len(turns)}: {names}")
         words = [*asked.words, *(["--limit", names] if limited or len(turns) > 1 else [])]
         words.append(LOOK if asked.look else SITE)
-        # Each batch gets a certificate of its own: all of them may take longer than one lives.
+        # Each batch gets its own certificate: all batches together may exceed a certificate's lifetime.
         result, document = play(where, environment, words, variables, api=not asked.look, stdout=asked.stdout)
         account.add(document, turn, code=result.code)
         if _ends(account, asked, result, after=turns[number + 1 :]):
@@ -102,7 +102,7 @@ def roll(
 def _ends(
     account: HostResults, asked: RunOptions, result: EngineResult, *, after: Sequence[Sequence[OnpremMachine]]
 ) -> bool:
-    """Return whether no further batch begins; say so, and note the machines that are left."""
+    """Return whether no further batch begins; then print the reason, and record the remaining machines."""
     left = [machine for turn in after for machine in turn]
     # A run that finished before a signal took effect does not count as interrupted.
     account.interrupted = result.interrupted and (result.code != 0 or bool(left))

@@ -1,6 +1,6 @@
 """Ansible's inventory of an environment: every on-prem gateway and bare-metal host, and how to reach each. Pure.
 
-The shape is Ansible's (docs.ansible.com, "Developing dynamic inventory"). A gateway is reached by its public address,
+The format is Ansible's (docs.ansible.com, "Developing dynamic inventory"). A gateway is reached by its public address,
 since it must be set up before any tunnel exists; a node by its address in the plan.
 """
 
@@ -41,11 +41,11 @@ class OnpremMachine:
     """Public address of a gateway; None for a host."""
     host_key: str | None
     pin_at: str
-    """Place in the environment's files where its host key belongs."""
+    """Key in the environment's files under which its host key belongs."""
     gpus: int = 0
     """Number of NVIDIA GPUs."""
     gpu_driver: str = "installed"
-    """``installed`` by us, or ``provided`` by the host's own system."""
+    """``installed`` by Longhaul, or ``provided`` by the host's own system."""
     rdma: str = ""
     """RDMA network: ``infiniband``, ``roce`` or none."""
     gpu_switches: str = "auto"
@@ -53,30 +53,29 @@ class OnpremMachine:
 
     @property
     def reached_at(self) -> IPv4Address:
-        """Return the address at which SSH reaches it from outside."""
+        """Return the address for SSH from outside."""
         return self.public_address or self.address
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """Settings of SSH."""
+    """SSH settings for all machines."""
 
     known_hosts: Path
     control_folder: Path
-    """Folder for the sockets of connections that are kept open. It must be short: a socket's path may have 108 bytes
-    (unix(7))."""
+    """Folder for the sockets of open connections. It must be short: a socket's path may have 108 bytes (unix(7))."""
     user: str
     key: str | None
-    """File of the private key; None for the agent's and the user's own keys."""
+    """File of the private key; None to use the agent's and the user's own keys."""
     patient: bool = True
-    """True when a machine may be booting, or a tunnel to it coming up; false when it must answer now."""
+    """Whether to wait for a machine that is booting, or for a tunnel; otherwise the machine must answer now."""
 
 
 def machines(
     environment: Environment, addresses: AddressPlan, *, and_quarantined: bool = False
 ) -> Iterator[OnpremMachine]:
-    """Yield every gateway and bare-metal host, in the files' order. Hosts in quarantine are left out, since they are
-    neither set up nor expected, unless asked for."""
+    """Yield every gateway and bare-metal host, in the files' order. Hosts in quarantine are left out unless
+    ``and_quarantined``: they are neither set up nor expected."""
     env = environment.name
     for gateway in gateway_places(environment, addresses):
         yield OnpremMachine(
@@ -109,13 +108,13 @@ def machines(
 
 
 def has_hosts(environment: Environment) -> bool:
-    """Return whether there is any machine for Ansible to set up."""
+    """Return whether the environment has a machine that Ansible sets up."""
     return next(machines(environment, plan(environment)), None) is not None
 
 
 def known_hosts(environment: Environment) -> str:
-    """Return the pinned host keys in the format of ``ssh``, by the machine's name: an address may pass to another
-    machine."""
+    """Return the pinned host keys in the format of ``known_hosts``, by machine name: an address may be reassigned to
+    another machine."""
     listed = machines(environment, plan(environment), and_quarantined=True)
     return "".join(f"{machine.name} {machine.host_key}\n" for machine in listed if machine.host_key)
 
@@ -143,7 +142,7 @@ def inventory(environment: Environment, reach: Reach, *, more: Mapping[str, Any]
 
 
 def site_group(site: str) -> str:
-    """Return the group of a site's machines. Ansible allows no hyphen in a group's name."""
+    """Return the group's name for a site's machines. Ansible allows no hyphen in it."""
     return f"site_{site.replace('-', '_')}"
 
 
@@ -195,8 +194,8 @@ def _everywhere(environment: Environment, addresses: AddressPlan) -> dict[str, A
 
 
 ANSWER_S = 8
-"""Time limit in seconds for a machine that must answer now: for TCP, the SSH protocol and its keys together
-(ssh_config(5), ``ConnectTimeout``). A host that is off is told within ten seconds."""
+"""Time limit for a machine that must answer now, seconds: for TCP, the SSH protocol and its keys together
+(ssh_config(5), ``ConnectTimeout``). So a host that is off is reported within ten seconds."""
 
 
 def ssh_options(reach: Reach) -> dict[str, str]:
@@ -206,11 +205,11 @@ def ssh_options(reach: Reach) -> dict[str, str]:
         "GlobalKnownHostsFile": "/dev/null",
         "StrictHostKeyChecking": "yes",
         "CheckHostIP": "no",
-        # For a machine that boots, or a tunnel that comes up meanwhile: attempts are a second apart when it refuses,
-        # and up to ten when nothing answers.
+        # For a machine that boots, or a tunnel that is being set up: attempts are a second apart while connections are
+        # refused, and up to ten when nothing answers.
         "ConnectionAttempts": "8" if reach.patient else "1",
         **({} if reach.patient else {"ConnectTimeout": str(ANSWER_S)}),
-        # An unplugged machine sends nothing: it is given up after half a minute (ssh_config(5)), not after TCP's
+        # An unplugged machine sends nothing: the connection ends after half a minute (ssh_config(5)), not after TCP's
         # quarter of an hour.
         "ServerAliveInterval": "10",
         "ServerAliveCountMax": "3",
@@ -230,15 +229,15 @@ def _connection(reach: Reach) -> dict[str, Any]:
         "ansible_control_path_dir": str(reach.control_folder),
         "ansible_host_key_checking": True,
         "ansible_pipelining": True,
-        # Keeps the error output of a command apart from its answer.
+        # Keeps a command's error output apart from its standard output.
         "ansible_ssh_use_tty": False,
-        # For a server that is still starting; permanent errors do not cost much time.
+        # For a server that is still starting; permanent errors cost little time.
         "ansible_ssh_retries": 2,
     }
     if reach.key:
         variables["ansible_ssh_private_key_file"] = reach.key
     if not reach.patient:
-        # Once a machine has answered, later connections may be tried again.
+        # Once a machine has answered, later connections may be retried.
         variables |= {"ansible_ssh_timeout": ANSWER_S, "preflight_ssh_retries": 0}
     return variables
 

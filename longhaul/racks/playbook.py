@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 OVERRIDE = "LONGHAUL_ANSIBLE"
-"""Variable with the path of the `ansible-playbook` to use instead of this interpreter's."""
+"""Environment variable with the path of an `ansible-playbook` that replaces this interpreter's."""
 
 SITE = "playbooks/site.yml"
 PREPARE = "playbooks/prepare.yml"
@@ -44,10 +44,10 @@ def run_playbook(
     stdout: IO[bytes] | None = None,
     followed: Followed | None = None,
 ) -> EngineResult:
-    """Run ``ansible-playbook ARGUMENTS`` on this terminal, with the environment's inventory and, if ``api`` is true,
-    its cluster's API; for ``master`` see :func:`longhaul.cluster.identity.fetch_identity`. Without a playbook in the
-    arguments, run the racks' own. Connections that it leaves open are closed. ``stdout`` is another destination of its
-    output; what is ``followed`` writes to its own streams."""
+    """Run ``ansible-playbook ARGUMENTS`` on this terminal, with the environment's inventory and, with ``api``, access
+    to its cluster's API. For ``master`` see :func:`longhaul.cluster.identity.fetch_identity`. Without a playbook in the
+    arguments, run the racks' own. Connections that it leaves open are closed. ``stdout`` redirects its output;
+    ``followed`` receives what is written to its own streams."""
     run = new_run("ansible")
     argv = [str(_ansible(environ)), "--inventory", str(INVENTORY), *_located(arguments, where.project.root)]
     with ExitStack() as stack:
@@ -76,7 +76,8 @@ def run_playbook(
 def _kubeconfig(
     stack: ExitStack, where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool
 ) -> str:
-    """Return the path of a kubeconfig; empty when the vault gives none, since some playbooks do not need it."""
+    """Return the path of a kubeconfig; empty when the vault returns no identity, since some playbooks do not need
+    one."""
     try:
         return str(stack.enter_context(kubeconfig_file(where, environment, environ, master=master)))
     except CommandError as error:
@@ -93,7 +94,7 @@ def _ansible(environ: Mapping[str, str]) -> Path:
 
 
 def _located(arguments: Sequence[str], root: Path) -> list[str]:
-    """Return the arguments with the paths of their playbooks: in the project, or beside this program."""
+    """Return the arguments with the full paths of their playbooks: in the project, or beside this program."""
     located = [_playbook(word, root) if _is_playbook(word) else word for word in arguments]
     return located if any(map(_is_playbook, arguments)) else [*located, _playbook(SITE, root)]
 

@@ -1,4 +1,4 @@
-"""Files that SSH needs: the pinned host keys, and the folder of open connections."""
+"""Files for SSH: the pinned host keys, and the folder of open connections."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 USER = "LONGHAUL_SSH_USER"
-"""Variable with the account on the racks' machines: root, or one that may use sudo without a password."""
+"""Environment variable with the account on the racks' machines: root, or one that may use sudo without a password."""
 LONGEST = 75
-"""Longest path of the folder of sockets, characters: what remains of 108 (unix(7)) after Ansible's name of a socket and
-the suffix that ssh adds while it creates one."""
+"""Maximum length of the path of the folder of sockets, characters: the rest of the 108 (unix(7)) is for the socket's
+name by Ansible and the suffix that ssh adds while it creates a socket."""
 IMPATIENT = "LONGHAUL_SSH_IMPATIENT"
-"""Variable that says, when it is not empty, that machines must answer now: they are neither booting nor behind a tunnel
-that is coming up."""
+"""Environment variable that is not empty when machines must answer now: they are neither booting nor behind a tunnel
+that is being set up."""
 KEY = "LONGHAUL_SSH_KEY"
-"""Variable with the file of the private key for the racks' machines."""
+"""Environment variable with the file of the private key for the racks' machines."""
 
 
 def prepare(where: Context, environment: Environment, environ: Mapping[str, str]) -> Reach:
-    """Write the pinned host keys, make the folder of connections, and return the settings of SSH."""
+    """Write the pinned host keys, create the folder of connections, and return the SSH settings."""
     pinned = state_folder(where, environ) / f"{where.env}.known_hosts"
     write_private(pinned, known_hosts(environment))
     return Reach(
@@ -46,7 +46,8 @@ def prepare(where: Context, environment: Environment, environ: Mapping[str, str]
 
 
 def ssh(machine: OnpremMachine, reach: Reach, command: Sequence[str]) -> NoReturn:
-    """Replace this process by ``ssh`` to a machine of the racks; ``CommandError`` when its host key is not pinned."""
+    """Replace this process by ``ssh`` to a machine of the racks. Raise ``CommandError`` when its host key is not
+    pinned."""
     if not machine.host_key:
         raise CommandError(
             f"nothing says which SSH host key {machine.name} has: write it as `host_key` ({machine.pin_at})"
@@ -58,7 +59,7 @@ def ssh(machine: OnpremMachine, reach: Reach, command: Sequence[str]) -> NoRetur
 
 
 def ssh_words(machine: OnpremMachine, reach: Reach, *, patient: bool | None = None) -> list[str]:
-    """Return the arguments of ``ssh`` that lead to a machine. ``patient`` replaces the setting of ``reach``."""
+    """Return the arguments with which ``ssh`` connects to a machine. ``patient`` overrides the setting in ``reach``."""
     known = reach if patient is None else replace(reach, patient=patient)
     options = {**ssh_options(known), "HostKeyAlias": machine.name}
     key = ["-i", reach.key, "-o", "IdentitiesOnly=yes"] if reach.key else []
@@ -67,7 +68,7 @@ def ssh_words(machine: OnpremMachine, reach: Reach, *, patient: bool | None = No
 
 
 def _control_folder(where: Context, environ: Mapping[str, str]) -> Path:
-    """Return a folder of this environment alone, where nobody else can place a socket: two labs have the same
+    """Return a folder for this environment alone, in which nobody else can place a socket: two labs have equal
     addresses."""
     folder = state_folder(where, environ) / "ssh-control"
     if len(str(folder)) > LONGEST:

@@ -1,5 +1,5 @@
 """Outputs of the stack for the racks: the gateways' tunnels with their keys, and the cluster's authority. The engine is
-asked when a playbook needs them, and they are kept only in memory."""
+asked when a playbook needs them; they are stored only in memory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ NEEDED = ("kubernetes_ca", "onprem_tunnels")
 
 
 def stack_outputs(where: Context, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the outputs that the racks need; ``CommandError`` when the stack does not exist or does not have them
-    yet."""
+    """Return the outputs that the racks need. Raise ``CommandError`` when the stack or its outputs do not exist yet."""
     engine = engine_for(where, environ)
     first = f"`longhaul up --only infrastructure --env {where.env}` makes what the racks are connected to"
     if engine.has_stack() is False:

@@ -1,4 +1,4 @@
-"""Account of the tasks of a playbook, kept from what Ansible's callback writes as they begin and end."""
+"""Progress of a playbook's tasks, from events that Ansible's callback writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from longhaul.terminal.progress import awaited
 
 
 class Tasks:
-    """Account of one run of a playbook."""
+    """Progress of one run of a playbook."""
 
     def __init__(self) -> None:
         self._running: dict[str, tuple[str, float]] = {}
@@ -19,7 +19,7 @@ class Tasks:
         self._changed = 0
 
     def take(self, event: Mapping[str, Any]) -> tuple[str, ...]:
-        """Add an event. Nothing is shown because of it: each host's verdict comes in the end."""
+        """Add an event. It shows no lines: each host's verdict comes at the end."""
         host = str(event["host"])
         if event["state"] == "begins":
             self._running[host] = (f"{host} at {event['task']}", time.monotonic())
@@ -30,7 +30,7 @@ class Tasks:
         return ()
 
     def state(self) -> str:
-        """Return what is done so far and what is under way."""
+        """Return as text how many tasks are done and what is under way."""
         if not self._done and not self._running:
             return "Ansible starts"
         done = f"{counted(self._done, 'task')} done, {counted(self._changed, 'change')}"

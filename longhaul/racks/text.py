@@ -12,11 +12,11 @@ from longhaul.report.json_output import document
 from longhaul.report.text import MANY, Cell, Marked, table
 
 SLOWEST = 10
-"""Number of tasks in a profile."""
+"""Number of tasks in the profile."""
 
 
 def to_json(env: str, mode: str, account: HostResults, *, profile: bool) -> str:
-    """Return an object with each machine's verdict, and whether all are as declared. ``mode`` is the request: run,
+    """Return a JSON object with each machine's verdict, and whether all are as declared. ``mode`` is the request: run,
     check or preflight."""
     report = {
         "environment": env,
@@ -29,7 +29,7 @@ def to_json(env: str, mode: str, account: HostResults, *, profile: bool) -> str:
 
 
 def to_text(env: str, mode: str, account: HostResults, *, colour: bool) -> str:
-    """Return a line or more for each machine, and a summary."""
+    """Return one or more lines for each machine, and a summary."""
     verdicts = account.verdicts
     shown = (
         verdicts
@@ -52,7 +52,7 @@ def profile(account: HostResults) -> str:
 
 
 def word(state: HostState, mode: str) -> str:
-    """Return the state in the words for people, which depend on the request."""
+    """Return the state as a word for people, which depends on the request."""
     if mode == "preflight" and state is HostState.READY:
         return "fit"
     if mode == "check" and state is HostState.CHANGED:

@@ -1,4 +1,4 @@
-"""One verdict for each machine of the racks, from what playbooks/callback_plugins/verdicts.py wrote of a run."""
+"""One verdict for each machine of the racks, from the results that playbooks/callback_plugins/verdicts.py wrote."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from longhaul.racks.inventory import OnpremMachine
 from longhaul.terminal.exits import Exit
 
 PREFLIGHT = "preflight"
-"""Role that refuses machines."""
+"""Role that can refuse a machine."""
 WRONG_KEY = "Host key verification failed"
-"""Message of OpenSSH when a machine shows another key than the pinned one (tried with 9.2)."""
+"""OpenSSH's message when a machine's key differs from the pinned one (tested with 9.2)."""
 
 
 class HostState(StrEnum):
     """State of a machine after a run."""
 
     READY = "ready"
-    """As declared, without a change. In a preflight: nothing prevents it."""
+    """As declared, without a change. In a preflight: it found no fault."""
     CHANGED = "changed"
     """As declared, after changes. With ``--check``: it would be changed."""
     HELD = "held"
-    """A node that was left as it is, since an upgrade would replace what its pods run on."""
+    """A node that was left unchanged, since an upgrade would replace programs under its pods."""
     FAILED = "failed"
     REFUSED = "refused"
     """Preflight found faults, and nothing was changed."""
     UNREACHABLE = "unreachable"
     UNFINISHED = "unfinished"
-    """The run ended before the machine's part did."""
+    """The run ended before it finished the machine."""
     NOT_BEGUN = "not-begun"
     """The run stopped before the machine's batch."""
 
     @property
     def healthy(self) -> bool:
-        """Return whether there is nothing left to do."""
+        """Return whether nothing is left to do."""
         return self.severity is Severity.OK
 
     @property
@@ -56,11 +56,11 @@ _SEVERITIES = {
     **dict.fromkeys((HostState.READY, HostState.CHANGED), Severity.OK),
     **dict.fromkeys((HostState.HELD, HostState.NOT_BEGUN, HostState.UNFINISHED), Severity.WARNING),
 }
-"""Severities of states that are no problem."""
+"""Severity of each state that is not a problem."""
 
 
 class Failed(TypedDict):
-    """Failure, as the callback writes it."""
+    """A failure, as the callback writes it."""
 
     task: str
     role: str | None
@@ -68,7 +68,7 @@ class Failed(TypedDict):
 
 
 class WrittenHost(TypedDict):
-    """Account of one host, as the callback writes it."""
+    """Results of one host, as the callback writes them."""
 
     state: Literal["ok", "changed", "failed", "unreachable", "unfinished", "held"]
     changed: int
@@ -78,7 +78,7 @@ class WrittenHost(TypedDict):
 
 
 class VerdictDocument(TypedDict):
-    """Document that the callback writes of a run."""
+    """The callback's document about a run."""
 
     failed: Failed | None
     hosts: dict[str, WrittenHost]
@@ -96,7 +96,7 @@ class HostVerdict:
     """Name of the task that failed."""
     role: str | None = None
     messages: tuple[str, ...] = ()
-    """Reasons; of a refusal, each fault by itself."""
+    """Reasons; for a refusal, each fault separately."""
     seconds: float = 0.0
 
 
@@ -119,7 +119,7 @@ class HostResults:
     tasks: dict[str, Took] = field(default_factory=dict)
     interrupted: bool = False
     unexplained: int = 0
-    """Exit code of Ansible when no machine's verdict explains it; 0 when there is none."""
+    """Exit code of Ansible when no machine's verdict explains it; otherwise 0."""
 
     @property
     def failures(self) -> int:
@@ -127,7 +127,7 @@ class HostResults:
         return sum(not (verdict.state.healthy or verdict.state is HostState.HELD) for verdict in self.verdicts.values())
 
     def add(self, document: VerdictDocument | None, machines: Iterable[OnpremMachine], *, code: int) -> None:
-        """Add what one run reported of its machines; ``code`` is the exit code of Ansible."""
+        """Add the results of a run for its machines; ``code`` is Ansible's exit code."""
         hosts: Mapping[str, WrittenHost] = document["hosts"] if document else {}
         run_failed = document["failed"] if document else None
         of_run = {machine.name: _verdict(hosts.get(machine.name), machine, run_failed, code) for machine in machines}
@@ -143,12 +143,11 @@ class HostResults:
             )
 
     def leave(self, machines: Iterable[OnpremMachine]) -> None:
-        """Note machines whose batch did not begin."""
+        """Record machines whose batch did not begin."""
         self.verdicts |= {machine.name: HostVerdict(state=HostState.NOT_BEGUN) for machine in machines}
 
     def exit_code(self) -> Exit:
-        """Return the exit code. It is 3 only when no machine at all could be reached: one machine is not the
-        environment."""
+        """Return the exit code. It is 3 only when no machine at all could be reached."""
         states = {verdict.state for verdict in self.verdicts.values()}
         if self.interrupted:
             return Exit.INTERRUPTED
@@ -158,7 +157,7 @@ class HostResults:
 
 
 def read(path: Path) -> VerdictDocument | None:
-    """Read what the callback wrote; None when it wrote nothing, or not all of it, as when Ansible was killed."""
+    """Read the callback's document; None when it is missing or incomplete, as when Ansible was killed."""
     try:
         return TypeAdapter(VerdictDocument).validate_json(path.read_bytes())
     except (OSError, ValueError):

@@ -1,5 +1,4 @@
-"""Renders Markdown for a comment on GitHub: text that stays text, tables, folds, and cuts for a text that is too
-long."""
+"""Renders Markdown for a comment on GitHub: escaped text, tables, folds, and shortening of long text."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ SIGNS = {Severity.OK: "✅", Severity.UNKNOWN: "➖", Severity.WARNING: "⚠️"
 
 
 def plain(text: str) -> str:
-    """Escape text so that GitHub shows it as text: no tag, no link, no mention, no end of a table's cell. Code stays
+    """Escape text so that GitHub shows it literally: no tag, link or mention, and no end of a table's cell. Code stays
     code."""
     text = re.sub(r"`{2,}", "'", text.replace("\n", " "))
     parts = text.split("`") if text.count("`") % 2 == 0 else [text.replace("`", "'")]
@@ -29,7 +28,7 @@ def _escaped(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return ``text`` in a form that may be between two backticks."""
+    """Return ``text`` in a form that is valid between two backticks."""
     return text.replace("`", "'").replace("\n", " ")
 
 
@@ -40,13 +39,13 @@ def inert(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """Return a block of code that no part of ``text`` can end."""
+    """Return ``text`` as a fenced block of code, with a fence that the text does not contain."""
     inside = text.replace("```", "'''")
     return f"```text\n{inside}\n```\n"
 
 
 def fold(summary: str, body: str) -> str:
-    """Return a line that unfolds to ``body``. The ``body`` ends with a line break."""
+    """Return a summary line that unfolds to ``body``. The ``body`` ends with a line break."""
     return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n"
 
 
@@ -58,7 +57,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collecti
 
 def cut(text: str, room: int) -> str:
     """Return as many blocks of ``text`` as fit into ``room`` characters, from the top, with a note when some are left
-    out. Blocks stay whole, so no fence and no fold stays open."""
+    out. Blocks stay whole, so every fence and fold is closed."""
     if len(text) <= room:
         return text
     kept = ""
@@ -77,7 +76,7 @@ def _note(number: int) -> str:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield the paragraphs. A fence or a fold with its whole content is one paragraph."""
+    """Yield the paragraphs. A fence or a fold is one paragraph with its whole content."""
     block, folds, inside = "", 0, False
     for line in text.splitlines(keepends=True):
         block += line

@@ -1,4 +1,4 @@
-"""Verdicts that longhaul status gives, for people and programs."""
+"""Verdicts of ``longhaul status``, for people and programs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ class StatusVerdict(StrEnum):
     OK = "ok"
     UNHEALTHY = "unhealthy"
     DEGRADED = "degraded"
-    """Works, with fewer members, tunnels, nodes or servers than it should have, or a certificate ends soon."""
+    """It works, with fewer members, tunnels, nodes or servers than it should have, or a certificate expires soon."""
     DOWN = "down"
     MISSING = "missing"
-    """In the environment's file, but not in the cloud or the cluster; or in the cloud, and not in the cluster."""
+    """It is in the environment's file, but not in the cloud or the cluster; or in the cloud, but not in the cluster."""
     JOINING = "joining"
-    """In the cloud, and not in the cluster yet: it has had little time, and nobody has refused it."""
+    """It is in the cloud, but not in the cluster yet: it is recent, and was not refused."""
     UNREACHABLE = "unreachable"
-    """It does not answer over SSH, and nothing else tells that it works."""
+    """It does not answer over SSH, and nothing else shows that it works."""
     UNEXPECTED = "unexpected"
-    """In the cloud, but not in the environment's file."""
+    """It is in the cloud, but not in the environment's file."""
     UNKNOWN = "unknown"
-    """Cannot be seen from here; this alone is no fault."""
+    """Its state is not visible from here; this alone is no fault."""
 
     @property
     def severity(self) -> Severity:
@@ -39,4 +39,4 @@ _SEVERITIES = {
     StatusVerdict.DEGRADED: Severity.WARNING,
     StatusVerdict.UNEXPECTED: Severity.WARNING,
 }
-"""Severities of verdicts that are no problem."""
+"""Severity of each verdict that is not a problem."""

@@ -17,12 +17,12 @@ WIDTH = 100
 """Maximum width of text, columns."""
 
 LEAST = 16
-"""Minimum width of the last column of a wrapped table, if its content is as wide."""
+"""Minimum width of the last column of a wrapped table, unless its content is narrower."""
 
 INDENT = "  "
 
 MANY = 40
-"""Number of machines above which a list shows only those that are not healthy."""
+"""Number of machines above which a list shows only the unhealthy ones."""
 
 COLOURS: Mapping[Severity, str] = {
     Severity.OK: "\033[32m",
@@ -36,7 +36,7 @@ PLAIN = "\033[0m"
 
 @dataclass(frozen=True)
 class Marked:
-    """A cell in the colour of its severity."""
+    """A table cell in the colour of its severity."""
 
     text: str
     severity: Severity
@@ -58,9 +58,9 @@ def table(
     colour: bool = False,
 ) -> list[str]:
     """Return aligned columns under ``head``, which may be empty. Columns whose numbers are in ``right`` are
-    right-aligned. When the columns together are wider than ``width``, cells are wrapped between words, from the last
-    column to the first; with ``None``, no cell is wrapped. Each cell becomes one line without control characters. With
-    ``colour``, marked cells are coloured."""
+    right-aligned. When the table is wider than ``width``, cells are wrapped between words, from the last column to the
+    first; with ``None``, no cell is wrapped. Each cell becomes one line without control characters. With ``colour``,
+    marked cells are coloured."""
     lines = [tuple(map(_safe, row)) for row in [*([head] if head else []), *rows]]
     columns = [[str(cell) for cell in column] for column in zip(*lines, strict=True)]
     widths = [max(map(len, column)) for column in columns]
@@ -78,7 +78,7 @@ def _safe(cell: Cell) -> Cell:
 
 
 def _narrowed(columns: Sequence[Sequence[str]], widths: Sequence[int], *, excess: int) -> list[int]:
-    """Return the widths without the excess, which is taken from the last column first."""
+    """Return the widths reduced by ``excess`` in total, beginning with the last column."""
     narrowed = list(widths)
     for index in reversed(range(len(widths))):
         longest = max((len(word) for cell in columns[index] for word in cell.split()), default=0)
@@ -134,10 +134,10 @@ def wrapped(text: str, *, indent: str = "", hanging: str | None = None, hyphens:
 
 
 def seen_from(folder: Path, path: Path) -> Path:
-    """Return ``path`` relative to ``folder``, if it is below that; else ``path`` itself."""
+    """Return ``path`` relative to ``folder`` when it is inside, else ``path`` unchanged."""
     return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def clip(text: str, width: int) -> str:
-    """Return ``text``, cut to ``width`` columns with an ellipsis when it is longer."""
+    """Return ``text``, shortened to ``width`` columns with an ellipsis when it is longer."""
     return text if len(text) <= width else text[: width - 1] + "…"

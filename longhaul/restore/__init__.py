@@ -1,1 +1,1 @@
-"""Restore of etcd clusters from backups."""
+"""``longhaul restore``: restores etcd clusters from backups."""

@@ -1,7 +1,7 @@
-"""The header of a file that age encrypted: its file key is taken out with a private key, and wrapped for another one.
+"""The header of a file that age encrypted: unwraps its file key with a private key, and wraps it for another recipient.
 
-So whoever has the private key lets a machine decrypt one file, and neither the private key nor the file's content
-travels. The format is ``age-encryption.org/v1`` (C2SP, age.md); of its recipients, those of type X25519 alone.
+So the owner of the private key can let a machine decrypt one file, while neither the private key nor the file's content
+leaves its place. The format is ``age-encryption.org/v1`` (C2SP, age.md), with recipients of type X25519 only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERSION = b"age-encryption.org/v1\n"
 STANZA = b"-> X25519 "
 END = b"\n--- "
 MAC_LETTERS = 43
-"""Letters of a MAC of 32 bytes in base64 without padding."""
+"""Number of base64 letters of a 32-byte MAC without padding."""
 FILE_KEY = 16
 """Number of bytes of a file key."""
 WRAPPED = FILE_KEY + 16
@@ -33,15 +33,15 @@ NONCE = bytes(12)
 
 
 class KeyFileError(Exception):
-    """Raised for a file without a private key that can be used here."""
+    """The file has no private key of a supported type."""
 
 
 class HeaderError(Exception):
-    """Raised for a header that cannot be read, or not with these keys."""
+    """The header is invalid, or none of the keys opens it."""
 
 
 def identities(path: Path) -> list[X25519PrivateKey]:
-    """Return the private keys in a file as ``age-keygen`` writes it; ``KeyFileError`` when there is none."""
+    """Return the private keys in a file from ``age-keygen``. Raise ``KeyFileError`` when there is none."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
@@ -69,7 +69,7 @@ def _identity(path: Path, number: int, text: str) -> X25519PrivateKey:
 
 
 def header_of(head: bytes) -> bytes:
-    """Return the header that a file's first bytes begin with; ``HeaderError`` when they do not hold it whole."""
+    """Return the header at the beginning of ``head``. Raise ``HeaderError`` unless ``head`` contains all of it."""
     if not head.startswith(VERSION):
         raise HeaderError("it does not begin as a file of age")
     end = head.find(END)
@@ -80,7 +80,7 @@ def header_of(head: bytes) -> bytes:
 
 
 def unwrapped(header: bytes, keys: Sequence[X25519PrivateKey]) -> bytes:
-    """Return the file key; ``HeaderError`` when none of the private keys opens the header, or it was changed."""
+    """Return the file key. Raise ``HeaderError`` when none of the private keys opens the header, or it was changed."""
     for ephemeral, body in _stanzas(header):
         for key in keys:
             recipient = key.public_key().public_bytes_raw()
@@ -99,7 +99,8 @@ def unwrapped(header: bytes, keys: Sequence[X25519PrivateKey]) -> bytes:
 
 
 def wrapped(file_key: bytes, recipient: str) -> bytes:
-    """Return a header that gives the file key to one public key, ``age1…``; ``HeaderError`` for anything else."""
+    """Return a header with the file key for one public key, ``age1…``. Raise ``HeaderError`` when the key is
+    invalid."""
     try:
         kind, theirs = bech32.decode(recipient)
     except ValueError:
@@ -115,8 +116,8 @@ def wrapped(file_key: bytes, recipient: str) -> bytes:
 
 
 def _stanzas(header: bytes) -> list[tuple[bytes, bytes]]:
-    """Return ephemeral key and wrapped file key of each X25519 recipient. What has another length is left out: other
-    kinds of recipients have other bodies."""
+    """Return ephemeral key and wrapped file key of each X25519 recipient. Bodies of another length are skipped: they
+    belong to other types of recipients."""
     lines = header.splitlines(keepends=True)
     pairs = [
         (_unpadded(line.removeprefix(STANZA).strip()), _unpadded(lines[index + 1].strip()))
@@ -138,7 +139,7 @@ def _derived(secret: bytes, *, salt: bytes, info: bytes) -> bytes:
 
 
 def _mac(file_key: bytes, text: bytes) -> bytes:
-    """Return the MAC of a header up to ``---``."""
+    """Return the MAC of a header, which covers the text up to ``---``."""
     return hmac.digest(_derived(file_key, salt=b"", info=b"header"), text, "sha256")
 
 

@@ -1,4 +1,4 @@
-"""Bech32, in which age writes its keys (Bitcoin's BIP 173; age has no limit of length)."""
+"""Bech32, age's encoding of keys (Bitcoin's BIP 173; age has no limit of length)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _CHECKSUM = 6
 
 
 def decode(text: str) -> tuple[str, bytes]:
-    """Return the part before the last ``1``, in lower case, and the bytes; ``ValueError`` when the text is none."""
+    """Return the part before the last ``1``, in lower case, and the decoded bytes. Raise ``ValueError`` when the text
+    is invalid."""
     if text not in (text.lower(), text.upper()):
         raise ValueError("small and capital letters are mixed")
     kind, _, data = text.lower().rpartition("1")
@@ -36,7 +37,7 @@ def _polymod(values: Iterable[int]) -> int:
 
 
 def _bytes(values: Iterable[int]) -> bytes:
-    """Return groups of five bits as bytes; what is left over must be padding."""
+    """Return groups of five bits as bytes; remaining bits must be padding."""
     decoded, accumulator, bits = bytearray(), 0, 0
     for value in values:
         accumulator, bits = (accumulator << 5 | value) & 0xFFF, bits + 5

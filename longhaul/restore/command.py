@@ -1,4 +1,4 @@
-"""``longhaul restore``: make etcd clusters anew from backups, when their quorum is lost for good."""
+"""``longhaul restore``: rebuild etcd clusters from backups when their quorum is lost permanently."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Look, say what is lost, ask, and restore."""
+    """Inspect the control plane, show what will be lost, ask, and restore."""
     from longhaul.engine.execution import interruptible
 
     options = invocation.options
@@ -88,7 +88,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _keys(path: Path) -> Sequence[X25519PrivateKey]:
-    """Return the operator's private keys, before anything is asked."""
+    """Return the operator's private keys; this comes before any question."""
     from longhaul.restore.age_header import KeyFileError, identities
 
     try:
@@ -160,7 +160,7 @@ def _give_up(environment: Environment, env: str, *, yes: bool) -> int:
 
 @contextmanager
 def _alone(where: Context) -> Iterator[None]:
-    """Be the only run that changes the environment, as `up` makes sure of it."""
+    """Lock out other runs that change the environment, as `up` does."""
     from longhaul.engine.engine import engine_for
     from longhaul.engine.records import new_run
     from longhaul.engine.recovery import recover

@@ -1,5 +1,5 @@
-"""A backup's file key, taken out of its header with the operator's private key: the rest of the backup stays where it
-is."""
+"""A backup's file key, unwrapped from its header with the operator's private key; the rest of the backup is not
+downloaded."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 HEAD = 4096
-"""Number of bytes that hold a header: that of eight recipients, the most that an environment has, takes 900."""
+"""Number of bytes that surely contain a header: one for eight recipients, the maximum of an environment, takes 900."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SealedBackup:
-    """A backup, and the key of its content."""
+    """A backup, and the file key of its content."""
 
     backup: ListedBackup
     skip: int
-    """Number of bytes of its header."""
+    """Length of its header, bytes."""
     file_key: bytes = field(repr=False)
 
 
 def sealed(
     environment: Environment, backup: ListedBackup, keys: Sequence[X25519PrivateKey], *, key_file: object
 ) -> SealedBackup:
-    """Return a backup with the key of its content; ``CommandError`` with the reason when it cannot be had."""
+    """Return a backup with the key of its content. Raise ``CommandError`` when the header cannot be fetched or
+    opened."""
     control, place = control_of(environment)
     container, _, name = backup.name.partition("/")
     try:

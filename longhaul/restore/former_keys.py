@@ -1,4 +1,5 @@
-"""Former encryption keys that restored Secrets need: an API server that cannot read one of them is never ready."""
+"""Former encryption keys that restored Secrets need: an API server that cannot read one of the Secrets never becomes
+ready."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from longhaul.vault.encryption_keys import EncryptionVault, names
 
 
 def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> None:
-    """Have API servers that are stopped read with every former key that objects in etcd were encrypted with.
-    ``CommandError`` when a server cannot be given them. May be repeated."""
+    """Give stopped API servers every former key with which objects in etcd are encrypted, for reading. Raise
+    ``CommandError`` when a server does not get them. May be repeated."""
     if record.text(KEYS_IN_USE) is None:
         return
     keys = record.keys()
@@ -27,6 +28,6 @@ def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> No
         record.set_keys(keys)
         advice = f"`longhaul rotate --env {record.environment.name} secrets-encryption` retires it again"
         say(f"the backup is from before a rotation: API servers read with {names(former)} too; {advice}")
-    # A run before this one may have ended between the vault and the servers.
+    # An earlier run may have ended after it wrote to the vault and before it reached the servers.
     if len(keys.keys) > 1:
         secret_keys.deliver(record.environment, record.control, record.place, keys)

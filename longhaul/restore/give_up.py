@@ -1,4 +1,4 @@
-"""End of a restore that is half done and not wanted any more: members go back to the data that was set aside."""
+"""Gives up an unfinished restore: members return to the data that was set aside."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]) -> HalfDone:
-    """End the restore that is half done, and return it; ``CommandError`` when there is none, or when it has made new
-    data: clients may have seen that. ``agree`` is asked first, and raises."""
+    """End the unfinished restore, and return it. Raise ``CommandError`` when there is none, or when it has already made
+    new data, which clients may have read. ``agree`` is called first, and raises to refuse."""
     half = book.last()
     if half is None or half.state is RestoreState.DONE:
         raise CommandError("no restore is half done here, so there is nothing to give up", code=Exit.USAGE)
@@ -32,7 +32,7 @@ def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]
             code=Exit.REFUSED,
         )
     agree(half)
-    # Members first: API servers have something to connect to.
+    # Members come first, so that API servers can connect to them.
     names = [member.name for role in roles_of(half) for member in observed.members[role]]
     fleet.must(dict.fromkeys(names, f"restore give-up --id {half.id}"), what="not given up", limit_s=STOP_S)
     aside = [learner.name for learner in observed.learners if Role.ETCD in roles_of(half)]
@@ -43,6 +43,6 @@ def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]
 
 
 def _made(half: HalfDone, observed: ObservedPlane) -> list[str]:
-    """Return the members that a restore has given new data."""
+    """Return the members for which the restore has made new data."""
     those = [member for role in roles_of(half) for member in observed.members[role] if member.id == half.id]
     return [member.name for member in those if max(member.step, member.noted) >= MemberStep.REBUILT]

@@ -1,4 +1,4 @@
-"""Account of a restore: its losses and its result, in words and for programs. Pure."""
+"""Losses and result of a restore, as text and for programs. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def loss_text(half: HalfDone, backups: Mapping[Role, ListedBackup], observed: ObservedPlane) -> str:
-    """Return what is lost and what is done, for who is asked."""
+    """Return text about what is lost and what will be done, for the confirmation."""
     lines = []
     for role, backup in backups.items():
         lines += [
@@ -50,7 +50,8 @@ def _lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: HalfD
 
 
 def _newest(role: Role, backup: ListedBackup, observed: ObservedPlane) -> tuple[str, int]:
-    """Return who has the newest revision that is known, and which; 0 when nobody has as much as the backup."""
+    """Return the member or backup with the newest known revision, and the revision; 0 when none is as new as the
+    backup."""
     best = furthest(backup, observed.backups)
     revisions = {**observed.revisions(role), **({best.name: best.revision} if best.revision > backup.revision else {})}
     known = {
@@ -62,8 +63,8 @@ def _newest(role: Role, backup: ListedBackup, observed: ObservedPlane) -> tuple[
 
 
 def revisions_lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: HalfDone) -> int | None:
-    """Return the number of revisions that are known to be lost; None when no member and no other backup has as much as
-    this one. Members that are started already tell the new ones."""
+    """Return the number of revisions known to be lost; None when no member and no other backup is as new as this one,
+    or when a restored member has started, since it reports new revisions."""
     if any(member.at(half.id) >= MemberStep.STARTED for member in observed.members[role]):
         return None
     _, newest = _newest(role, backup, observed)
@@ -77,7 +78,7 @@ def document(
     clusters: Mapping[Role, str],
     asides: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
-    """Return the result for programs. ``asides`` has what is set aside on each member."""
+    """Return the result for programs. ``asides`` are the folders set aside on each member."""
     return {
         "id": half.id,
         "etcd_clusters": {

@@ -1,4 +1,4 @@
-"""State of the machines before a step of a restore, and what follows from it. Pure but for :func:`look`."""
+"""State of the machines before a step of a restore, and conclusions from it. Pure except for :func:`look`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from longhaul.etcd_backups.listing import ListedBackup
 
 LOOK_S = 180.0
-"""Time limit of a look in seconds: Azure's agent alone takes at least 20, and waits for the command before."""
+"""Time limit of a look, seconds: Azure's agent alone takes at least 20, and waits for the previous command."""
 
 
 class MemberStep(IntEnum):
-    """Last step that is done on a member (images/rootfs, restore/record.py)."""
+    """Last step that a member has finished (images/rootfs, restore/record.py)."""
 
     NONE = -1
     BEGUN = 0
@@ -36,74 +36,74 @@ class MemberStep(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MemberSeen:
-    """One member, as it describes itself."""
+    """One member's report about itself."""
 
     name: str
     quorum: bool
     revision: int
-    """Newest revision that it has; 0 when its etcd does not answer."""
+    """Its newest revision; 0 when its etcd does not answer."""
     id: str = ""
-    """Id of the last restore here; empty without any."""
+    """Id of the last restore on this machine; empty without one."""
     backup: str = ""
     step: MemberStep = MemberStep.NONE
     noted: MemberStep = MemberStep.NONE
-    """Step that it once had come to: with its new data gone, it is back at a lower one."""
+    """Highest step that it ever reached. Its present step is lower if its new data was lost since."""
     made: str = ""
-    """Id of the etcd cluster that the restore has made its data for."""
+    """Id of the etcd cluster for which the restore made this member's data."""
     cluster: str = ""
-    """Id of the etcd cluster that answers it with a quorum."""
+    """Id of the etcd cluster that it belongs to and that has a quorum; empty without one."""
     asides: tuple[str, ...] = ()
 
     def at(self, id_: str) -> MemberStep:
-        """Return how far a restore is on it."""
+        """Return the last finished step of the restore ``id_`` on this member."""
         return self.step if self.id == id_ else MemberStep.NONE
 
     @property
     def half_done(self) -> str:
-        """Return the id of the restore that is half done here; empty without one."""
+        """Return the id of an unfinished restore on this member; empty without one."""
         return self.id if self.id and self.step is not MemberStep.FINISHED else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedPlane:
-    """The control plane."""
+    """Members and API servers of the control plane."""
 
     members: Mapping[Role, Sequence[MemberSeen]]
     """Voting members."""
     servers: tuple[str, ...]
     backups: Sequence[ListedBackup] = ()
-    """Backups in the storage, the one first that was made last."""
+    """Backups in the storage, the newest first."""
     learners: tuple[MemberSeen, ...] = ()
-    """The learner of the main etcd cluster, if it is there and answers."""
+    """The main etcd cluster's learner, if it exists and answers."""
 
     def alive(self, role: Role, id_: str) -> bool:
-        """Return whether an etcd cluster that a restore has made has a quorum: its members that know nothing of the
-        restore are new ones, or have lost their data since, and join it."""
+        """Return whether the etcd cluster that the restore made has a quorum. Its members without a record of the
+        restore are new, or have lost their data since, and join by themselves."""
         made = {member.made for member in self.members[role] if member.made and member.at(id_) >= MemberStep.STARTED}
         return any(member.quorum and member.cluster in made for member in self.members[role])
 
     def started(self, role: Role, id_: str) -> bool:
-        """Return whether nothing of an etcd cluster is to be made by a restore any more."""
+        """Return whether the restore has finished making an etcd cluster's members."""
         return self.alive(role, id_) or all(member.at(id_) >= MemberStep.STARTED for member in self.members[role])
 
     def stopped(self, role: Role, id_: str) -> bool:
-        """Return whether a restore has stopped any member of an etcd cluster."""
+        """Return whether the restore has stopped any member of an etcd cluster."""
         return any(member.at(id_) >= MemberStep.STOPPED for member in self.members[role])
 
     def without_quorum(self) -> list[Role]:
-        """Return the etcd clusters in which no member answers with a quorum."""
+        """Return the etcd clusters in which no member reports a quorum."""
         return [role for role, those in self.members.items() if not any(member.quorum for member in those)]
 
     def revisions(self, role: Role) -> dict[str, int]:
-        """Return the revisions that members tell, by name."""
+        """Return the revisions that members report, by member name."""
         beside = self.learners if role is Role.ETCD else ()
         return {member.name: member.revision for member in (*self.members[role], *beside) if member.revision}
 
 
 def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
-    """Ask all machines of the control plane but the VPN's; ``CommandError`` when one does not answer: it might go on
-    with old data, or with an old state in its memory. The learner may be silent: it serves nobody, and refuses to start
-    with old data."""
+    """Ask all machines of the control plane except VPN machines. Raise ``CommandError`` when one does not answer: it
+    might continue with old data, or with old state in memory. The learner need not answer: it serves no client, and
+    refuses to start with old data."""
     asked = [machine.name for machine in machines if machine.role is not Role.VPN]
     replies = fleet.ask_all(dict.fromkeys(asked, "restore look"), limit_s=LOOK_S)
     aside = {learner.name for learner in learners(tuple(machines))}
@@ -130,7 +130,8 @@ def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
 
 
 def missing(fleet: PlaceMachines, machines: Sequence[Machine]) -> list[str]:
-    """Return what the cloud says of machines that are gone or do not run; ``CommandError`` when it does not answer."""
+    """Return the machines that do not exist or do not run, in words. Raise ``CommandError`` when the cloud does not
+    answer."""
     try:
         views = {view.name: view for view in fleet.control.machines(fleet.place)}
     except CloudError as error:
@@ -148,8 +149,8 @@ def missing(fleet: PlaceMachines, machines: Sequence[Machine]) -> list[str]:
 
 
 def may_go_on(half: HalfDone, observed: ObservedPlane) -> bool:
-    """Return whether a half-done restore can be gone on with. Once a member has been started, one that knows nothing of
-    the restore cannot be given the same data: its etcd cluster has been told more since."""
+    """Return whether an unfinished restore can be continued. After a member has started, one without a record of the
+    restore cannot get the same data any more, since its etcd cluster has accepted writes since."""
     for role in roles_of(half):
         those = observed.members[role]
         if observed.alive(role, half.id):

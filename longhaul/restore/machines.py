@@ -1,4 +1,4 @@
-"""Machines of the control plane, asked for steps of a restore by their cloud's run command, all at once."""
+"""Runs steps of a restore on machines of the control plane, in parallel, through their cloud's run command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answer = Mapping[str, Any]
 
 
 class RefusedStepError(Exception):
-    """Raised when a machine does not do a step, with the reason."""
+    """A machine refused a step; the message is the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +48,9 @@ class PlaceMachines:
         return answer
 
     def ask_all(self, words: Mapping[str, str], *, limit_s: float) -> dict[str, Answer | RefusedStepError]:
-        """Ask several machines at once, each its own words, and return what each said.
+        """Ask several machines in parallel, each with its own words, and return each one's answer.
 
-        An interrupt ends the wait at once: threads are not waited for, and what machines do goes on there.
+        An interrupt ends the wait at once: threads are not waited for, and steps on the machines continue.
         """
         answers: SimpleQueue[tuple[str, Answer | RefusedStepError]] = SimpleQueue()
 
@@ -68,7 +68,7 @@ class PlaceMachines:
         return {machine: replies[machine] for machine in words}
 
     def must(self, words: Mapping[str, str], *, what: str, limit_s: float) -> dict[str, Answer]:
-        """Ask several machines at once; ``CommandError`` with each reason when one does not do it."""
+        """Ask several machines in parallel. Raise ``CommandError`` with each reason when any of them refuses."""
         replies = self.ask_all(words, limit_s=limit_s)
         refused = [f"{name}: {reply}" for name, reply in replies.items() if isinstance(reply, RefusedStepError)]
         if refused:

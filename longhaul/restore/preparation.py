@@ -1,4 +1,4 @@
-"""Preparation of a restore: one that is half done is gone on with, or a new one is chosen."""
+"""Prepares a restore: continues an unfinished one, or chooses a new one."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ GIB = 2**30
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreArguments:
-    """Wishes of whoever runs the command."""
+    """The operator's options."""
 
     roles: Sequence[Role] = ()
-    """Etcd clusters by name; empty for those whose quorum is lost."""
+    """Etcd clusters to restore; empty for those whose quorum is lost."""
     at: datetime | None = None
     names: Sequence[str] = ()
     although_healthy: bool = False
@@ -35,28 +35,28 @@ class RestoreArguments:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A restore that is not begun, or not gone on with, yet."""
+    """A restore that has not begun, or has not been continued yet."""
 
     half: HalfDone
     backups: Mapping[Role, ListedBackup]
     seen: ObservedPlane
     notes: Sequence[str]
-    """Lines that whoever is asked has to know besides."""
+    """Further lines for the confirmation."""
     healthy: Sequence[Role]
-    """Etcd clusters that have a quorum and are to be replaced nevertheless."""
+    """Etcd clusters that are replaced although they have a quorum."""
     before: HalfDone | None
-    """Last restore in the vault."""
+    """Last restore in the vault; None without one."""
 
 
 def prepare(environment: Environment, book: Book, fleet: PlaceMachines, wanted: RestoreArguments) -> Prepared:
-    """Look at everything, and choose; ``CommandError`` when it may not or cannot be done. Changes nothing on any
-    machine."""
+    """Inspect everything, and choose. Raise ``CommandError`` when the restore is not allowed or not possible. No
+    machine is changed."""
     last = book.last()
     half = last if last and last.state is not RestoreState.DONE else None
     machines = control_machines(environment, plan(environment))
     if gone := missing(fleet, machines):
         if half is not None:
-            # So that `up` is let in.
+            # So that `up` is allowed again.
             book.write(replace(half, state=RestoreState.PAUSED))
         raise CommandError(
             f"{', '.join(gone)}: run `longhaul up --env {environment.name}`, which makes or starts it, then this "
@@ -71,7 +71,7 @@ def prepare(environment: Environment, book: Book, fleet: PlaceMachines, wanted: 
         raise CommandError(message, code=Exit.USAGE)
     begun = half
     if half is not None and not any(observed.stopped(role, half.id) for role in roles_of(half)):
-        half = None  # it has stopped no member, so what it found may be true no more
+        half = None  # it has stopped no member, so the state that it recorded may be outdated
     if half is not None and not _another(half, wanted) and may_go_on(half, observed):
         return replace(_gone_on(half, listed, observed, wanted), before=last)
     try:
@@ -84,7 +84,7 @@ def prepare(environment: Environment, book: Book, fleet: PlaceMachines, wanted: 
 
 
 def _another(half: HalfDone, wanted: RestoreArguments) -> bool:
-    """Return whether something else is asked for than what is half done."""
+    """Return whether the options ask for something else than the unfinished restore."""
     known = {cluster.backup for cluster in half.clusters.values()}
     other_roles = bool(wanted.roles) and {str(role) for role in wanted.roles} != set(half.clusters)
     return other_roles or wanted.at is not None or not set(wanted.names) <= known
@@ -114,7 +114,7 @@ def _gone_on(
 
 
 def _joining(half: HalfDone, observed: ObservedPlane) -> Iterator[str]:
-    """Yield what is said of restored etcd clusters that have a quorum without some member."""
+    """Yield a note for each restored etcd cluster that has a quorum without some member."""
     for role in roles_of(half):
         names = [member.name for member in observed.members[role] if member.at(half.id) < MemberStep.REBUILT]
         if names and observed.alive(role, half.id):
@@ -129,7 +129,7 @@ def _begun(
     wanted: RestoreArguments,
     given: Mapping[str, int],
 ) -> Prepared:
-    """Return a new restore. ``given``: the highest revisions that restores have begun with."""
+    """Return a new restore. ``given`` are the highest revisions with which earlier restores began."""
     roles = list(wanted.roles) or (roles_of(half) if half else observed.without_quorum())
     stopped = [role for role in roles_of(half) if observed.stopped(role, half.id)] if half else []
     if left := [str(role) for role in stopped if role not in roles]:
@@ -171,7 +171,7 @@ def _begun(
 def _not_the_last(
     backups: Mapping[Role, ListedBackup], listed: Sequence[ListedBackup], wanted: RestoreArguments
 ) -> Iterator[str]:
-    """Yield what is said of backups that were made later, of which one has less."""
+    """Yield a note for each chosen backup when a later one has a lower revision."""
     for role, mine in backups.items() if wanted.at is None else ():
         last = next((backup for backup in listed if backup.etcd == mine.etcd and not backup.flaw), mine)
         if mine.name not in wanted.names and last.revision < mine.revision:
@@ -183,7 +183,7 @@ def _not_the_last(
 
 
 def _newer(backups: Mapping[Role, ListedBackup], observed: ObservedPlane) -> Iterator[str]:
-    """Yield what is said of a learner that has more than the backup."""
+    """Yield a note for each learner whose revision is higher than the backup's."""
     backup = backups.get(Role.ETCD)
     for learner in observed.learners if backup else ():
         if backup and learner.revision > backup.revision:
@@ -194,7 +194,7 @@ def _newer(backups: Mapping[Role, ListedBackup], observed: ObservedPlane) -> Ite
 
 
 def _too_large(backups: Mapping[Role, ListedBackup], environment: Environment) -> Iterator[str]:
-    """Yield what is said of backups whose database has reached its members' quota, such as those of a learner."""
+    """Yield a note for each backup whose database has reached its members' quota, such as a learner's."""
     control = environment.control_plane
     for role, backup in backups.items():
         quota_gib = (control.etcd if role is Role.ETCD else control.events).quota_gib
@@ -208,7 +208,7 @@ def _too_large(backups: Mapping[Role, ListedBackup], environment: Environment) -
 
 
 def _given_up(half: HalfDone | None, observed: ObservedPlane, roles: Sequence[Role]) -> list[str]:
-    """Return what is said of restores that are half done, and given up for this one."""
+    """Return a note for each unfinished restore that is given up for this one."""
     left = {member.half_done: member.backup for role in roles for member in observed.members[role] if member.half_done}
     if half is not None:
         left.setdefault(half.id, ", ".join(cluster.backup for cluster in half.clusters.values()))

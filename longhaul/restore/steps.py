@@ -1,4 +1,4 @@
-"""The steps of a restore, in their order. Each may be repeated: machines say which of them are done."""
+"""The steps of a restore, in order. Each may be repeated: machines report which are done."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from longhaul.restore.file_key import SealedBackup
 
 STOP_S = 600.0
-"""Time limit in seconds: the programs of an API server take up to 50 to stop, etcd up to 60, and a run command 20."""
+"""Time limit, seconds: an API server's programs take up to 50 to stop, etcd up to 60, and a run command 20."""
 
 REBUILD_S = 5000.0
-"""Time limit in seconds: a run command ends after 90 minutes (learn.microsoft.com, "Run scripts in your Linux VM by
-using action Run Commands")."""
+"""Time limit, seconds: a run command ends after 90 minutes (learn.microsoft.com, "Run scripts in your Linux VM by using
+action Run Commands")."""
 
 LEADER_S = 300.0
-"""Seconds that a member waits for a leader."""
+"""Time that a member waits for a leader, seconds."""
 
 READY_S = 300.0
-"""Seconds that an API server gets to be ready."""
+"""Time until an API server must be ready, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restoration:
-    """One restore of one environment, whose backups are chosen."""
+    """One restore of one environment, with chosen backups."""
 
     half: HalfDone
     sealed: Mapping[Role, SealedBackup]
@@ -57,8 +57,8 @@ class Restoration:
         return list(self.sealed)
 
     def run(self) -> None:
-        """Do what is left of it; ``CommandError`` with what is wrong where. After that, or after an interrupt, another
-        run goes on."""
+        """Run the remaining steps. Raise ``CommandError`` with each problem and its machine. After that, or after an
+        interrupt, another run continues."""
         self._look_again()
         self.book.write(self.half)
         if waiting := [role for role in self._roles if not self.seen.started(role, self.half.id)]:
@@ -106,8 +106,8 @@ class Restoration:
             self._ask_learners(words, "not stopped")
 
     def _ask_learners(self, words: Mapping[str, str], what: str) -> dict[str, Answer]:
-        """Ask learners, and say which do not do it: nobody waits for them, since they serve nobody, and the new etcd
-        cluster refuses their old data."""
+        """Ask learners, and print which refuse. Those are skipped: learners serve no client, and the new etcd cluster
+        refuses their old data."""
         replies = self.fleet.ask_all(words, limit_s=STOP_S)
         for name, reply in replies.items():
             if isinstance(reply, RefusedStepError):
@@ -123,7 +123,7 @@ class Restoration:
         words = {}
         for role in roles:
             for member in self.seen.members[role]:
-                # Names of blobs and answers of machines are nobody's words to put into a shell.
+                # Names of blobs and answers of machines are untrusted, so they must not get into a shell command.
                 names = ["--id", self.half.id, "--backup", self.sealed[role].backup.name]
                 instead = ["--instead", member.half_done] if member.half_done not in ("", self.half.id) else []
                 words[member.name] = shlex.join(["restore", "stop", *names, *instead, *healthy])
@@ -143,7 +143,7 @@ class Restoration:
             self._note(role, answers)
 
     def _plan(self, role: Role, sealed: SealedBackup, recipient: str) -> str:
-        """Return what a member needs to know. The file key in it is of use to that member alone."""
+        """Return the plan for one member. Only that member can use the file key in it."""
         try:
             header = wrapped(sealed.file_key, recipient)
         except HeaderError as error:
@@ -165,7 +165,7 @@ class Restoration:
         plan = {
             "source": source,
             "members": [member.name for member in self.seen.members[role]],
-            # With a word of its own the etcd cluster has an id of its own: a member with old data is refused.
+            # A new token gives the etcd cluster a new id, so it refuses a member with old data.
             "token": f"{self.book.environment.name}-{role}-{self.half.id}",
             "bump": self.half.clusters[str(role)].bump,
         }
@@ -190,7 +190,7 @@ class Restoration:
             self.say(f"{role}: lifted the alarm {' and '.join(lifted)}, which the backup was made with")
 
     def _note(self, role: Role, answers: Mapping[str, Answer]) -> None:
-        """Note the id of the new etcd cluster; ``CommandError`` unless all members have the same."""
+        """Record the id of the new etcd cluster. Raise ``CommandError`` unless all members report the same."""
         mine = {
             member.name: str(answers[member.name]["cluster"])
             for member in self.seen.members[role]
@@ -223,7 +223,7 @@ class Restoration:
         self.book.write(replace(self.half, state=RestoreState.DONE))
 
     def _joined(self, role: Role) -> list[str]:
-        """Return the members that join by themselves an etcd cluster that was restored."""
+        """Return the members that join a restored etcd cluster by themselves."""
         if not self.seen.alive(role, self.half.id):
             return []
         return [member.name for member in self.seen.members[role] if member.at(self.half.id) < MemberStep.REBUILT]

@@ -1,4 +1,4 @@
-"""Finds the environments that a change affects, from the paths that it touches alone."""
+"""Finds the environments that a change affects, from the changed paths alone."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ SHARED = (
     "components/",
     "contract/",
     "images/",
-    # All of it and not only the roles: the playbooks decide which roles the hosts get.
+    # All playbooks and not only the roles: the playbooks decide which roles the hosts get.
     "playbooks/",
     f"{STACKS}/__main__.py",
     PROJECT_FILE,
     "tools.toml",
     "requirements.lock",
 )
-"""Paths that every environment is made of; a folder ends with a slash. Documentation and tests are not among them."""
+"""Paths that affect every environment; a folder ends with a slash. Documentation and tests are not among them."""
 
 
 Side = Mapping[str, str | None]
-"""Environment files on one side of a change: the path of the hosts file that each names, by environment."""
+"""Environment files on one side of a change: by environment, the path of the hosts file that its file names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ def _is_shared(path: str) -> bool:
 
 
 def _hosts_file(text: str) -> str | None:
-    """Return the hosts file that an environment names; None when the file cannot be read, which its own check
+    """Return the hosts file that an environment names; None when the environment's file is invalid, which validation
     reports."""
     from components.model.loading.document import parse_document
     from components.model.loading.document_error import DocumentError

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Review and write. The exit code is that of the gravest verdict."""
+    """Review and write. Return the exit code of the gravest verdict."""
     options = invocation.options
     if options.names:
         print(line(_read(options.names).plannable))

@@ -1,4 +1,4 @@
-"""Asks ``git`` about the repository of a change. Nothing here writes."""
+"""Asks ``git`` about the repository of a change, without writing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Repository:
     root: Path
 
     def merge_base(self, ref: str) -> str:
-        """Return the commit where this branch left ``ref``. Raises ``CommandError`` when there is none."""
+        """Return the commit where this branch left ``ref``. Raise ``CommandError`` when there is none."""
         done = self._run("merge-base", "--", ref, "HEAD")
         if done.returncode == 0:
             return done.stdout.strip()

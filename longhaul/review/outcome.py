@@ -11,7 +11,7 @@ from longhaul.terminal.exits import Exit
 
 
 class ReviewOutcome(StrEnum):
-    """Outcome of a review for one environment, the best first."""
+    """Outcome of a review for one environment. The best comes first."""
 
     SAFE = "safe"
     NEW = "new"
@@ -27,7 +27,7 @@ class ReviewOutcome(StrEnum):
 
     @property
     def severity(self) -> Severity:
-        """Severity of the outcome."""
+        """Return the severity of the outcome."""
         return _SEVERITIES[self]
 
 
@@ -67,29 +67,29 @@ class Review(_ReviewPart):
     """Result of one run. One run writes it as JSON, a later one reads it."""
 
     base: str
-    """Words for what was compared with: a ref, or what is declared."""
+    """Words for the base of the comparison: a ref, or the declared state."""
     commit: str
     """Commit that was reviewed."""
     fork: bool = False
-    """True when the change comes from a fork. No credentials are lent to the plan of a fork."""
+    """Whether the change comes from a fork. The plan of a fork gets no credentials."""
     drift: bool = False
-    """True when this compares what is declared with the clouds, instead of a change with its base."""
+    """Whether this compares the declared state with the clouds, instead of a change with its base."""
     environments: tuple[EnvironmentReview, ...] = ()
     """The gravest first, then by name."""
 
     @property
     def worst(self) -> ReviewOutcome | None:
-        """The gravest outcome; None when no environment is affected."""
+        """Return the gravest outcome; None when no environment is affected."""
         return self.environments[0].outcome if self.environments else None
 
     @property
     def plannable(self) -> list[str]:
-        """Names of the environments that can be planned."""
+        """Return the names of the environments that can be planned."""
         return sorted(entry.name for entry in self.environments if entry.outcome is ReviewOutcome.VALID)
 
     @property
     def exit_code(self) -> int:
-        """Exit code: 4 when a plan is refused or a file is invalid; else 1 when a plan could not be made or a cloud
+        """Return 4 when a plan is refused or a file is invalid; else 1 when a plan could not be made or a cloud
         differs; else 0."""
         codes = [_STOPS[entry.outcome] for entry in self.environments if entry.outcome in _STOPS]
         return Exit.REFUSED if Exit.REFUSED in codes else max(codes, default=0)
@@ -102,9 +102,9 @@ def in_order(entries: list[EnvironmentReview]) -> tuple[EnvironmentReview, ...]:
 
 
 def merged(reviews: list[Review]) -> Review:
-    """Merge several reviews of the same change into one. For each environment, a plan counts more than the finding that
-    the file is valid. An environment that should have been planned but was not has no plan. Those of a fork are not to
-    be planned."""
+    """Merge several reviews of the same change into one. For each environment, a plan has priority over a successful
+    validation. An environment that should have been planned but was not has no plan. Environments of a fork are not
+    planned."""
     first = reviews[0]
     by_name: dict[str, EnvironmentReview] = {}
     for entry in (entry for review in reviews for entry in review.environments):

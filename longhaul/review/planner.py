@@ -20,7 +20,7 @@ from longhaul.terminal.exits import CommandError, Exit
 
 
 def drift_words() -> tuple[str, ...]:
-    """Options by which the engine compares with the clouds, and not with the state alone."""
+    """Return the options with which the engine compares with the clouds, and not with the state alone."""
     types = (type_ for cloud in clouds().values() for type_ in cloud.resources.sealed())
     return ("--refresh", *(word for type_ in types for word in ("--exclude", f"**{type_}::**")))
 
@@ -39,13 +39,13 @@ class Reason(BaseModel):
 
 
 class Summary(BaseModel):
-    """Head of the document that ``longhaul plan --format json`` writes, for the one line in a review."""
+    """Head of the JSON document from ``longhaul plan --format json``, for the line in a review."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     verdict: ReviewOutcome
     against: str
-    """Words for what the plan was compared with."""
+    """Words for the base of the comparison."""
     counts: dict[str, int]
     """Number of resources by action."""
     reasons: tuple[Reason, ...] = ()
@@ -54,19 +54,19 @@ class Summary(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A plan."""
+    """A plan in the forms that a review needs."""
 
     summary: Summary
     markdown: str
     has_state: bool
-    """True when there was a stack to compare with. Without one, everything is new."""
+    """Whether there was a stack to compare with. Without one, everything is new."""
 
 
 class Planner(Protocol):
-    """Makes plans."""
+    """Interface for making plans."""
 
     def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
-        """Make the plan of ``env``; ``base`` is its earlier file. Raises :class:`ReviewPlanError`."""
+        """Make the plan of ``env``; ``base`` is its earlier file. Raise :class:`ReviewPlanError` when that fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +77,8 @@ class CommandPlanner:
     environ: Mapping[str, str]
 
     def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
-        """Run the command once, with output for programs and for people. What runs on the cluster is left out, because
-        its API requires a key from the vault."""
+        """Run the command once, with output for programs and for people. The stack of cluster objects is left out,
+        because the cluster's API requires a key from the vault."""
         with tempfile.TemporaryDirectory(prefix="longhaul-review-") as folder:
             try:
                 place = sealed(self.project, env, folder=Path(folder), environ=self.environ)
@@ -98,7 +98,7 @@ class CommandPlanner:
 
 
 def summary_of(text: str) -> Summary:
-    """Read the head of a plan's JSON document. Raises ``ReviewPlanError`` for any other text."""
+    """Read the head of a plan's JSON document. Raise ``ReviewPlanError`` for any other text."""
     try:
         return Summary.model_validate_json(text)
     except ValidationError as error:

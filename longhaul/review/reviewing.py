@@ -23,7 +23,7 @@ class Reviewer:
 
     project: Project
     planner: Planner | None
-    """None when plans must not be made. Then files are only validated, which needs no planner."""
+    """None to make no plans and only validate the files."""
     fork: bool = False
     only: str | None = None
     """Name of the only environment to review; None for all."""
@@ -49,7 +49,7 @@ class Reviewer:
         )
 
     def drift(self) -> Review:
-        """Review how each environment in the clouds differs from what its file declares."""
+        """Review how each environment in the clouds differs from its file."""
         environments = [env for env in self.project.environments() if self._wanted(env)]
         return Review(
             base="what is declared",
@@ -120,7 +120,7 @@ def _said(summary: Summary) -> str:
 
 
 def _counted(summary: Summary) -> str:
-    """Return the number of resources by action, in words; empty when nothing happens."""
+    """Return the number of resources by action as text; empty when nothing happens."""
     counts = [f"{summary.counts[action]:,} {word}" for action, word in WORDS.items() if summary.counts.get(action)]
     return ", ".join(counts)
 
@@ -140,8 +140,8 @@ def _problems(project: Project, env: str) -> tuple[str, ...]:
 
 
 def _base_file(repository: Repository, commit: str, env: str, *, before: Side, folder: Path) -> Path | None:
-    """Write the environment's file of ``commit``, and the hosts file that it names, into ``folder``. Returns None when
-    there was no file or it was not valid: then nothing was declared that could be compared with."""
+    """Write the environment's file at ``commit``, and the hosts file that it names, into ``folder``. Return None when
+    there was no file or it was invalid, so that there is nothing to compare with."""
     from components.model import ConfigurationError, load
 
     names = [f"{STACKS}/Pulumi.{env}.yaml", before.get(env)]
@@ -162,7 +162,7 @@ def _base_file(repository: Repository, commit: str, env: str, *, before: Side, f
 
 
 def _text(path: Path) -> str:
-    """Return the text of an environment's file; empty for what is no file of text, which its own entry tells."""
+    """Return the text of an environment's file; empty when it is not a text file, which its own entry reports."""
     from components.model.loading.document import read_source
     from components.model.loading.errors import ConfigurationError
 

@@ -1,10 +1,10 @@
 """Copies a stack without its secrets, for previews that need no passphrase or key.
 
-Everybody who can change a pull request's code can read what its jobs can read. So the jobs get the state as it is in
-its backend, with secrets encrypted, and no means to decrypt it. The engine would refuse such a state. In the copy made
+A pull request's jobs are controlled by everybody who can change its code. So the jobs get the state as the backend
+stores it, with secrets encrypted, and no means to decrypt it. The engine would refuse such a state. In the copy made
 here, every secret is the same placeholder. Inputs that come from a secret have the placeholder on both sides of the
-comparison, so nothing seems to change. Only a change of a secret's value cannot be seen, and that is not a change of
-the program or of its files.
+comparison, so nothing seems to change. Only a change of a secret's value is invisible, and that is not a change of the
+program or its files.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from longhaul.project.checkout import Project
 from longhaul.terminal.exits import CommandError
 
 PLACEHOLDER = '"taken out for this preview"'
-"""Text in place of every secret's value. It is JSON, because a state holds the plain values of secrets as JSON."""
+"""Text in place of every secret's value. It is JSON, because a state stores the plain values of secrets as JSON."""
 
 _ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
-"""Keys of a stack file that say how its secrets are encrypted."""
+"""Keys of a stack file about the encryption of its secrets."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SealedProject:
-    """Project and variables to run a preview with."""
+    """Project and variables for a preview."""
 
     project: Project
     environ: Mapping[str, str]
     has_state: bool
-    """True when there is a stack to compare with. Without one, the preview is of a new environment."""
+    """Whether there is a stack to compare with. Without one, the preview is of a new environment."""
     backend: str
-    """Address of the temporary backend. It means nothing to people, so it must not be shown."""
+    """URL of the temporary backend. It has no meaning for people, so it must not be shown."""
 
 
 def sealed(project: Project, env: str, *, folder: Path, environ: Mapping[str, str]) -> SealedProject:
@@ -73,7 +73,7 @@ _NOT_PASSED = ("GITHUB_TOKEN", "LONGHAUL_ENV", "PULUMI_CONFIG_PASSPHRASE", "PULU
 
 
 def without_secrets(value: Any) -> Any:
-    """Return a deployment in which every secret has the same value and nothing says how secrets are encrypted."""
+    """Return a deployment in which every secret has the same value and the settings of the encryption are missing."""
     if isinstance(value, dict):
         if value.get(SIGNATURE) == SECRET:
             return {SIGNATURE: SECRET, "plaintext": PLACEHOLDER}
@@ -107,15 +107,15 @@ def _project(project: Project, root: Path, *, env: str) -> Project:
 
 
 def _plain(text: str) -> str:
-    """Return a stack file with the lines of those keys empty. Every other line keeps its number, because errors name
-    lines."""
+    """Return a stack file in which the lines of those keys are empty. Every other line keeps its number, because errors
+    name line numbers."""
     lines = text.splitlines(keepends=True)
     return "".join("\n" if line.split(":")[0] in _ENCRYPTION else line for line in lines)
 
 
 def _exported(project: Project, env: str, environ: Mapping[str, str]) -> dict[str, Any] | None:
     """Return the stack's deployment from its backend, with secrets encrypted; None when there is no such stack or no
-    backend is chosen."""
+    backend is configured."""
     url = current_backend(project.definition(), environ).url
     if not url:
         return None

@@ -10,8 +10,8 @@ from longhaul.report.text import wrapped
 from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome
 
 MARKERS = {False: "<!-- longhaul-review -->", True: "<!-- longhaul-drift -->"}
-"""First line of a comment, or of an issue about drift. It is invisible to readers; by it, the next run finds the text
-to update."""
+"""First line of a comment, or of an issue about drift. Readers do not see it; the next run uses it to find the text to
+update."""
 
 _FORK = (
     "This comes from a fork, so no plan was made: no credentials are lent to code that nobody here has read. A "
@@ -21,7 +21,7 @@ _FORK = (
 _REFUSED = "What is refused or invalid must not be merged; each reason says what to do instead."
 
 _LEAST = 600
-"""Least number of characters for which a fold is useful."""
+"""Smallest number of characters for which a fold is useful."""
 
 
 def to_text(review: Review) -> str:
@@ -43,7 +43,7 @@ def to_markdown(review: Review, *, longest: int = LONGEST) -> str:
     folds = ""
     detailed = [entry for entry in review.environments if entry.plan or entry.report]
     for index, entry in enumerate(detailed):
-        # Room that one entry does not need goes to the next ones.
+        # Room that one entry does not need is available to the next ones.
         share = (room - len(folds)) // (len(detailed) - index)
         folds += _fold(entry, share)
     return head + folds + foot

@@ -1,1 +1,1 @@
-"""Rolls of pools: machines are replaced by what the pool's group now makes, without ending running work."""
+"""Rolls of pools: machines are replaced by new ones from the pool's group, without ending running work."""

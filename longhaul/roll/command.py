@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Roll, and report the pool's state. Exit code 0 only when every machine of it is new and in service."""
+    """Roll, and report the pool's state. Return exit code 0 only when every machine is new and in service."""
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -80,8 +80,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api], Rolled]:
-    """Return a function that gives the pool's group, given the cluster's API; ``CommandError`` when there is no such
-    pool."""
+    """Return a function that gives the pool's group, given the cluster's API. Raise ``CommandError`` when there is no
+    such pool."""
     from components.model.nodes.nodes import HOSTS
     from longhaul.roll.hosts import host_group
     from longhaul.roll.pools import rolled_of

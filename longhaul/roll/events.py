@@ -1,4 +1,4 @@
-"""Events of a roll, a line for each, and its final report."""
+"""Events of a roll, one line each, and its final report."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from longhaul.terminal.printable import one_line
 from longhaul.terminal.say import say
 
 SHOWN = 40
-"""Number of machines that the text names at the end; ``--json`` has all."""
+"""Number of machines that the final text names; ``--json`` has all."""
 
 
 class RollEventKind(StrEnum):
-    """Kind of event."""
+    """Kind of an event."""
 
     CORDONED = "cordoned"
     UNCORDONED = "uncordoned"
@@ -37,13 +37,13 @@ class RollEventKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One event."""
+    """One event of a roll."""
 
     kind: RollEventKind
     detail: str
     node: str = ""
     machine: str = ""
-    """The cloud's name of it."""
+    """The machine's name in the cloud."""
 
 
 Tell = Callable[[Event], None]
@@ -51,26 +51,26 @@ Tell = Callable[[Event], None]
 
 @dataclass(frozen=True, kw_only=True)
 class RollReport:
-    """State of a pool when a roll ends, for whatever reason."""
+    """State of a pool at the end of a roll, complete or not."""
 
     environment: str
     pool: str
     target: str
     states: Mapping[str, RollState]
-    """States by node's name."""
+    """States by node name."""
     reasons: Mapping[str, str]
-    """Reasons why machines are not current, by node's name."""
+    """Reasons why machines are not current, by node name."""
     failed: Mapping[str, str]
-    """Machines that were given up, with the reason."""
+    """Machines that were given up, each with the reason."""
     replaced: int
-    """Number of machines that this run has replaced, or begun to."""
+    """Number of machines whose replacement this run has finished or begun."""
     stopped: str = ""
-    """Reason why it ended before all was done; empty when it did not."""
+    """Reason why it ended early; empty when it was complete."""
     interrupted: bool = False
 
     @property
     def healthy(self) -> bool:
-        """Return whether every machine is what the group now makes."""
+        """Return whether every machine is current."""
         return not (self.failed or self.stopped or self.interrupted or self.old)
 
     @property
@@ -86,7 +86,7 @@ class RollReport:
 
 
 def as_lines(event: Event) -> None:
-    """Show an event to people."""
+    """Print an event for people."""
     detail = one_line(event.detail)
     say(f"{event.node}: {detail}" if event.node else detail)
 

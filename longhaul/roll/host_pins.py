@@ -1,4 +1,4 @@
-"""Compares what a host runs, according to its Node, with the versions that it should run."""
+"""Compares a host's programs, as its Node reports them, with the pinned versions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from contract.labels import DRIVER_LABEL
 from longhaul.artifacts.nvidia_driver import drivers as pinned_drivers
 
 UPGRADED = {"kubelet": "kubernetes", "containerd": "containerd"}
-"""Programs that pods run on, each with its release in tools.toml. The role node replaces them on a node only when told
-to."""
+"""Programs under the pods, each with its release in tools.toml. The role node replaces them on a node only on
+request."""
 
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
 
@@ -23,22 +23,23 @@ class HostPins:
     """Versions that every host should run."""
 
     programs: Mapping[str, str]
-    """Versions by the names that :func:`versions` uses."""
+    """Versions by the names in :func:`versions`."""
     branches: Mapping[str, str]
-    """Branches of the driver by system, as in ``debian-12``."""
+    """Branches of the driver by operating system, such as ``debian-12``."""
     drivers: frozenset[str] = frozenset()
-    """Nodes whose driver is installed by us."""
+    """Names of nodes whose driver is installed by Longhaul."""
 
     @property
     def target(self) -> str:
-        """Return the versions in a few words, for people to compare."""
+        """Return the versions as short text, for people to compare."""
         pins = [f"{name} {version}" for name, version in self.programs.items()]
         branches = (f"driver {branch} ({system})" for system, branch in self.branches.items())
         return ", ".join([*pins, *(branches if self.drivers else ())])
 
     def outdated(self, node: Object) -> list[str]:
         """Return the programs of a node whose version is not the pinned one. A driver does not count when the node has
-        not reported it (the GPUs' own preflight handles that), or when no branch is pinned for the node's system."""
+        not reported it (the GPUs' own preflight handles that), or when no branch is pinned for the node's operating
+        system."""
         there = versions(node)
         differing = [f"{name} {there.get(name)}" for name, pin in self.programs.items() if there.get(name) != pin]
         return [*differing, *self._driver(node)]
@@ -74,7 +75,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def _is(name: str, system: str) -> bool:
-    """Return whether a system's display name (``Ubuntu 24.04.3 LTS``, ``Debian GNU/Linux 12 (bookworm)``) belongs to
-    ``ubuntu-24.04`` or ``debian-12``."""
+    """Return whether an operating system's display name (``Ubuntu 24.04.3 LTS``, ``Debian GNU/Linux 12 (bookworm)``)
+    belongs to a name such as ``ubuntu-24.04`` or ``debian-12``."""
     identity, _, release = system.partition("-")
     return name.lower().startswith(identity) and re.search(rf"\s{re.escape(release)}(?=[\s.]|$)", name) is not None

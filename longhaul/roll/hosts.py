@@ -1,4 +1,4 @@
-"""The hosts as a group: Ansible upgrades a host in place, once its work has left."""
+"""Bare-metal hosts as a group: Ansible upgrades a host in place, once its work has left."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ TOLD_S = 90.0
 """Time limit for a node to report its new versions, seconds: its kubelet restarts, and reports every ten seconds
 (kubernetes.io, "Nodes")."""
 GPUS_TOLD_S = 1200.0
-"""The same limit when the driver is ours, seconds: a node reports its driver after its GPUs passed their test, whose
-trial of memory and compute may take 900 (images/rootfs, ``gpu/trial.py``)."""
+"""The same limit when Longhaul installs the driver, seconds: a node reports its driver after its GPUs passed their
+test, whose trial of memory and compute may take 900 (images/rootfs, ``gpu/trial.py``)."""
 LOOK_S = 1.0
 
 
 def host_group(where: Context, environment: Environment, environ: Mapping[str, str]) -> Callable[[Api], HostGroup]:
-    """Return a function that gives the environment's bare-metal hosts, given the cluster's API; ``CommandError`` when
-    there are none."""
+    """Return a function that gives the environment's bare-metal hosts, given the cluster's API. Raise ``CommandError``
+    when there are none."""
     from components.model import plan
     from components.model.nodes.nodes import host_nodes
 
@@ -49,7 +49,7 @@ def host_group(where: Context, environment: Environment, environ: Mapping[str, s
 
 
 def _upgrade(where: Context, environment: Environment, name: str, environ: Mapping[str, str]) -> str:
-    """Run the racks' playbook on one drained host. Return what went wrong, or an empty text. Ansible's output goes to
+    """Run the racks' playbook on one drained host. Return the error; empty when it succeeded. Ansible's output goes to
     stderr."""
     from longhaul.racks.batches import play
     from longhaul.racks.playbook import SITE
@@ -68,7 +68,7 @@ def _upgrade(where: Context, environment: Environment, name: str, environ: Mappi
 
 
 class HostGroup:
-    """Bare-metal hosts that are nodes. A host that is not a node yet is not rolled: `longhaul hosts` sets it up."""
+    """Bare-metal hosts that are nodes. Other hosts are not rolled: `longhaul hosts` sets them up."""
 
     in_place = False
 
@@ -82,14 +82,14 @@ class HostGroup:
         wait: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``hosts`` are names of nodes. ``converge`` runs Ansible on one host and returns what went wrong, or an empty
+        """``hosts`` are names of nodes. ``converge`` runs Ansible on one host and returns the error, or an empty
         text."""
         self._hosts, self._api, self._pins, self._converge = hosts, api, pins, converge
         self._wait, self._clock = wait, clock
 
     def look(self) -> GroupState:
-        """Return the hosts that are nodes, from one list. Refuse while the API servers are older than the kubelets
-        would be (kubernetes.io, "Version Skew Policy")."""
+        """Return the hosts that are nodes, from one list. Raise an error while the API servers are older than the new
+        kubelets would be (kubernetes.io, "Version Skew Policy")."""
         self._require_newer_api()
         nodes = {
             node["metadata"]["name"]: node
@@ -103,7 +103,7 @@ class HostGroup:
         return GroupState(target=self._pins.target, wanted=len(machines), machines=machines)
 
     def replace(self, machine: LiveMachine) -> None:
-        """Let Ansible upgrade a host on which nothing runs, and wait until its node reports the new versions."""
+        """Let Ansible upgrade a drained host, and wait until its node reports the new versions."""
         failure = self._converge(machine.node)
         if failure:
             raise CloudError(failure)

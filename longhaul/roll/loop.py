@@ -1,7 +1,7 @@
 """The roll itself: look, decide, act, and repeat, until nothing is left to do.
 
-It keeps nothing that another run would need. Begun steps are noted on Nodes and in the cloud, and each step may be done
-twice. Only durations are counted anew by each run.
+It stores nothing that another run would need. Begun steps are recorded on Nodes and in the cloud, and each step may be
+repeated. Only durations are counted anew by each run.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from longhaul.roll.next_steps import RollAction, RollLimits, RollPlan, RollState
 from longhaul.roll.observed import ANNOTATIONS, REBUILDING, REPLACING, ObservedMachine, View, observe
 
 LOOK_S = 3.0
-"""Least interval between two looks at the pool, seconds."""
+"""Shortest time between two looks at the pool, seconds."""
 LOOKS_A_SECOND = 100
-"""Largest number of machines that are looked at per second: a large pool is looked at less often."""
+"""Maximum number of machines that are looked at per second: a large pool is looked at less often."""
 PATIENCE_S = 900.0
 """Time without an answer from the cloud or the cluster after which a run ends, seconds. Nothing happens meanwhile, and
 nothing is lost by waiting."""
@@ -40,19 +40,19 @@ class RollSettings:
     """Settings of a roll."""
 
     at_once: Callable[[int], int]
-    """Returns the number of machines that may be out of service at a time, given the pool's total."""
+    """Returns the number of machines that may be out of service at a time, from the pool's total."""
     deadline: timedelta | None
     within_s: float
     """Time that a machine may take to become empty, and again until its successor is in service, seconds."""
     budget: int
-    """Number of machines that may fail at that before the roll stops."""
+    """Maximum number of machines that may fail before the roll stops."""
     pool_label: str
     """Label selector of the pool's Nodes."""
     taints: frozenset[tuple[str, str]]
-    """Key and effect of the taints that the pool's nodes have permanently."""
+    """Key and effect of the taints that the pool's nodes always have."""
 
     def limits(self, view: View) -> RollLimits:
-        """Return the limits for the pool as it is."""
+        """Return the limits for the pool's present size."""
         total = max(view.group.wanted, len(view.seen))
         return RollLimits(at_once=max(1, self.at_once(total)), deadline=self.deadline)
 
@@ -68,12 +68,12 @@ class Roll:
     clock: Callable[[], float] = time.monotonic
     wait: Callable[[float], None] = time.sleep
     held: Callable[[], bool] = lambda: True
-    """Tells whether this run still holds the pool's lease."""
+    """Returns whether this run still holds the pool's lease."""
     view: View | None = None
     """The last view of the pool."""
     plan: RollPlan = field(default_factory=RollPlan)
     failed: dict[str, str] = field(default_factory=dict)
-    """Machines that are given up, by id, with the reason."""
+    """Machines that are given up: id to reason."""
     replaced: set[str] = field(default_factory=set)
     """Ids of machines whose replacement this run began."""
     _states: dict[str, RollState] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Roll:
     _blocked: dict[str, str] = field(default_factory=dict)
 
     def look(self) -> View:
-        """Look at the pool and decide. Failures that may pass are retried for up to :data:`PATIENCE_S`."""
+        """Look at the pool and decide. Transient failures are retried for up to :data:`PATIENCE_S`."""
         until = self.clock() + PATIENCE_S
         while True:
             try:
@@ -94,8 +94,8 @@ class Roll:
                 self.wait(LOOK_S)
 
     def look_back(self) -> None:
-        """Look once more, for the report of an interrupted run. When there is no answer at once, the last view
-        stays."""
+        """Look once more, for the report of an interrupted run. When there is no answer at once, the last view is
+        kept."""
         with suppress(ApiError, CloudError):
             self._see()
 
@@ -106,8 +106,8 @@ class Roll:
         return view
 
     def run(self) -> None:
-        """Go on until all is done. ``StoppedError`` when too many machines failed. Machines that were cordoned but not
-        begun are uncordoned then, and the rest of the pool stays as it is."""
+        """Continue until all is done. Raise ``StoppedError`` when too many machines failed. Then machines that were
+        cordoned but whose replacement was not begun are uncordoned, and the rest of the pool stays as it is."""
         while True:
             view = self.look()
             if not self.held():
@@ -120,8 +120,8 @@ class Roll:
             self.wait(max(LOOK_S, len(view.seen) / LOOKS_A_SECOND))
 
     def _take(self, view: View) -> None:
-        """Do the steps, until too many have failed or the lease is lost. The time that a step takes (a host's upgrade
-        may take minutes) is not counted for waiting machines, since nothing was asked about them meanwhile."""
+        """Run the steps, until too many have failed or the lease is lost. The time that a step takes (a host's upgrade
+        may take minutes) is not counted for waiting machines, since they were not looked at meanwhile."""
         began = self.clock()
         for step in self.plan.steps:
             if len(self.failed) > self.settings.budget or not self.held():
@@ -172,7 +172,8 @@ class Roll:
             self._stop(view, f"{len(self.failed)} failed, and {self.settings.budget} may")
 
     def _awaited(self, view: View) -> Iterable[tuple[ObservedMachine, str, str]]:
-        """Yield what should now happen by itself: machine, awaited event, and why it has not happened."""
+        """Yield the events that should now happen without a step: machine, awaited event, and why it has not
+        happened."""
         acting = {step.seen.machine.id: step.action for step in self.plan.steps}
         for observed in view.seen:
             if observed.machine.id in self.failed:
@@ -189,7 +190,7 @@ class Roll:
                 yield observed, "empty", f"it is not empty: {blocked or 'its pods have not ended'}"
 
     def _try(self, step: RollStep, view: View) -> None:
-        """Do a step. A failure that may pass is retried by itself; any other makes the machine fail."""
+        """Run a step. A transient failure is retried by the next pass; any other makes the machine fail."""
         try:
             self._do(step, view)
         except (ApiError, CloudError) as error:
@@ -253,7 +254,7 @@ class Roll:
         return done
 
     def _fail(self, observed: ObservedMachine, reason: str) -> None:
-        """Give a machine up. If it was only cordoned, it takes pods again."""
+        """Give a machine up. If it was only cordoned, uncordon it."""
         self.failed[observed.machine.id] = reason
         self._say(RollEventKind.FAILED, observed, reason)
         self.give_back([observed], "it was given up")
@@ -264,11 +265,11 @@ class Roll:
 
     def give_back(self, machines: Iterable[ObservedMachine], reason: str) -> None:
         """Uncordon machines that the roll cordoned but did not begin to replace. Machines whose replacement was begun
-        cannot take work; another run goes on with them."""
+        cannot take work; another run continues with them."""
         for first in (machine for machine in machines if not machine.machine.current):
             machine = first
             try:
-                # Somebody who changed it since the last look may also have cordoned it, so it is read again.
+                # Somebody may have changed or cordoned it since the last look, so it is read again.
                 while machine.ours and machine.cordoned and not machine.stage and not self._give_back(machine, reason):
                     machine = replace(machine, node=self.api.find(NODES + path_of(machine.name)))
             except ApiError as error:
@@ -279,7 +280,7 @@ class Roll:
 
 
 def reasons(view: View, states: Mapping[str, RollState], limits: RollLimits) -> dict[str, str]:
-    """Return why machines are not current, by node's name."""
+    """Return why machines are not current, by node name."""
     by_node = {}
     for observed in view.seen:
         match states[observed.machine.id]:
@@ -295,6 +296,6 @@ def reasons(view: View, states: Mapping[str, RollState], limits: RollLimits) -> 
 
 
 def _names(observed: ObservedMachine) -> str:
-    """Return a machine's work in a few words."""
+    """Return the names of a machine's pods as short text."""
     first = ", ".join(map(str, observed.work[:3]))
     return f"{first} and {len(observed.work) - 3} others" if len(observed.work) > 3 else first

@@ -1,9 +1,9 @@
-"""Next steps of a roll, decided from what is seen and nothing else. Pure.
+"""Next steps of a roll, decided from the observed state alone. Pure.
 
 Old machines without work go first. Then machines with work are cordoned and wait. Together with machines that are being
-replaced, they are never more than may be out of service, so that the rest of the pool goes on taking work. A machine
-that becomes free meanwhile need not wait for them. A waiting machine that is released comes before a free one, since
-its checkpoint ages.
+replaced, they never exceed the number that may be out of service, so that the rest of the pool continues to take work.
+A machine that becomes free meanwhile need not wait for them. A waiting machine that is released comes before a free
+one, since its checkpoint ages.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from contract.kubernetes.drain import OVERDUE, DrainPod
 from longhaul.roll.observed import REBUILDING, ObservedMachine, View
 
 CLOCKS = timedelta(minutes=1)
-"""Largest difference between machines' clocks that is accepted. A checkpoint further in the future does not count: it
-would be valid forever."""
+"""Largest accepted difference between machines' clocks. A checkpoint further in the future does not count: it would be
+valid forever."""
 
 
 class RollState(StrEnum):
@@ -28,17 +28,17 @@ class RollState(StrEnum):
     CURRENT = "current"
     """Made from the group's current model, and in service."""
     JOINING = "joining"
-    """Made from the current model, and not in service yet."""
+    """Made from the current model, but not in service yet."""
     RETURNED = "returned"
     """In service and current although a roll had cordoned it: the group's model was changed back."""
     REPLACING = "replacing"
-    """The cloud replaces it, or is about to."""
+    """The cloud is replacing it, or is about to."""
     EMPTY = "empty"
-    """Cordoned by the roll, without work."""
+    """Cordoned by the roll, and has no work."""
     RELEASED = "released"
-    """Cordoned by the roll; its work may be ended."""
+    """Cordoned by the roll, and its work may be ended."""
     WAITING = "waiting"
-    """Cordoned by the roll; its work goes on."""
+    """Cordoned by the roll, and its work continues."""
     ABSENT = "absent"
     """An old machine without a Node: no work can run on it."""
     FREE = "free"
@@ -46,7 +46,7 @@ class RollState(StrEnum):
     BUSY = "busy"
     """An old machine in service, with work."""
     KEPT = "kept"
-    """An old machine that somebody wants left alone."""
+    """An old machine that somebody excluded from the roll."""
 
 
 class RollAction(StrEnum):
@@ -59,7 +59,7 @@ class RollAction(StrEnum):
     REBUILD = "rebuild"
     REMAKE = "remake"
     FORGET = "forget"
-    """Delete the Node of a machine that was made anew, so that it may join under its name."""
+    """Delete the Node of a rebuilt machine, so that the machine may join again under its name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +67,9 @@ class RollLimits:
     """Limits of a roll."""
 
     at_once: int
-    """Number of machines that the roll may take out of service at a time."""
+    """Maximum number of machines that the roll may take out of service at a time."""
     deadline: timedelta | None = None
-    """Time that work may go on after its node was cordoned; None for as long as it takes."""
+    """Time that work may continue after its node was cordoned; None for no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +87,11 @@ class RollPlan:
 
     steps: tuple[RollStep, ...] = ()
     states: dict[str, RollState] = field(default_factory=dict)
-    """States by machine's id."""
+    """States by machine id."""
     short: int = 0
-    """Number of machines that the group should have and does not have."""
+    """Number of machines that the group should have and lacks."""
     done: bool = False
-    """True when there is nothing left to do or to wait for."""
+    """Whether nothing is left to do or to wait for."""
 
 
 def state_of(observed: ObservedMachine, view: View, limits: RollLimits) -> RollState:
@@ -119,7 +119,7 @@ def state_of(observed: ObservedMachine, view: View, limits: RollLimits) -> RollS
 
 
 def why_kept(observed: ObservedMachine) -> str:
-    """Return why an old machine is left alone; empty when it is not."""
+    """Return why an old machine is not rolled; empty when it may be."""
     if observed.machine.keep_reason:
         return observed.machine.keep_reason
     if observed.cordoned and not observed.ours:
@@ -143,7 +143,7 @@ def why_released(observed: ObservedMachine, view: View, limits: RollLimits) -> s
 
 
 def plan(view: View, limits: RollLimits, *, failed: Collection[str] = ()) -> RollPlan:
-    """Return the steps to do now. ``failed`` are the ids of machines that are given up: nothing is done to them, and
+    """Return the steps to do now. ``failed`` are the ids of machines that are given up: no step touches them, and
     nothing waits for them."""
     states = {observed.machine.id: state_of(observed, view, limits) for observed in view.seen}
     mine = [observed for observed in view.seen if observed.machine.id not in failed]
@@ -179,7 +179,8 @@ def plan(view: View, limits: RollLimits, *, failed: Collection[str] = ()) -> Rol
 
 
 def _out_of_service(view: View, states: dict[str, RollState], failed: Collection[str]) -> tuple[int, int]:
-    """Return the number of machines that are missing in the pool, and how many of these the cloud has not made."""
+    """Return the number of machines that are out of service in the pool, and how many of these the cloud has not
+    made."""
     staying = [observed for observed in view.seen if observed.machine.life is not Life.LEAVING]
     short = max(0, view.group.wanted - len(staying))
     coming = [
@@ -189,7 +190,7 @@ def _out_of_service(view: View, states: dict[str, RollState], failed: Collection
 
 
 def _settled_first(group: list[ObservedMachine]) -> list[ObservedMachine]:
-    """Sort machines whose pods are already leaving to the front, so that what was begun is finished; then by the time
+    """Sort machines whose pods are already leaving to the front, so that begun work is finished first; then by the time
     of their cordon."""
     return sorted(group, key=lambda observed: (not any(pod.leaving for pod in observed.left), str(observed.since)))
 
@@ -206,7 +207,7 @@ def _take(observed: ObservedMachine, state: RollState, view: View, limits: RollL
 
 
 def _awaited(pod: DrainPod, observed: ObservedMachine, view: View) -> bool:
-    """Return whether it makes sense to wait until a pod is gone."""
+    """Return whether waiting for a pod's end makes sense."""
     return not (observed.unready and pod.ends_at is not None and view.now - pod.ends_at > OVERDUE)
 
 

@@ -1,5 +1,5 @@
-"""A pool as a roll sees it: its group's machines, each with its Node, the pods on it, and the notes of earlier steps.
-All that a roll knows is in the cloud and the cluster, so another run can continue where one ended."""
+"""A pool during a roll: its group's machines, each with its Node, the pods on it, and the records of earlier steps. A
+roll's whole state is in the cloud and the cluster, so another run can continue it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from contract.taints import CORDON, STARTING
 ANNOTATIONS = (ROLL, ROLL_SINCE, ROLL_STAGE)
 
 REPLACING = "replacing"
-"""Stage that is noted before the cloud is told, so that a begun replacement always has a note."""
+"""Stage that is recorded before the cloud is asked, so that a begun replacement is always recorded."""
 REBUILDING = "rebuilding"
-"""Stage that is noted after the cloud accepted the second step. When that step ends, the Node is obsolete."""
+"""Stage that is recorded after the cloud accepted the second step. When that step ends, the Node is obsolete."""
 
 AT_ONCE = 16
-"""Number of nodes whose pods are asked for at the same time."""
+"""Number of nodes whose pods are listed at the same time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +34,9 @@ class ObservedMachine:
     machine: LiveMachine
     node: Object | None = None
     pods: tuple[DrainPod, ...] = ()
-    """Pods on its Node; asked for only while the machine is an old one."""
+    """Pods on its Node; listed only for old machines."""
     taints: frozenset[tuple[str, str]] = frozenset()
-    """Key and effect of the taints that the pool's nodes have permanently."""
+    """Key and effect of the taints that the pool's nodes always have."""
 
     @property
     def name(self) -> str:
@@ -60,12 +60,12 @@ class ObservedMachine:
 
     @property
     def stage(self) -> str:
-        """Return the stage of its replacement; empty while nothing was begun."""
+        """Return the stage of its replacement; empty before it was begun."""
         return self._note(ROLL_STAGE)
 
     @property
     def work(self) -> tuple[DrainPod, ...]:
-        """Return the pods that would lose something."""
+        """Return the pods that would lose work if they were ended."""
         return tuple(pod for pod in self.pods if pod.work)
 
     @property
@@ -124,7 +124,7 @@ def _seen(
     node = nodes.get(machine.node)
     old = not machine.current and machine.life is not Life.LEAVING
     if node is None and machine.life is not Life.LEAVING:
-        # The label may be missing although work is there: a Node that is not in the list is asked for by name.
+        # The label may be missing although work is there: a Node that is not in the list is read by name.
         node = api.find(NODES + path_of(machine.node))
     asked: Sequence[DrainPod] = pods_on(api, machine.node) if old and node is not None else ()
     return ObservedMachine(machine=machine, node=node, pods=tuple(asked), taints=taints)

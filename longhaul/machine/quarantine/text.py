@@ -67,7 +67,7 @@ HOST = (
 
 
 def released(entry: Quarantined, machine: PoolMachine | None) -> list[str]:
-    """Return a line for each thing that the end of a quarantine does."""
+    """Return a line for each step that ends a quarantine."""
     kept = ", ".join(entry.kept if machine else ()) or "nothing"
     return [
         f"the quarantine of {entry.name} ends:",
