@@ -199,7 +199,7 @@ def _status(state: LabState, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps(report, indent=1) + "\n")
     else:
-        sys.stdout.write(_told(report, make=state.make("lab")))
+        sys.stdout.write(_status_text(report, make=state.make("lab")))
     if not report["init"]["running"]:
         return _DOWN
     healthy = report["daemon"]["running"] and all(machine["phase"] == "running" for machine in report["machines"])
@@ -214,7 +214,7 @@ def _which(report: dict[str, Any]) -> str:
     return f"the lab of environment {report['env']}{beside}"
 
 
-def _told(report: dict[str, Any], *, make: str) -> str:
+def _status_text(report: dict[str, Any], *, make: str) -> str:
     if not report["init"]["running"]:
         return f"the lab of environment {report['env']} is not running: {make}\n"
     lines = [f"{_which(report)}: process {report['init']['pid']}, port 127.0.0.1:{report['port']}"]

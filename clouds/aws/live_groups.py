@@ -88,12 +88,12 @@ class AwsGroup:
         self._zones = 1
         self._client = client or partial(shared().client, region=region)
         self._promptly = client or partial(prompt().client, region=region)
-        self._said = f"AWS {region}, {name}"
+        self._subject = f"AWS {region}, {name}"
 
     def look(self) -> GroupState:
         """Return the group. This takes one call for the group and its machines, and another when the group does not
         state its template's version."""
-        with aws_errors(f"{self._said}, what it is"):
+        with aws_errors(f"{self._subject}, what it is"):
             group = self._group()
             template, version = self._template(group)
         self._zones = len(group.get("AvailabilityZones") or ())
@@ -105,7 +105,7 @@ class AwsGroup:
 
     def replace(self, machine: LiveMachine) -> None:
         """Terminate the machine. The group makes another one from its present template."""
-        with aws_errors(f"{self._said}, the end of {machine.id}"):
+        with aws_errors(f"{self._subject}, the end of {machine.id}"):
             self._client("autoscaling").terminate_instance_in_auto_scaling_group(
                 InstanceId=machine.id, ShouldDecrementDesiredCapacity=False
             )
@@ -120,12 +120,12 @@ class AwsGroup:
 
     def size(self) -> int:
         """Return the desired capacity."""
-        with aws_errors(self._said):
+        with aws_errors(self._subject):
             return int(self._group()["DesiredCapacity"])
 
     def resize(self, count: int) -> None:
         """Set the desired capacity. It is sent once: a repeat could come when the size is somebody else's."""
-        with aws_errors(self._said):
+        with aws_errors(self._subject):
             self._promptly("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
 
     def end(self, machines: Sequence[str]) -> None:
@@ -145,7 +145,7 @@ class AwsGroup:
             self._terminate(only, smaller=False, InstanceId=only)
 
     def _terminate(self, called: str, *, smaller: bool, **which: object) -> None:
-        with aws_errors(f"{self._said}, the end of {called}"):
+        with aws_errors(f"{self._subject}, the end of {called}"):
             self._promptly("autoscaling").terminate_instance_in_auto_scaling_group(
                 ShouldDecrementDesiredCapacity=smaller, **which
             )
@@ -153,7 +153,7 @@ class AwsGroup:
     def made_at(self, machines: Sequence[LiveMachine]) -> dict[str, str]:
         """Return the instances' launch times. A filter, unlike a list of ids, may name instances that are gone."""
         ids = [machine.id for machine in machines]
-        with aws_errors(f"{self._said}, the age of its instances"):
+        with aws_errors(f"{self._subject}, the age of its instances"):
             pages = self._client("ec2").get_paginator("describe_instances")
             return {
                 str(instance["InstanceId"]): instance["LaunchTime"].isoformat()
@@ -166,7 +166,7 @@ class AwsGroup:
     def refusals(self) -> tuple[Refusal, ...]:
         """Return the failed launches that no other launch has followed. The newest activities tell that, so that one
         call does. A group that :meth:`look` saw in several zones is given time to try the next one."""
-        with aws_errors(f"{self._said}, its scaling activities"):
+        with aws_errors(f"{self._subject}, its scaling activities"):
             answer = self._client("autoscaling").describe_scaling_activities(
                 AutoScalingGroupName=self._name, MaxRecords=MOST_ACTIVITIES
             )

@@ -90,10 +90,10 @@ def permissions(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Findi
         for region, names in share.regions().items():
             yield _dry_run(reader, region, share.sites(*names))
         return
-    yield from _said(missing, sites)
+    yield from _findings(missing, sites)
 
 
-def _said(missing: dict[str, list[str]], sites: tuple[str, ...]) -> Iterator[Finding]:
+def _findings(missing: dict[str, list[str]], sites: tuple[str, ...]) -> Iterator[Finding]:
     needed = {action: where for action, where in missing.items() if action != ONCE}
     for places in sorted({tuple(where) for where in needed.values()}):
         actions = ", ".join(action for action, where in needed.items() if tuple(where) == places)

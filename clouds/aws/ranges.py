@@ -37,7 +37,7 @@ def vpc_ranges(block: IPv4Network) -> tuple[IPv4Network, ...]:
 def pod_reservations(subnet: IPv4Network) -> tuple[IPv4Network, ...]:
     """Return the parts of a node subnet that are reserved for prefixes: all but its first sixteenth. Without the
     reservation single addresses could be anywhere, and a half-full subnet might have no aligned /28 left."""
-    return tuple(sorted(subnet.address_exclude(_own(subnet))))
+    return tuple(sorted(subnet.address_exclude(_own_share(subnet))))
 
 
 def node_capacity(subnet: IPv4Network) -> int:
@@ -45,8 +45,8 @@ def node_capacity(subnet: IPv4Network) -> int:
     A subnet larger than EC2's largest holds no more than that."""
     subnet = vpc_ranges(subnet)[0]
     prefixes = sum(part.num_addresses for part in pod_reservations(subnet)) // PREFIX_ADDRESSES
-    return int(min(prefixes, _own(subnet).num_addresses - KEPT))
+    return int(min(prefixes, _own_share(subnet).num_addresses - KEPT))
 
 
-def _own(subnet: IPv4Network) -> IPv4Network:
+def _own_share(subnet: IPv4Network) -> IPv4Network:
     return next(subnet.subnets(prefixlen_diff=OWN_SHARE_BITS))

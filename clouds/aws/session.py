@@ -92,15 +92,17 @@ class AwsSession:
         # boto3's sessions, and its search for credentials, are not safe for several threads.
         with self._lock:
             if place not in self._made:
-                self._made[place] = self._found().client(service, region_name=region, config=self._config())
+                self._made[place] = self._credentials_session().client(
+                    service, region_name=region, config=self._config()
+                )
             return self._made[place]
 
     def signed_in(self) -> bool:
         """Return whether there are credentials."""
         with self._lock:
-            return self._found().get_credentials() is not None
+            return self._credentials_session().get_credentials() is not None
 
-    def _found(self) -> Any:
+    def _credentials_session(self) -> Any:
         import boto3
 
         if self._session is None:

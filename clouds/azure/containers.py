@@ -20,12 +20,12 @@ def retain(container: str, *, days: int) -> None:
 
 def retained(container: str) -> bool:
     """Return whether a container has a retention. Raise ``AzureError``."""
-    return _found(container) is not None
+    return _find_policy(container) is not None
 
 
 def end_retention(container: str) -> None:
     """End the retention of a container; do nothing when it has none. Raise ``AzureError`` when it is locked."""
-    policy = _found(container)
+    policy = _find_policy(container)
     if policy is None:
         return
     exactly = ResourceManager(AzureSession(MANAGEMENT, headers={"If-Match": str(policy.get("etag", ""))}))
@@ -36,7 +36,7 @@ def end_retention(container: str) -> None:
             raise
 
 
-def _found(container: str) -> dict[str, Any] | None:
+def _find_policy(container: str) -> dict[str, Any] | None:
     policy = ResourceManager().find(_policy(container), version=VERSION)
     # Azure answers with a policy of 0 days for a container that has none.
     if policy is None or not policy.get("properties", {}).get("immutabilityPeriodSinceCreationInDays"):

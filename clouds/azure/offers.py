@@ -61,7 +61,7 @@ def _judged(share: CloudShare[AzureSite], demand: MachineDemand, sku: dict[str, 
         what = f"{demand.machine_type} is not to be had in zone {', '.join(missing)} of {site.region}"
         have = ", ".join(sorted(zones)) or "none"
         return problem(what, key, share.at("sites", demand.site, "zones"), do=f"another type, or of the zones: {have}")
-    if _said(sku, ENCRYPTION) == "False":
+    if _capability_value(sku, ENCRYPTION) == "False":
         what = f"{demand.machine_type} has no encryption at host in {site.region}, and machines are not made without it"
         return problem(what, key, do="another type")
     where = f"zones {', '.join(chosen)} of {site.region}" if zonal else site.region
@@ -99,11 +99,11 @@ def _disks(demand: MachineDemand, sku: dict[str, Any], key: str) -> Finding:
 
 def _capability(sku: dict[str, Any], name: str) -> int | None:
     """Return a capability that is a number; None when the type does not state it."""
-    text = _said(sku, name)
+    text = _capability_value(sku, name)
     return int(text) if text.isdecimal() else None
 
 
-def _said(sku: dict[str, Any], name: str) -> str:
+def _capability_value(sku: dict[str, Any], name: str) -> str:
     """Return a capability's value; empty when the type does not state it."""
     return {str(each.get("name")): str(each.get("value")) for each in sku.get("capabilities") or []}.get(name, "")
 

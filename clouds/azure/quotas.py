@@ -34,11 +34,11 @@ class _Usages:
     in its list of types."""
 
     def __init__(self, entries: Iterator[dict[str, Any]]) -> None:
-        self._found = {_plain((entry.get("name") or {}).get("value", "")): entry for entry in entries}
+        self._by_name = {_plain((entry.get("name") or {}).get("value", "")): entry for entry in entries}
 
     def find(self, name: str) -> dict[str, Any] | None:
         """Return the usage with this name; None when the region reports none."""
-        return self._found.get(_plain(name))
+        return self._by_name.get(_plain(name))
 
 
 def _plain(name: str) -> str:

@@ -33,7 +33,7 @@ class KeptTokens:
     def __init__(self, credential: Any, *, wall: Callable[[], float] = time.time) -> None:
         self._credential, self._wall = credential, wall
         self._lock = Lock()
-        self._held: dict[str, Future[Any]] = {}
+        self._futures: dict[str, Future[Any]] = {}
 
     def get_token(self, *scopes: str, **options: Any) -> Any:
         """Return a token that is valid for some minutes more. Raise azure-identity's own errors; all threads
@@ -52,16 +52,16 @@ class KeptTokens:
     def holder(self) -> str:
         """Return whom the tokens that are held are for; empty when there are none or they do not say."""
         with self._lock:
-            futures = [future for future in self._held.values() if future.done() and future.exception() is None]
+            futures = [future for future in self._futures.values() if future.done() and future.exception() is None]
         return next(filter(None, (holder(str(future.result().token)) for future in futures)), "")
 
     def _answer(self, key: str) -> tuple[Future[Any], bool]:
         """Return the answer that is kept or under way, or else an empty one and that the caller has to ask for it."""
         with self._lock:
-            future = self._held.get(key)
+            future = self._futures.get(key)
             if future is not None and (not future.done() or self._valid(future)):
                 return future, False
-            made = self._held[key] = Future[Any]()
+            made = self._futures[key] = Future[Any]()
             return made, True
 
     def _valid(self, future: Future[Any]) -> bool:

@@ -16,8 +16,8 @@ def locked_cache(make: Callable[..., T]) -> Callable[..., T]:
     lock, kept = Lock(), cache(make)
 
     @wraps(make)
-    def found(*arguments: Hashable) -> T:
+    def locked(*arguments: Hashable) -> T:
         with lock:
             return kept(*arguments)
 
-    return found
+    return locked

@@ -89,7 +89,7 @@ def _or_none_yet(keys: Output[str]) -> Output[str]:
     """Return the keys of a tunnel, secret; none where only the run itself will tell. A preview would else show every
     tunnel of a cloud that makes its own keys as one that changes."""
 
-    async def told() -> str:
+    async def joined_key() -> str:
         return await keys.future() or ""
 
-    return Output.secret(told())
+    return Output.secret(joined_key())

@@ -59,10 +59,10 @@ def check(judge: Policies, resource: Resource) -> None:
     """Raise ``GuardRefusedError`` when a finding stands against a resource."""
     findings = judge.against(resource)
     if findings:
-        raise GuardRefusedError("\n".join(_said(resource, findings)))
+        raise GuardRefusedError("\n".join(_message(resource, findings)))
 
 
-def _said(resource: Resource, findings: Sequence[Finding]) -> list[str]:
+def _message(resource: Resource, findings: Sequence[Finding]) -> list[str]:
     broken = list(dict.fromkeys(finding.check for finding in findings))
     waivable = [rule.id for rule in RULES if rule.id in broken and rule.waivable]
     # Beside the resource only the first line is shown; the whole text is shown at the end.

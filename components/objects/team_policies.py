@@ -153,7 +153,7 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     return _refusing(
         _jobs("CREATE", "UPDATE", "DELETE"),
         {
-            f"request.operation == 'DELETE' || {_own('false')}": OWNED,
+            f"request.operation == 'DELETE' || {_owner_condition('false')}": OWNED,
             condition: STARTED,
             f"({deleted}) && ({asked} || {before})": ORPHANED,
         },
@@ -171,7 +171,7 @@ def gpus_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     return _refusing(
         _kind("", "pods", "CREATE", "UPDATE"),
         {
-            f"!{asks} || {_own(_by(*MAKERS))}": OWNED,
+            f"!{asks} || {_owner_condition(_by(*MAKERS))}": OWNED,
             f"!({CREATED}) || {_unowned()}": OWNED,
             f"!({CREATED}) || {_by(JOBS)} || {gated} || !{asks}": PAST_THE_QUEUE,
             f"{CREATED} || {kept} && {_unchanged('annotations')} && {_unchanged('labels')}": LIFTED,
@@ -242,7 +242,7 @@ def _team() -> str:
     return f"namespaceObject.metadata.labels['{TEAM_LABEL}']"
 
 
-def _own(trusted: str) -> str:
+def _owner_condition(trusted: str) -> str:
     """Return that a thing's controller is nobody, a CronJob or, by who is trusted, any; and that it stays."""
     new, old = _owners("object"), _owners("oldObject")
     made = f"{trusted} || {new}.all(o, o.kind == 'CronJob' && o.apiVersion.startsWith('batch/'))"

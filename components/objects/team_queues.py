@@ -71,7 +71,7 @@ def cluster_queue(environment: Environment, team: str, known: Mapping[str, Capac
     # Those without GPUs first: a job without any goes to machines that have some only when nothing else is left.
     order = sorted(shares, key=lambda kind: bool(known[kind].gpus))
     resources = _resources(environment, any(known[kind].gpus for kind in order))
-    flavors = [_quotas(kind, resources, _own(shares[kind], known[kind])) for kind in order]
+    flavors = [_quotas(kind, resources, _guaranteed(shares[kind], known[kind])) for kind in order]
     return {
         "cohortName": COHORT,
         "namespaceSelector": {"matchLabels": {TEAM_LABEL: team}},
@@ -87,7 +87,7 @@ def cluster_queue(environment: Environment, team: str, known: Mapping[str, Capac
     }
 
 
-def _own(share: Share, kind: CapacityKind) -> dict[str, dict[str, str]]:
+def _guaranteed(share: Share, kind: CapacityKind) -> dict[str, dict[str, str]]:
     """Return what a share says of cores and GPUs, and of the memory that goes with GPUs: a job that asks for little but
     memory would have a whole machine of them."""
     cores = cores_of(share, kind)

@@ -8,7 +8,7 @@ from pulumi import Output
 
 from clouds.onprem.site import OnpremSite
 from components.environment.links import EndContext, LinkGateway, Tunnel
-from components.onprem.vpn import Held, tunnel
+from components.onprem.vpn import TunnelEnd, tunnel
 
 
 class OnpremEnd:
@@ -17,7 +17,7 @@ class OnpremEnd:
     def __init__(self, site: OnpremSite, place: EndContext) -> None:
         self._place = place
         self._addresses = {gateway.name: str(gateway.public_address) for gateway in site.gateways}
-        self._held: dict[str, list[Held]] = {name: [] for name in self._addresses}
+        self._links_by_gateway: dict[str, list[TunnelEnd]] = {name: [] for name in self._addresses}
 
     def gateways(self) -> Sequence[LinkGateway]:
         """Return each gateway, by its name in the environment file; its machine is `<env>-<name>`. The first is
@@ -26,7 +26,7 @@ class OnpremEnd:
 
     def hold(self, _name: str, gateway: LinkGateway, far: str, tunnels: Sequence[Tunnel]) -> None:
         """Record a tunnel to each address; make nothing in any cloud."""
-        self._held[gateway.name] += [
+        self._links_by_gateway[gateway.name] += [
             tunnel(
                 f"{far}-{gateway.name}-{connection.label}",
                 remote_site=far,
@@ -43,4 +43,7 @@ class OnpremEnd:
     def exported(self) -> Mapping[str, Output[list[dict[str, object]]]]:
         """Return the tunnels of each gateway, by host name; they are secret."""
         environment = self._place.environment.name
-        return {f"{environment}-{name}": Output.secret(Output.all(*tunnels)) for name, tunnels in self._held.items()}
+        return {
+            f"{environment}-{name}": Output.secret(Output.all(*tunnels))
+            for name, tunnels in self._links_by_gateway.items()
+        }

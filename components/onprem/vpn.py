@@ -21,7 +21,7 @@ IKE_PROPOSAL = "-".join((CIPHERS[SUITE.cipher], DERIVATIONS[SUITE.derivation], G
 ESP_PROPOSAL = "-".join((CIPHERS[SUITE.cipher], GROUPS[SUITE.group]))
 """The suite as strongSwan's proposal for the tunnel's own keys, with forward secrecy."""
 
-Held = Output[dict[str, object]]
+TunnelEnd = Output[dict[str, object]]
 
 
 def tunnel(
@@ -34,7 +34,7 @@ def tunnel(
     remote_address: pulumi.Input[str],
     key: pulumi.Input[str],
     others: pulumi.Input[Sequence[str]],
-) -> Held:
+) -> TunnelEnd:
     """Return one tunnel for the gateway that makes it: ``name``, unique in the environment, public addresses of both
     ends, the sites' blocks, the pre-shared key that is used, and others that are believed as well."""
     fixed: dict[str, object] = {

@@ -224,13 +224,13 @@ def _example(name: str, text: str, places: list[SectionPlace]) -> str:
     """Render, as an example, the first of ``places`` that the stack file has; empty when it has none."""
     document = parse_document(text)
     for place in places:
-        location = next(_found(document, place), ())
+        location = next(_locations(document, place), ())
         if location:
             return f"From `{name}`:\n\n```yaml\n{_excerpt(text, document, location)}```\n"
     return ""
 
 
-def _found(document: Document, place: SectionPlace) -> Iterator[Location]:
+def _locations(document: Document, place: SectionPlace) -> Iterator[Location]:
     """Yield the locations of ``place`` in the document. Lists and the whole environment are left out, because they are
     poor examples."""
     if ITEM in place.path or not place.path:

@@ -56,11 +56,11 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
     }
     arguments = environment_file({"KUBE_APISERVER_ARGS": " ".join(_arguments(environment, addresses, machine))})
     return {
-        "/etc/longhaul/admission.yaml": _own(yaml_document(admission(environment))),
+        "/etc/longhaul/admission.yaml": _private_file(yaml_document(admission(environment))),
         "/etc/longhaul/controller-manager.kubeconfig": _kubeconfig(environment, "controller-manager"),
         "/etc/longhaul/kube-apiserver.env": File(content=arguments),
         "/etc/longhaul/node.json": File(content=json_document(node)),
-        "/etc/longhaul/quarantine.kubeconfig": _own(yaml_document(refusing_client())),
+        "/etc/longhaul/quarantine.kubeconfig": _private_file(yaml_document(refusing_client())),
         "/etc/longhaul/scheduler.kubeconfig": _kubeconfig(environment, "scheduler"),
         **(_queues(environment) if has_queues(environment) else {}),
     }
@@ -177,9 +177,9 @@ def _kubeconfig(environment: Environment, component: str, *, user: str = USER) -
         "contexts": [{"name": name, "context": {"cluster": name, "user": component}}],
         "current-context": name,
     }
-    return _own(yaml_document(value), user=user)
+    return _private_file(yaml_document(value), user=user)
 
 
-def _own(content: str, *, user: str = USER) -> File:
+def _private_file(content: str, *, user: str = USER) -> File:
     """Return a file that a program's user alone may read."""
     return File(content=HEADER + content, mode=0o600, owner=f"{user}:{user}")

@@ -47,7 +47,7 @@ class ApiReader(ApiClient):
 
     def get(self, path: str, *, accept: str = JSON, **query: str) -> Object:
         """Read one object."""
-        return self._told("GET", path, query=query, accept=accept)
+        return self._request("GET", path, query=query, accept=accept)
 
     def find(self, path: str) -> Object | None:
         """Read one object; None when it does not exist."""
@@ -74,7 +74,7 @@ class ApiReader(ApiClient):
                 return
             follow = {"continue": token}
 
-    def _told(self, method: str, path: str, **more: Any) -> Object:
+    def _request(self, method: str, path: str, **more: Any) -> Object:
         """Return an answer, or raise an error that names the request."""
         try:
             return self.send(method, path, **more)
@@ -148,15 +148,15 @@ class Api(ApiReader):
         """Change parts of an object by a JSON merge patch (RFC 7386); null removes a field. With ``strategic``, lists
         with a key are merged entry by entry, such as a Node's conditions by type."""
         kind = "strategic-merge-patch" if strategic else "merge-patch"
-        return self._told("PATCH", path, body=body, content_type=f"application/{kind}+json")
+        return self._request("PATCH", path, body=body, content_type=f"application/{kind}+json")
 
     def post(self, path: str, body: Object) -> Object:
         """Create an object."""
-        return self._told("POST", path, body=body)
+        return self._request("POST", path, body=body)
 
     def put(self, path: str, body: Object) -> Object:
         """Replace an object."""
-        return self._told("PUT", path, body=body)
+        return self._request("PUT", path, body=body)
 
     def delete(self, path: str, *, uid: str = "", grace_s: int | None = None) -> bool:
         """Delete an object; with ``uid``, only the one that has it. Return False when it is gone, or when its name
@@ -166,7 +166,7 @@ class Api(ApiReader):
         body |= {"preconditions": {"uid": uid}} if uid else {}
         body |= {} if grace_s is None else {"gracePeriodSeconds": grace_s}
         try:
-            self._told("DELETE", path, body=body)
+            self._request("DELETE", path, body=body)
         except ApiError as error:
             if error.status not in (404, 409):
                 raise

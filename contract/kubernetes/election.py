@@ -43,7 +43,7 @@ class Candidate:
     ) -> None:
         """``tell`` takes each new :attr:`trouble`."""
         self._api, self._name, self._identity, self._clock, self._tell = api, name, identity, clock, tell
-        self._seen, self._seen_at = ("", ""), clock()
+        self._observed_lease, self._seen_at = ("", ""), clock()
         self.leader = ""
         """Identity of the leader, as last seen; empty when nobody leads."""
         self.trouble = ""
@@ -82,6 +82,6 @@ class Candidate:
         lease = self._api.find(LEASES + path_of(self._name))
         spec = (lease or {}).get("spec") or {}
         self.leader, renewed = str(spec.get("holderIdentity") or ""), str(spec.get("renewTime") or "")
-        if (self.leader, renewed) != self._seen:
-            self._seen, self._seen_at = (self.leader, renewed), self._clock()
+        if (self.leader, renewed) != self._observed_lease:
+            self._observed_lease, self._seen_at = (self.leader, renewed), self._clock()
         return self.leader in ("", self._identity) or self._clock() - self._seen_at >= LEASE_S

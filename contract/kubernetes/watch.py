@@ -45,27 +45,27 @@ class Watch:
         self._list_query = query | ({"accept": METADATA_LIST} if metadata_only else {})
         self._watch_query = query | ({"accept": METADATA} if metadata_only else {})
         self._lock = threading.Lock()
-        self._held: dict[tuple[str, str], Object] = {}
+        self._objects: dict[tuple[str, str], Object] = {}
         self._version = ""
         self.synced = threading.Event()
         """Set once the first listing is complete."""
         self.trouble = ""
         """Reason for which what is held may be old; empty while it is followed."""
 
-    def held(self) -> list[Object]:
+    def objects(self) -> list[Object]:
         """Return every object, as last received."""
         with self._lock:
-            return list(self._held.values())
+            return list(self._objects.values())
 
     def by_name(self) -> dict[str, Object]:
         """Return every object of a collection without namespaces by its name, as last received."""
         with self._lock:
-            return {name: item for (_, name), item in self._held.items()}
+            return {name: item for (_, name), item in self._objects.items()}
 
     def find(self, name: str, *, namespace: str = "") -> Object | None:
         """Return one object, as last received."""
         with self._lock:
-            return self._held.get((namespace, name))
+            return self._objects.get((namespace, name))
 
     def run(self, stop: threading.Event) -> None:
         """List and watch until stopped, and continue after every interruption."""
@@ -87,7 +87,7 @@ class Watch:
             return 0.0
         if error.status == 404 and not self._known:
             with self._lock:
-                self._held = {}
+                self._objects = {}
             self.trouble = ""
             self.synced.set()
             return ABSENT_S
@@ -106,7 +106,7 @@ class Watch:
                     objects[_key(item)] = kept
             version = page["metadata"]["resourceVersion"]
         with self._lock:
-            before, self._held, self._version = self._held, objects, version
+            before, self._objects, self._version = self._objects, objects, version
         self.trouble = ""
         self.synced.set()
         for key in before.keys() | objects.keys():
@@ -121,9 +121,9 @@ class Watch:
             if event["type"] != "BOOKMARK":
                 kept = None if event["type"] == "DELETED" else self._keep(item)
                 with self._lock:
-                    before = self._held.pop(_key(item), None)
+                    before = self._objects.pop(_key(item), None)
                     if kept is not None:
-                        self._held[_key(item)] = kept
+                        self._objects[_key(item)] = kept
                 self._changed(before, kept)
             if stop.is_set():
                 return

@@ -50,7 +50,7 @@ def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Pa
         print(f"{name}: begins", flush=True)
         results.append(run(DRILLS[name], environment, journal, say=print))
         report.write(folder, report.joined(known, results))
-        print(_told(results[-1]), flush=True)
+        print(_result_line(results[-1]), flush=True)
     print(f"report: {folder / report.PAGE}")
     return 0 if all(result.passed for result in results) else 1
 
@@ -61,7 +61,7 @@ def chosen(names: Sequence[str], *, long: bool) -> list[str]:
     return list(dict.fromkeys(drill for name in names for drill in (every if name == "all" else [name])))
 
 
-def _told(result: DrillResult) -> str:
+def _result_line(result: DrillResult) -> str:
     verdict, times = "safe" if result.passed else "FAILED", result.timing
     goals = (Figure(what="longest gap", seconds=result.longest_gap_s, goal_s=result.goal_s), *result.figures)
     parts = [f"{result.drill}: {verdict}", *map(_measured, goals), f"healthy again after {result.recovery_s:.0f} s"]

@@ -53,7 +53,7 @@ class LoadVerifier:
         self._maps = path_of("api", "v1", "namespaces", self._name, "configmaps")
         self._over = threading.Event()
         self._watching = connect()
-        self._written = self._told = 0
+        self._written = self._announced_version = 0
 
     def make(self) -> None:
         """Make the namespace and the object of the probes."""
@@ -86,7 +86,7 @@ class LoadVerifier:
     def _await_watch(self) -> None:
         """Wait until the watch has told the newest acknowledged write, :data:`RECOVERY_S` at most."""
         deadline = time.monotonic() + RECOVERY_S
-        while self._told < self._written and time.monotonic() < deadline:
+        while self._announced_version < self._written and time.monotonic() < deadline:
             time.sleep(INTERVAL_S)
 
     def there(self) -> dict[str, str]:
@@ -175,7 +175,7 @@ class LoadVerifier:
             self._journal.write(
                 JournalRecord(kind=RecordKind.RELIST, began=now, ended=now, key=key, revision=int(version))
             )
-        self._told = int(version)
+        self._announced_version = int(version)
         return version
 
     def _follow(self, version: str) -> str:
@@ -188,7 +188,7 @@ class LoadVerifier:
                 if event["type"] == "ERROR":
                     return "" if object_.get("code") == 410 else version
                 version = str(object_["metadata"]["resourceVersion"])
-                self._told = int(version)
+                self._announced_version = int(version)
                 if event["type"] == "ADDED":
                     now, key = time.monotonic(), object_["metadata"]["name"]
                     self._journal.write(

@@ -33,7 +33,7 @@ class BackendVerdict:
     known: bool = False
     streak: int = 0
     """Number of answers in a row against the verdict."""
-    told: bool = False
+    announced: bool = False
     """True when the router's rules have been told that the backend is up."""
 
     def hear(self, success: bool, threshold: int) -> bool:
@@ -73,7 +73,7 @@ class Balancers:
                 key = (balancer.id, backend)
                 if key not in self._tasks:
                     up = bool(self._before.get(f"{balancer.id} {backend}"))
-                    self._verdicts[key] = BackendVerdict(up=up, known=up, told=up)
+                    self._verdicts[key] = BackendVerdict(up=up, known=up, announced=up)
                     self._tasks[key] = asyncio.create_task(self._probe(balancer, backend))
 
     def _gone(self, key: tuple[str, IPv4Address], wanted: dict[str, DesiredBalancer]) -> bool:
@@ -89,7 +89,7 @@ class Balancers:
         so."""
         shown: dict[str, dict[str, bool]] = {balancer: {} for balancer in self._balancers}
         for (balancer, backend), verdict in self._verdicts.items():
-            shown[balancer][str(backend)] = verdict.told
+            shown[balancer][str(backend)] = verdict.announced
         return shown
 
     async def close(self) -> None:
@@ -108,7 +108,7 @@ class Balancers:
                     await self._changed(balancer.network)
                 except Exception:  # noqa: BLE001 - probing goes on; the next change renders the rules again
                     _LOG.exception("rules of network %s", balancer.network)
-                verdict.told = verdict.up
+                verdict.announced = verdict.up
             await asyncio.sleep(balancer.probe.interval_s)
 
     def _remember(self) -> None:

@@ -136,7 +136,7 @@ class CharonParts:
         own_addresses = inside_addresses(gateway, network)
         source = f" src {own_addresses[0]}" if own_addresses else ""
         await self.networks.join(gateway.id, network, inside)
-        await self.networks.own(inside, "eth0", [addresses.FAR, *own_addresses])
+        await self.networks.set_addresses(inside, "eth0", [addresses.FAR, *own_addresses])
         await inside.ip(
             [f"route replace {range_} via {addresses.NEAR} dev eth0 onlink{source}" for range_ in network.ranges]
         )

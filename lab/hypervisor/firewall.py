@@ -73,7 +73,7 @@ def _hook(name: str, kind: str, place: str, lines: Iterable[str], *, policy: str
 
 
 def _source_check(machines: Sequence[DesiredMachine], router_links: Sequence[RouterLink], plan: AddressRanges) -> str:
-    lines = [f'iifname "{_link(machine)}" ip saddr != {_own(machine)} drop' for machine in machines]
+    lines = [f'iifname "{_link(machine)}" ip saddr != {_sending_ranges(machine)} drop' for machine in machines]
     lines += [f'iifname "{router_link.link}" {_not_from(router_link.origins)}drop' for router_link in router_links]
     lines.append(f'iifname "{addresses.OPERATOR_LINK}" ip saddr != {plan.operators} drop')
     return _hook("source_check", "filter", "prerouting priority raw", lines)
@@ -98,7 +98,7 @@ def _dispatch(key: str, direction: str, machines: Sequence[DesiredMachine]) -> l
     return [*([f"{key} vmap {{ {verdicts} }}"] if machines else []), f'{key} "m-*" drop']
 
 
-def _own(machine: DesiredMachine) -> str:
+def _sending_ranges(machine: DesiredMachine) -> str:
     """Return the ranges from which a machine may send: its address, and those that the network also delivers to it."""
     return _set([IPv4Network(machine.address.ip), *machine.routed]) if machine.routed else str(machine.address.ip)
 

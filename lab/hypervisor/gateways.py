@@ -228,7 +228,7 @@ class CloudGateways:
                 "network": spec.network,
                 "addresses": [str(address) for address in spec.addresses],
                 "trouble": keeper.trouble,
-                "tunnels": [_told(tunnel, keeper.states()[tunnel.name]) for tunnel in spec.tunnels],
+                "tunnels": [_tunnel_report(tunnel, keeper.states()[tunnel.name]) for tunnel in spec.tunnels],
             }
             for keeper in self._keepers.values()
             if (spec := keeper.spec) is not None
@@ -268,7 +268,7 @@ class CloudGateways:
         task.add_done_callback(self._removals.discard)
 
 
-def _told(tunnel: DesiredTunnel, state: TunnelState) -> dict[str, Any]:
+def _tunnel_report(tunnel: DesiredTunnel, state: TunnelState) -> dict[str, Any]:
     return {
         "name": tunnel.name,
         "local": str(tunnel.local),

@@ -74,13 +74,13 @@ class Networks:
     def plan_of(self, network: Network) -> AddressRanges:
         """Return the plan of the environment to which a network belongs. Supernets are disjoint; a network in no
         tenant's supernet belongs to the lab's own environment."""
-        found = (plan for plan in self.tenants.values() if network.ranges[0].subnet_of(plan.supernet))
-        return next(found, self.own_plan)
+        owners = (plan for plan in self.tenants.values() if network.ranges[0].subnet_of(plan.supernet))
+        return next(owners, self.own_plan)
 
     def plan_at(self, address: IPv4Address) -> AddressRanges:
         """Return the plan of the environment to which an address belongs."""
-        found = (plan for plan in self.tenants.values() if address in plan.supernet)
-        return next(found, self.own_plan)
+        owners = (plan for plan in self.tenants.values() if address in plan.supernet)
+        return next(owners, self.own_plan)
 
     async def ensure(self, network: Network) -> None:
         """Make the router of ``network`` and its links to the internet and the operator."""
@@ -89,7 +89,7 @@ class Networks:
         await router.set_sysctl(ROUTER_SYSCTL)
         local = [addresses.PLATFORM, addresses.METADATA, addresses.SITE_SERVICES, addresses.DEPOT]
         local += [subnet.range[1] for subnet in network.subnets]
-        await self.own(router, "lo", local)
+        await self.set_addresses(router, "lo", local)
         await self._uplink(router, network)
         await self._operator_link(router, network)
         # Addresses of the ranges that no machine has are routed to lo, where the rules drop them. So the router answers
@@ -181,7 +181,7 @@ class Networks:
     async def expose(self, link: str, inside: Namespace, public: Sequence[IPv4Address]) -> None:
         """Join a namespace to the internet with these addresses, and remove any others."""
         await self._pair(INTERNET, link, inside, addresses.UPLINK)
-        await self.own(inside, addresses.UPLINK, public)
+        await self.set_addresses(inside, addresses.UPLINK, public)
         await INTERNET.ip([f"route replace {address}/32 dev {link}" for address in public])
         await inside.ip([f"route replace default via {addresses.INTERNET_GATEWAY} dev {addresses.UPLINK} onlink"])
 
@@ -208,7 +208,7 @@ class Networks:
         """Make the routes of ``chosen`` to other networks, over the links of ``ways``."""
         router = router_of(network.id)
         for router_link in router_links:
-            await self.own(router, router_link.link, [router_link.near])
+            await self.set_addresses(router, router_link.link, [router_link.near])
             routes = {
                 str(target): f"via {router_link.hop} dev {router_link.link} onlink"
                 for target, by in chosen.items()
@@ -222,7 +222,7 @@ class Networks:
         await inside.create()
         await inside.set_sysctl({"net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/default/rp_filter": "0"})
         # Private names belong to an environment, so its operator has a name server of its own.
-        await self.own(inside, "lo", [plan.operator, addresses.INTERNET_DNS])
+        await self.set_addresses(inside, "lo", [plan.operator, addresses.INTERNET_DNS])
         await self.expose(plan.place, inside, [plan.public])
 
     async def ensure_outside(self, inside: Namespace, address: IPv4Address) -> None:
@@ -260,7 +260,7 @@ class Networks:
         await near.ip([f"link set {near_name} up"])
         await far.ip([f"link set {far_name} up"])
 
-    async def own(self, namespace: Namespace, interface: str, wanted: Sequence[IPv4Address]) -> None:
+    async def set_addresses(self, namespace: Namespace, interface: str, wanted: Sequence[IPv4Address]) -> None:
         """Give ``interface`` exactly the ``wanted`` addresses, each as a /32."""
         shown = json.loads(await namespace.query("-4", "addr", "show", "dev", interface))
         present = {item["local"] for link in shown for item in link.get("addr_info", ()) if item["prefixlen"] == 32}

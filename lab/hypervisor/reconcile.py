@@ -176,7 +176,7 @@ class LabHypervisor:
         """Return everything for ``lab status``."""
         return {
             "machines": [keeper.report() for _, keeper in sorted(self._keepers.items())],
-            "networks": [_told(network) for network in self._made.values()],
+            "networks": [_network_report(network) for network in self._made.values()],
             "load_balancers": self._balancers.verdicts(),
             "gateways": self._gateways.report(),
             "cuts": sorted(self._internet.cuts),
@@ -314,7 +314,7 @@ class LabHypervisor:
             _LOG.exception("%s", what)
 
 
-def _told(network: Network) -> dict[str, Any]:
+def _network_report(network: Network) -> dict[str, Any]:
     """Return a network for ``lab status``, with its NATs' addresses."""
     return {
         "id": network.id,

@@ -234,12 +234,12 @@ class Described:
     """Key of the list in the operation's answer."""
     key: str
     """Key of the id in each item; with an s, the argument that selects items by id."""
-    alive: Callable[[Mapping[str, Any]], bool] = lambda _found: True
+    alive: Callable[[Mapping[str, Any]], bool] = lambda _resource: True
     """Returns whether a described resource still exists."""
     narrow: Callable[[Call], dict[str, Any]] = lambda call: {"Filters": by_name(call)}
     """Returns arguments that select what a killed creation may have left, and perhaps more."""
 
-    def one(self, call: Call, id: str = "") -> dict[str, Any] | None:
+    def find(self, call: Call, id: str = "") -> dict[str, Any] | None:
         """Return the resource with this id, by default the call's; None when it does not exist."""
         ask = partial(getattr(call.ec2, self.operation), **{f"{self.key}s": [id or call.id]})
         answer = absent_is_none(ask) or {}

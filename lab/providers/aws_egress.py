@@ -46,7 +46,7 @@ def egress_kinds() -> tuple[AwsResourceType, ...]:
                     Domain=call.inputs.get("domain", "vpc"), TagSpecifications=specification("elastic-ip", call)
                 )["AllocationId"]
             ),
-            look=ADDRESSES.one,
+            look=ADDRESSES.find,
             outputs=_address_outputs,
             delete=deletes("release_address", "AllocationId", busy=("InvalidIPAddress.InUse", "AuthFailure")),
             find=ADDRESSES.left,
@@ -57,7 +57,7 @@ def egress_kinds() -> tuple[AwsResourceType, ...]:
             inputs="allocationId subnetId connectivityType",
             forced="allocationId subnetId connectivityType",
             create=_create_nat,
-            look=LIVE_NATS.one,
+            look=LIVE_NATS.find,
             outputs=_nat_outputs,
             delete=_delete_nat,
             find=LIVE_NATS.left,
@@ -68,7 +68,7 @@ def egress_kinds() -> tuple[AwsResourceType, ...]:
             inputs="vpcId serviceName vpcEndpointType routeTableIds",
             forced="vpcId serviceName vpcEndpointType",
             create=_create_endpoint,
-            look=ENDPOINTS.one,
+            look=ENDPOINTS.find,
             outputs=_endpoint_outputs,
             update=_change_endpoint,
             delete=lambda call: gone_is_fine(lambda: call.ec2.delete_vpc_endpoints(VpcEndpointIds=[call.id])),
@@ -97,7 +97,7 @@ def _create_nat(call: Call) -> str:
         TagSpecifications=specification("natgateway", call),
     )
     call.id = made["NatGateway"]["NatGatewayId"]
-    call.until(lambda: (NATS.one(call) or {}).get("State") == "available" or None, f"{call.id} to be available")
+    call.until(lambda: (NATS.find(call) or {}).get("State") == "available" or None, f"{call.id} to be available")
     return call.id
 
 
@@ -116,7 +116,7 @@ def _nat_outputs(_call: Call, described: dict[str, Any]) -> dict[str, Any]:
 
 def _delete_nat(call: Call) -> None:
     gone_is_fine(lambda: call.ec2.delete_nat_gateway(NatGatewayId=call.id))
-    call.until(lambda: (NATS.one(call) or {"State": "deleted"})["State"] == "deleted" or None, f"{call.id} to be gone")
+    call.until(lambda: (NATS.find(call) or {"State": "deleted"})["State"] == "deleted" or None, f"{call.id} to be gone")
 
 
 def _create_endpoint(call: Call) -> str:
@@ -150,7 +150,7 @@ def _endpoint_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _change_endpoint(call: Call) -> None:
-    before = set((ENDPOINTS.one(call) or {}).get("RouteTableIds", []))
+    before = set((ENDPOINTS.find(call) or {}).get("RouteTableIds", []))
     after = set(call.inputs.get("routeTableIds", []))
     if before != after:
         call.ec2.modify_vpc_endpoint(

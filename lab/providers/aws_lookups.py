@@ -49,7 +49,7 @@ def look_up(lookup: Lookup, call: Call, *, preview: bool) -> dict[str, Any]:
     if preview and not os.environ.get(KEY):
         return {}
     call.id = str(call.inputs[lookup.by])
-    described = lookup.described.one(call)
+    described = lookup.described.find(call)
     if described is None:
         raise AwsRefusedError(f"no matching resource found: {call.id} in {call.region}")
     tags = tag_outputs(described)["tags"]

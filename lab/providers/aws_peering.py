@@ -34,7 +34,7 @@ def peering_kinds() -> tuple[AwsResourceType, ...]:
             inputs="vpcId peerVpcId peerRegion peerOwnerId",
             forced="vpcId peerVpcId peerRegion peerOwnerId",
             create=_create_peering,
-            look=PEERINGS.one,
+            look=PEERINGS.find,
             outputs=_peering_outputs,
             delete=_delete_peering,
             find=PEERINGS.left,
@@ -45,7 +45,7 @@ def peering_kinds() -> tuple[AwsResourceType, ...]:
             inputs="vpcPeeringConnectionId autoAccept",
             forced="vpcPeeringConnectionId",
             create=_accept_peering,
-            look=PEERINGS.one,
+            look=PEERINGS.find,
             outputs=_accepter_outputs,
             update=lambda _call: None,
             delete=lambda _call: None,  # the other side's resource deletes the connection
@@ -81,15 +81,15 @@ def _delete_peering(call: Call) -> None:
     except Exception as problem:
         if code_of(problem) != "InvalidStateTransition":
             raise
-    call.until(lambda: PEERINGS.one(call) is None or None, f"{call.id} to be gone")
+    call.until(lambda: PEERINGS.find(call) is None or None, f"{call.id} to be gone")
 
 
 def _accept_peering(call: Call) -> str:
     call.id = call.inputs["vpcPeeringConnectionId"]
-    peering = call.until(lambda: PEERINGS.one(call), f"{call.id} to be seen in {call.region}")
+    peering = call.until(lambda: PEERINGS.find(call), f"{call.id} to be seen in {call.region}")
     if call.inputs.get("autoAccept") and peering["Status"]["Code"] != "active":
         call.ec2.accept_vpc_peering_connection(VpcPeeringConnectionId=call.id)
-        call.until(lambda: (PEERINGS.one(call) or {}).get("Status", {}).get("Code") == "active" or None, f"{call.id}")
+        call.until(lambda: (PEERINGS.find(call) or {}).get("Status", {}).get("Code") == "active" or None, f"{call.id}")
     if call.tags:
         call.ec2.create_tags(Resources=[call.id], Tags=tag_list(call.tags))
     return call.id

@@ -37,7 +37,7 @@ def route_kinds() -> tuple[AwsResourceType, ...]:
                     VpcId=call.inputs["vpcId"], TagSpecifications=specification("route-table", call)
                 )["RouteTable"]["RouteTableId"]
             ),
-            look=TABLES.one,
+            look=TABLES.find,
             outputs=_table_outputs,
             delete=deletes("delete_route_table", "RouteTableId", busy=("DependencyViolation",)),
             find=TABLES.left,
@@ -121,7 +121,7 @@ def _replace_route(call: Call) -> None:
 
 
 def _route(call: Call) -> dict[str, Any] | None:
-    table, destination = TABLES.one(call, call.old["routeTableId"]), call.old["destinationCidrBlock"]
+    table, destination = TABLES.find(call, call.old["routeTableId"]), call.old["destinationCidrBlock"]
     routes = table["Routes"] if table else []
     return next((item for item in routes if item.get("DestinationCidrBlock") == destination), None)
 
@@ -137,7 +137,7 @@ def _route_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _associations(call: Call, table_id: str) -> list[dict[str, Any]]:
-    table = TABLES.one(call, table_id)
+    table = TABLES.find(call, table_id)
     associations: list[dict[str, Any]] = table["Associations"] if table else []
     return associations
 

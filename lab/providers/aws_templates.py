@@ -34,7 +34,7 @@ def template_kinds() -> tuple[AwsResourceType, ...]:
             inputs=f"name description updateDefaultVersion {_TEMPLATE_DATA}",
             forced="name",
             create=_create_template,
-            look=TEMPLATES.one,
+            look=TEMPLATES.find,
             outputs=_template_outputs,
             update=_update_template,
             delete=deletes("delete_launch_template", "LaunchTemplateId"),

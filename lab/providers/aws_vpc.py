@@ -34,7 +34,7 @@ def network_kinds() -> tuple[AwsResourceType, ...]:
             inputs="cidrBlock enableDnsSupport enableDnsHostnames instanceTenancy",
             forced="cidrBlock instanceTenancy",
             create=_create_vpc,
-            look=VPCS.one,
+            look=VPCS.find,
             outputs=_vpc_outputs,
             update=_set_dns,
             delete=deletes("delete_vpc", "VpcId", busy=DEPENDENT),
@@ -59,7 +59,7 @@ def network_kinds() -> tuple[AwsResourceType, ...]:
             type="aws:ec2/internetGateway:InternetGateway",
             inputs="vpcId",
             create=_create_internet_gateway,
-            look=INTERNET_GATEWAYS.one,
+            look=INTERNET_GATEWAYS.find,
             outputs=_internet_gateway_outputs,
             update=_move_internet_gateway,
             delete=_delete_internet_gateway,
@@ -71,7 +71,7 @@ def network_kinds() -> tuple[AwsResourceType, ...]:
             inputs="vpcId cidrBlock availabilityZone mapPublicIpOnLaunch",
             forced="vpcId cidrBlock availabilityZone",
             create=_create_subnet,
-            look=SUBNETS.one,
+            look=SUBNETS.find,
             outputs=_subnet_outputs,
             update=_set_public,
             delete=deletes("delete_subnet", "SubnetId", busy=DEPENDENT),
@@ -128,7 +128,7 @@ def _vpc_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ranges(call: Call, vpc_id: str) -> list[dict[str, Any]]:
-    described = VPCS.one(call, vpc_id)
+    described = VPCS.find(call, vpc_id)
     associations: list[dict[str, Any]] = described["CidrBlockAssociationSet"] if described else []
     return [item for item in associations if item.get("CidrBlockState", {}).get("State") == "associated"]
 
@@ -151,7 +151,7 @@ def _create_internet_gateway(call: Call) -> str:
 
 def _move_internet_gateway(call: Call) -> None:
     wanted = call.inputs.get("vpcId")
-    attached = [item["VpcId"] for item in (INTERNET_GATEWAYS.one(call) or {}).get("Attachments", [])]
+    attached = [item["VpcId"] for item in (INTERNET_GATEWAYS.find(call) or {}).get("Attachments", [])]
     for vpc_id in attached:
         if vpc_id != wanted:
             call.ec2.detach_internet_gateway(InternetGatewayId=call.id, VpcId=vpc_id)
@@ -170,7 +170,7 @@ def _internet_gateway_outputs(call: Call, described: dict[str, Any]) -> dict[str
 
 
 def _delete_internet_gateway(call: Call) -> None:
-    for item in (INTERNET_GATEWAYS.one(call) or {}).get("Attachments", []):
+    for item in (INTERNET_GATEWAYS.find(call) or {}).get("Attachments", []):
         detach = partial(call.ec2.detach_internet_gateway, InternetGatewayId=call.id, VpcId=item["VpcId"])
         call.retried(DEPENDENT, detach, f"detaching {call.id}")
     gone_is_fine(lambda: call.ec2.delete_internet_gateway(InternetGatewayId=call.id))

@@ -73,7 +73,7 @@ def vpn_kinds() -> tuple[AwsResourceType, ...]:
             inputs="vpcId amazonSideAsn availabilityZone",
             forced="amazonSideAsn availabilityZone",
             create=_create_gateway,
-            look=GATEWAYS.one,
+            look=GATEWAYS.find,
             outputs=_gateway_outputs,
             update=_move_gateway,
             delete=_delete_gateway,
@@ -85,7 +85,7 @@ def vpn_kinds() -> tuple[AwsResourceType, ...]:
             inputs="type bgpAsn ipAddress deviceName",
             forced="type bgpAsn ipAddress deviceName",
             create=_create_remote,
-            look=REMOTES.one,
+            look=REMOTES.find,
             outputs=_remote_outputs,
             delete=deletes("delete_customer_gateway", "CustomerGatewayId", busy=IN_USE),
             find=REMOTES.left,
@@ -96,7 +96,7 @@ def vpn_kinds() -> tuple[AwsResourceType, ...]:
             inputs=f"{_FIXED} {_OPTIONS}",
             forced="type staticRoutesOnly tunnel1InsideCidr tunnel2InsideCidr",
             create=_create_connection,
-            look=CONNECTIONS.one,
+            look=CONNECTIONS.find,
             outputs=_connection_outputs,
             update=_change_keys,
             delete=_delete_connection,
@@ -142,7 +142,7 @@ def _find_gateway(call: Call) -> list[str]:
 
 
 def _attached(call: Call) -> list[str]:
-    attachments = (GATEWAYS.one(call) or {}).get("VpcAttachments", [])
+    attachments = (GATEWAYS.find(call) or {}).get("VpcAttachments", [])
     return [item["VpcId"] for item in attachments if item["State"] in ("attaching", "attached")]
 
 
@@ -207,7 +207,7 @@ def _create_connection(call: Call) -> str:
         TagSpecifications=specification("vpn-connection", call),
     )
     call.id = made["VpnConnection"]["VpnConnectionId"]
-    call.until(lambda: (CONNECTIONS.one(call) or {}).get("State") == "available" or None, f"{call.id} to be available")
+    call.until(lambda: (CONNECTIONS.find(call) or {}).get("State") == "available" or None, f"{call.id} to be available")
     return call.id
 
 
@@ -264,16 +264,16 @@ def _change_keys(call: Call) -> None:
             call.ec2.modify_vpn_tunnel_options(
                 VpnConnectionId=call.id, VpnTunnelOutsideIpAddress=address, TunnelOptions={"PreSharedKey": key}
             )
-            call.until(lambda: (CONNECTIONS.one(call) or {}).get("State") == "available" or None, f"{call.id}")
+            call.until(lambda: (CONNECTIONS.find(call) or {}).get("State") == "available" or None, f"{call.id}")
 
 
 def _present(call: Call) -> list[tuple[str, str]]:
-    return tunnels_of((CONNECTIONS.one(call) or {})["CustomerGatewayConfiguration"])
+    return tunnels_of((CONNECTIONS.find(call) or {})["CustomerGatewayConfiguration"])
 
 
 def _delete_connection(call: Call) -> None:
     gone_is_fine(lambda: call.ec2.delete_vpn_connection(VpnConnectionId=call.id))
-    call.until(lambda: CONNECTIONS.one(call) is None or None, f"{call.id} to be gone")
+    call.until(lambda: CONNECTIONS.find(call) is None or None, f"{call.id} to be gone")
 
 
 def _create_route(call: Call) -> str:
@@ -284,5 +284,5 @@ def _create_route(call: Call) -> str:
 
 def _route(call: Call) -> dict[str, Any] | None:
     destination, _, connection = call.id.partition(":")
-    routes = (CONNECTIONS.one(call, connection) or {}).get("Routes", [])
+    routes = (CONNECTIONS.find(call, connection) or {}).get("Routes", [])
     return next((item for item in routes if item["DestinationCidrBlock"] == destination), None)

@@ -167,11 +167,13 @@ class AzureProvider(BaseProvider):
                 values["objectId"] = _claims(self._client.token())["oid"]
             except Exception as problem:  # noqa: BLE001 - azure-identity raises many kinds, all mean the same here
                 context.abort(grpc.StatusCode.UNAUTHENTICATED, f"cannot tell who we are in Azure: {problem}")
-        return _told(values)
+        return _invoke_response(values)
 
     def _look_up(self, token: Token, request: Any, context: Any) -> Any:
         try:
-            return _told(look_up(token, plain(from_struct(request.args)), self._client, preview=request.preview))
+            return _invoke_response(
+                look_up(token, plain(from_struct(request.args)), self._client, preview=request.preview)
+            )
         except (ResourceManagerError, OperationCancelledError) as problem:
             context.abort(grpc.StatusCode.UNKNOWN, f"{request.tok}: {problem}")
             raise AssertionError("abort raises") from problem
@@ -234,7 +236,7 @@ class AzureProvider(BaseProvider):
         return token
 
 
-def _told(values: dict[str, Any]) -> Any:
+def _invoke_response(values: dict[str, Any]) -> Any:
     response = provider_pb2.InvokeResponse()
     getattr(response, "return").CopyFrom(to_struct(values))  # a keyword of Python
     return response

@@ -58,17 +58,17 @@ class ResourceManagerClient:
 
     def get(self, resource_id: str, *, api_version: str) -> dict[str, Any] | None:
         """Return a resource, or ``None`` when it does not exist."""
-        with _told():
+        with _manager_errors():
             return self._manager.find(resource_id, version=api_version)
 
     def put(self, resource_id: str, body: dict[str, Any], *, api_version: str) -> Any:
         """Create or replace a resource; return the raw answer, whose operation :meth:`finish` waits for."""
-        with _told():
+        with _manager_errors():
             return self._manager.ask("PUT", resource_id, version=api_version, body=body)
 
     def delete(self, resource_id: str, *, api_version: str, timeout_s: float) -> None:
         """Delete a resource, and wait until it is gone; do nothing when it does not exist."""
-        with _told():
+        with _manager_errors():
             try:
                 begun = self._manager.ask("DELETE", resource_id, version=api_version)
             except AzureError as error:
@@ -84,7 +84,7 @@ class ResourceManagerClient:
             ApiError: the operation failed, or took longer than ``timeout_s``.
             CancelledError: the engine asked to stop.
         """
-        with _told():
+        with _manager_errors():
             self._manager.finished(begun, what="the operation", limit_s=timeout_s, long_poll=True, wait=self._wait)
 
     def token(self) -> str:
@@ -104,7 +104,7 @@ def _credential() -> Any:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _manager_errors() -> Iterator[None]:
     """Turn the manager's errors into :class:`ResourceManagerError`."""
     try:
         yield

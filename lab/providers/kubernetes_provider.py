@@ -136,7 +136,7 @@ class KubernetesProvider(BaseProvider):
         if request.preview and (holds_unknown(given) or not self._has(inputs)):
             return provider_pb2.CreateResponse(properties=request.properties)
         manager = annotation(inputs, FIELD_MANAGER) or f"pulumi-kubernetes-{_digest(request.urn.encode())}"
-        with self._told(context, f"{_called(inputs)} was not created") as client:
+        with self._client_errors(context, f"{_called(inputs)} was not created") as client:
             try:
                 live = apply.create(client, inputs, settings=self._settings, manager=manager, preview=request.preview)
             except ApiError as problem:
@@ -157,7 +157,7 @@ class KubernetesProvider(BaseProvider):
             return provider_pb2.UpdateResponse(properties=request.news)
         manager = annotation(inputs, FIELD_MANAGER) or str(state.get("__fieldManager"))
         _, old = checkpointed(state)
-        with self._told(context, f"{_called(inputs)} was not updated") as client:
+        with self._client_errors(context, f"{_called(inputs)} was not updated") as client:
             live = apply.update(client, inputs, old, settings=self._settings, manager=manager, preview=request.preview)
             if not request.preview:
                 live = self._ready(inputs, live, given, manager, request.timeout, context)
@@ -173,7 +173,7 @@ class KubernetesProvider(BaseProvider):
         if self._reachable() is None and self._settings.skip_unreachable:
             return provider_pb2.ReadResponse(id=request.id, properties=request.properties, inputs=request.inputs)
         manager = str(state.get("__fieldManager") or annotation(inputs, FIELD_MANAGER) or "pulumi-kubernetes")
-        with self._told(context, f"{kind} {request.id} cannot be read") as client:
+        with self._client_errors(context, f"{kind} {request.id} cannot be read") as client:
             namespace, name = id_parts(request.id)
             try:
                 live = client.get(api_version, kind, namespace=namespace, name=name)
@@ -198,7 +198,7 @@ class KubernetesProvider(BaseProvider):
         inputs, live = checkpointed(from_struct(request.properties))
         if self._reachable() is None and self._settings.delete_unreachable:
             return empty_pb2.Empty()
-        with self._told(context, f"{_called(live)} was not deleted") as client:
+        with self._client_errors(context, f"{_called(live)} was not deleted") as client:
             try:
                 if apply.delete(client, live, inputs):
                     await_deleted(client, live, timeout_s=timeout_of(request.timeout, inputs))
@@ -222,7 +222,7 @@ class KubernetesProvider(BaseProvider):
         return to_struct(checkpoint(inputs, live, given, field_manager=manager))
 
     @contextmanager
-    def _told(self, context: Any, what: str) -> Iterator[ObjectClient]:
+    def _client_errors(self, context: Any, what: str) -> Iterator[ObjectClient]:
         """Yield the client; report its errors in one line."""
         client = self._reachable()
         if client is None:

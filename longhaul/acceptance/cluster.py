@@ -40,7 +40,7 @@ def await_healthy(target: AcceptanceTarget, limit: Deadline) -> str:
 
     def why_not() -> str:
         done = target.commands.run("status", "--json", limit=limit)
-        message = f"`longhaul status` ended with {done.code}{f': {done.said}' if done.said else ''}"
+        message = f"`longhaul status` ended with {done.code}{f': {done.last_line}' if done.last_line else ''}"
         if done.code in UNASKED:
             raise NotSoError(message)
         try:

@@ -76,7 +76,7 @@ def run(invocation: Invocation) -> int:
     budget = _terms(environment, options)
     if options.report is not None and not options.report.absolute().parent.is_dir():
         raise CommandError(f"--report {options.report}: there is no such folder", code=Exit.USAGE)
-    lines = _said(environment, budget, reuse=options.reuse)
+    lines = _terms_text(environment, budget, reuse=options.reuse)
     require_consent(yes=options.yes)
     enter_lab(where, environment, invocation)
     if not options.yes:
@@ -123,7 +123,7 @@ def _terms(environment: Environment, options: argparse.Namespace) -> AcceptanceB
     return AcceptanceBudget(most_minutes=minutes, most_cost=options.most_cost, prices=prices)
 
 
-def _said(environment: Environment, budget: AcceptanceBudget, *, reuse: bool) -> str:
+def _terms_text(environment: Environment, budget: AcceptanceBudget, *, reuse: bool) -> str:
     """Return the terms as text. Raise ``CommandError`` with every reason why the run may not begin."""
     from longhaul.acceptance.budget import expected, refusals
 
@@ -159,7 +159,7 @@ def _course(where: Context, environment: Environment, budget: AcceptanceBudget, 
         budget=lines,
         commands=AcceptanceCommands(where=where, log=log, environ=os.environ),
         log=str(log),
-        held=stacks.held,
+        count_resources=stacks.count_resources,
         left=lambda: remaining_resources(environment),
         tell=_tell,
     )

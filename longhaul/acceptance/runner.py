@@ -35,7 +35,7 @@ class Runner:
     commands: Runs
     log: str
     """Path of the log of what the commands write."""
-    held: Callable[[], dict[str, int]]
+    count_resources: Callable[[], dict[str, int]]
     """Returns the number of resources by stack, without empty stacks."""
     left: Callable[[], list[str]]
     """Returns the environment's resources that the clouds still list."""
@@ -51,7 +51,7 @@ class Runner:
     def make_and_destroy(self, checks: Callable[[Deadline], Checking]) -> AcceptanceReport:
         """Make, check and take down the environment. ``CommandError`` when it exists already."""
         begun = self._begin()
-        if counts := self.held():
+        if counts := self.count_resources():
             leftovers = ", ".join(f"{count} resources of {stack}" for stack, count in counts.items())
             raise CommandError(
                 f"{self.env} is there already ({leftovers}), and this would take it down: --reuse looks at it as it "
@@ -66,7 +66,7 @@ class Runner:
         """Only run the checks, on an existing environment, and leave it in place. Raise ``CommandError`` when it does
         not exist."""
         begun, self._stays = self._begin(), Stay.ALL
-        if not self.held():
+        if not self.count_resources():
             raise CommandError(
                 f"{self.env} is not there: the engine has no resource of it, so nothing can be looked at. "
                 f"`longhaul up --env {self.env}` makes it; without --reuse it is made, looked at and taken down. Was "
@@ -133,7 +133,7 @@ class Runner:
         return "`longhaul destroy` succeeded"
 
     def _nothing_left(self) -> str:
-        if counts := self.held():
+        if counts := self.count_resources():
             raise NotSoError(
                 ", ".join(f"the engine still has {count} resources of {stack}" for stack, count in counts.items())
             )

@@ -25,7 +25,7 @@ class Stacks:
             for engine in self._there()
         }
 
-    def held(self) -> dict[str, int]:
+    def count_resources(self) -> dict[str, int]:
         """Return the number of resources by stack, without empty stacks. Resources whose creation is pending are
         counted."""
         counts = {}

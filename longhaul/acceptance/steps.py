@@ -32,7 +32,7 @@ class FinishedCommand:
 
     code: int
     stdout: str
-    said: str = ""
+    last_line: str = ""
     """Last line of its output for people."""
     late: bool = False
     """True when it was asked to end because its time was over."""
@@ -85,7 +85,9 @@ class AcceptanceCommands:
             finally:
                 last_line, text = self._last_line(begun), _read(stdout)
                 log.write(text)
-        return FinishedCommand(code=child.returncode, stdout=text.decode(errors="replace"), said=last_line, late=late)
+        return FinishedCommand(
+            code=child.returncode, stdout=text.decode(errors="replace"), last_line=last_line, late=late
+        )
 
     def tail(self) -> str:
         """Return the last lines of the log."""

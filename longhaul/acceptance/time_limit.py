@@ -31,15 +31,15 @@ class Waiting:
 
     def __init__(self, what: str, *, clock: Clock = time.monotonic, tell: Tell = nobody) -> None:
         self._what, self._clock, self._tell = what, clock, tell
-        self._since = self._told = clock()
+        self._since = self._last_note = clock()
 
     def note(self, why_not: str, *, left_s: float) -> None:
         """Show a progress line, at most every :data:`TELL_S` seconds: the condition is not met because of ``why_not``,
         and ``left_s`` seconds remain."""
         now = self._clock()
-        if now - self._told < TELL_S:
+        if now - self._last_note < TELL_S:
             return
-        self._told = now
+        self._last_note = now
         because = f": {why_not}" if why_not else ""
         self._tell(f"{self._what}: awaited for {now - self._since:.0f} s, at most {left_s:.0f} s more{because}")
 

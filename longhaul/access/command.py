@@ -98,7 +98,7 @@ def _change(where: Context, environment: Environment, options: argparse.Namespac
         return _restore(steps, options.user)
     # The vault is read first: its client knows the caller's identity only after that.
     steps.people.read()
-    lines = _told(options.user, keep=options.keep_connections)
+    lines = _consequences(options.user, keep=options.keep_connections)
     confirm(lines, what="revoke their access", name=options.user, noun="person", yes=options.yes)
     steps.revoke(options.user, by=asking(environment), keep_connections=options.keep_connections)
     again = f"longhaul access restore --env {environment.name} '{options.user}'"
@@ -128,7 +128,7 @@ def _restore(steps: AccessRun, user: str) -> int:
     return Exit.OK
 
 
-def _told(user: str, *, keep: bool) -> list[str]:
+def _consequences(user: str, *, keep: bool) -> list[str]:
     """Return a line for each step of the run, and for what people have to do themselves afterwards."""
     ended = (
         "- what is open goes on: a watch up to an hour, `kubectl exec` until it ends"

@@ -23,7 +23,7 @@ def token_of(issuer: ProfileIssuer, place: str, *, device: bool, may_ask: bool, 
     tokens = store.read()
     if tokens is not None and tokens.good(left_s):
         return tokens
-    with store.held():
+    with store.lock():
         # Another program may have refreshed them while this one waited for the lock.
         tokens = store.read()
         if tokens is not None and tokens.good(left_s):

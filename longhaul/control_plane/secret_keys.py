@@ -35,7 +35,7 @@ def behind(
     not answer: no rotation begins while a server is away."""
     names = []
     for machine in _of(environment, Role.API):
-        answer = asked(control, place, machine.name, _told(keys))
+        answer = asked(control, place, machine.name, _encryption_command(keys))
         if answer.get("error"):
             raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
         if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
@@ -93,7 +93,7 @@ def _fetched(
 ) -> Mapping[str, Any]:
     """Have an API server's machine fetch the keys, and return its report. ``wait_s`` is the time for the running server
     to load them, seconds."""
-    script = f"{FETCH} && {_told(keys)}" + (f" --wait {wait_s}" if wait_s else "")
+    script = f"{FETCH} && {_encryption_command(keys)}" + (f" --wait {wait_s}" if wait_s else "")
     answer: Mapping[str, Any] = {}
     for _ in range(TRIES):
         answer = asked(control, place, machine.name, script)
@@ -102,7 +102,7 @@ def _fetched(
     return answer
 
 
-def _told(keys: EncryptionKeys) -> str:
+def _encryption_command(keys: EncryptionKeys) -> str:
     return f"longhaul-node encryption --keys {','.join(keys.names)}"
 
 

@@ -75,7 +75,7 @@ class Engine:
         progress = self.progress or Progress(
             title=self.stack, output=Output(log=None, terminal=True), began=time.monotonic()
         )
-        events = EngineEvents(shown=None if argv[1] == "preview" else progress.said)
+        events = EngineEvents(shown=None if argv[1] == "preview" else progress.shown)
         since = progress.output.size()
         with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
             path = Path(folder) / "events.json"

@@ -14,7 +14,7 @@ from longhaul.terminal.say import say
 def report(error: Exception, note: Callable[[str], None] | None = None) -> Exit:
     """Print the error, pass its text to ``note``, and return the exit code. The traceback is shown only with
     LONGHAUL_DEBUG=1: an unknown message may quote a secret."""
-    text, code = _told(error)
+    text, code = _text_and_exit(error)
     if note is not None:
         note(text)
     # A terminal that hung up must not change the exit code.
@@ -25,7 +25,7 @@ def report(error: Exception, note: Callable[[str], None] | None = None) -> Exit:
     return code
 
 
-def _told(error: Exception) -> tuple[str, Exit]:
+def _text_and_exit(error: Exception) -> tuple[str, Exit]:
     """Return the text and the exit code for an error."""
     from components.model import ConfigurationError
 

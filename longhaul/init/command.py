@@ -53,7 +53,7 @@ def run(invocation: Invocation) -> int:
     project = find_project(options.project)
     interview = Interview(options=options, ask=None if nobody(options) else ask_on_stderr)
     interview.begin()
-    name = interview.one(NAME)
+    name = interview.answer(NAME)
     source = project.stack_file(name or "")
     refuse_existing(project.stacks, [source.name], force=options.force)
     home = Path(os.environ.get("HOME") or Path.home())

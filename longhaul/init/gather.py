@@ -25,8 +25,8 @@ def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str],
     types = dict(interview.given_several(q.MACHINE_TYPE))
     fixed = (question for question in q.FIXED if question not in (q.MACHINE_TYPE, q.POOL))
     interview.check_flags((*fixed, q.pool(types), q.supernet(taken, prefix=OFFERED_PREFIX), zone, key_file))
-    size = interview.one(q.SIZE)
-    subscription, tenant = interview.one(q.SUBSCRIPTION), interview.one(q.TENANT)
+    size = interview.answer(q.SIZE)
+    subscription, tenant = interview.answer(q.SUBSCRIPTION), interview.answer(q.TENANT)
     places = gather_places(interview, types)
     if not interview.problems:
         interview.problems.extend(too_many(places))
@@ -34,11 +34,11 @@ def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str],
         interview.finish()
     officers = interview.several(q.OFFICER)
     operators = interview.several(q.OPERATORS)
-    key = interview.one(key_file)
-    domain = interview.one(zone)
+    key = interview.answer(key_file)
+    domain = interview.answer(zone)
     used = dict.fromkeys(interview.given_several(q.USED), "what you use already (--used)")
     prefix = OFFERED_PREFIX if interview.problems else supernet_prefix(places, most=OFFERED_PREFIX)
-    supernet = interview.one(q.supernet({**taken, **used}, prefix=prefix))
+    supernet = interview.answer(q.supernet({**taken, **used}, prefix=prefix))
     interview.finish()
     return Answers(
         name=name,

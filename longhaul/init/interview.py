@@ -57,7 +57,7 @@ class Interview:
         """Return whether a flag answers the question."""
         return bool(self._flag(question))
 
-    def one(self, question: InterviewQuestion[AnswerT]) -> AnswerT:
+    def answer(self, question: InterviewQuestion[AnswerT]) -> AnswerT:
         """Return the answer. After a problem it must not be used."""
         for text in self._flag(question):
             return self._parsed(question, text)
@@ -70,7 +70,7 @@ class Interview:
 
     def given(self, question: InterviewQuestion[AnswerT]) -> AnswerT | None:
         """Return the answer from its flag; None without the flag. Never ask."""
-        return self.one(question) if self.is_given(question) else None
+        return self.answer(question) if self.is_given(question) else None
 
     def given_several(self, question: InterviewQuestion[AnswerT]) -> tuple[AnswerT, ...]:
         """Return the answers from flags; empty without them. Never ask. Invalid answers are left out."""

@@ -32,8 +32,8 @@ def gather_places(interview: Interview, types: Mapping[str, MachineProperties]) 
     in."""
     control = CloudSite(
         cloud="azure",
-        region=interview.one(q.AZURE_REGION),
-        zones=interview.one(q.AZURE_ZONES),
+        region=interview.answer(q.AZURE_REGION),
+        zones=interview.answer(q.AZURE_ZONES),
         image=interview.given(q.AZURE_IMAGE),
     )
     pools = list(_azure_pool(interview, control))
@@ -57,7 +57,7 @@ def gather_places(interview: Interview, types: Mapping[str, MachineProperties]) 
 
 def _azure_pool(interview: Interview, control: CloudSite) -> Iterator[PoolAnswer]:
     if interview.wants("A node pool on Azure, beside the control plane? (yes/no)", _AZURE_POOL):
-        type_, most = interview.one(q.AZURE_MACHINE_TYPE), interview.one(q.AZURE_MAX)
+        type_, most = interview.answer(q.AZURE_MACHINE_TYPE), interview.answer(q.AZURE_MAX)
         yield PoolAnswer(site=control.region, machine_type=type_, max=most, gpus=_gpus(type_))
 
 
@@ -68,9 +68,9 @@ def _aws(interview: Interview, pools: list[PoolAnswer]) -> Iterator[CloudSite]:
         return
     wanted = interview.wants("A site on AWS, with one node pool? (yes/no)", _AWS)
     while wanted:
-        region = interview.one(q.AWS_REGION)
-        zones, image = interview.one(q.AWS_ZONES), interview.given(q.AWS_IMAGE)
-        type_, most = interview.one(q.AWS_MACHINE_TYPE), interview.one(q.AWS_MAX)
+        region = interview.answer(q.AWS_REGION)
+        zones, image = interview.answer(q.AWS_ZONES), interview.given(q.AWS_IMAGE)
+        type_, most = interview.answer(q.AWS_MACHINE_TYPE), interview.answer(q.AWS_MAX)
         pools.append(PoolAnswer(site=region, machine_type=type_, max=most, gpus=_gpus(type_)))
         yield CloudSite(cloud="aws", region=region, zones=zones, image=image)
         wanted = not by_flag and interview.wants("Another site on AWS, with one node pool? (yes/no)", ())

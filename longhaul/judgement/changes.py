@@ -78,7 +78,7 @@ class Change:
     """Its inputs after the change; empty when it is removed."""
     outputs: Mapping[str, Any]
     """Its outputs in the state before the change."""
-    found: Mapping[str, Any]
+    new_outputs: Mapping[str, Any]
     """Its outputs after the change; with ``--refresh``, as the cloud reports them."""
     custom: bool
     """Whether a provider makes the resource. A component only groups others."""
@@ -171,7 +171,7 @@ def _change(urn: str, steps: list[tuple[ResourceAction, PreviewStep]]) -> Change
         before={} if old is None or fresh else old.inputs,
         after={} if new is None or gone else new.inputs,
         outputs={} if old is None else old.outputs,
-        found={} if new is None else new.outputs,
+        new_outputs={} if new is None else new.outputs,
         custom=any(state.custom for state in known),
         guarded=any(state.hooks.get("BeforeDelete") for state in known),
         differing=_differing(step for _, step in steps),

@@ -29,7 +29,7 @@ class FileConsequences:
     """Consequences that are known from the files alone."""
 
     findings: tuple[Finding, ...]
-    told: frozenset[str] = field(default_factory=frozenset)
+    paths: frozenset[str] = field(default_factory=frozenset)
     """Paths of the changed keys that the findings cover."""
 
 
@@ -48,7 +48,7 @@ def expected(before: Environment, after: Environment, changed: Sequence[Property
     if operators:
         findings.append(_reaching(operators))
     explained = frozenset(template.path for template in (*control, *templates, *operators, *sizes))
-    return FileConsequences(findings=tuple(findings), told=explained)
+    return FileConsequences(findings=tuple(findings), paths=explained)
 
 
 def interrupts_nothing(change: Property, before: Environment) -> bool:
@@ -105,7 +105,7 @@ def _replaced(
     names = [machine.name for machine in members(control_machines(before, plan(before)), role)]
     staying = {machine.name for machine in members(control_machines(after, plan(after)), role)}
     names = [name for name in names if name in staying]
-    lines = (*(told(key) for key in keys), *more)
+    lines = (*(change_text(key) for key in keys), *more)
     if lines and names:
         if role.is_etcd and len(names) == 1:
             yield only_member(role, names[0], lines=lines)
@@ -120,7 +120,7 @@ def _new_machines_only(changed: Sequence[Property]) -> Finding:
         where=tuple(key.path for key in changed),
         why="What runs goes on: machines stay as they are until they are replaced, one budget at a time.",
         do="Bring running machines there with `longhaul roll` (docs/rolling.md), or let them be replaced as they go.",
-        lines=tuple(told(key) for key in changed),
+        lines=tuple(change_text(key) for key in changed),
     )
 
 
@@ -132,10 +132,10 @@ def _reaching(changed: Sequence[Property]) -> Finding:
         where=tuple(key.path for key in changed),
         why="Work that runs is not touched; an operator or a CI runner whose range goes is refused from then on.",
         do=consequence.do,
-        lines=tuple(told(key) for key in changed),
+        lines=tuple(change_text(key) for key in changed),
     )
 
 
-def told(key: Property) -> str:
+def change_text(key: Property) -> str:
     """Return a changed key with its values before and after, as text."""
     return f"{key.path}: {key.after}" if key.lines or not key.before else f"{key.path}: {key.before} -> {key.after}"

@@ -10,7 +10,7 @@ from clouds.base.findings import Finding, Severity
 from clouds.base.phrases import names
 from components.model import Environment, Role
 from longhaul.judgement.case import Case
-from longhaul.judgement.file_keys import GONE, NEW, expected, interrupts_nothing, told
+from longhaul.judgement.file_keys import GONE, NEW, change_text, expected, interrupts_nothing
 from longhaul.judgement.learner import KEY as LEARNER
 from longhaul.judgement.learner import learner_in_files
 from longhaul.judgement.properties import Property, between
@@ -58,8 +58,8 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
     known = expected(before, after, changed)
     yield from known.findings
     learner = [key for key in changed if key.path.startswith(f"{LEARNER}.")]
-    yield from learner_in_files(before, after, tuple(map(told, learner)))
-    left = [key for key in changed if key.path not in known.told and key not in learner]
+    yield from learner_in_files(before, after, tuple(map(change_text, learner)))
+    left = [key for key in changed if key.path not in known.paths and key not in learner]
     calm = [key for key in left if interrupts_nothing(key, before)]
     rest = [key for key in left if key not in calm]
     if rest:
@@ -69,7 +69,7 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
             where=tuple(key.path for key in rest),
             why="What that replaces, restarts or cuts off among what runs is in the state, and there is none here.",
             do=_WITH_STATE,
-            lines=tuple(map(told, rest)),
+            lines=tuple(map(change_text, rest)),
         )
     if calm:
         yield Finding(
@@ -77,7 +77,7 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
             what=f"The file changes {names(key.path for key in calm)}, which interrupts nothing.",
             where=tuple(key.path for key in calm),
             why="A pool's size, new pools, hosts and sites, and tags change nothing for work that runs.",
-            lines=tuple(map(told, calm)),
+            lines=tuple(map(change_text, calm)),
         )
 
 

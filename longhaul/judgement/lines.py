@@ -107,14 +107,14 @@ def _body(part: PlaceChanges) -> Iterator[str]:
         if line.action not in _COUNTED:
             alike.setdefault((line.action, line.properties), []).append(line)
     for lines in alike.values():
-        yield from _told(lines, part.place)
+        yield from _change_lines(lines, part.place)
     for action in _COUNTED:
         types = Counter(_short(line.type) for line in shown if line.action is action)
         if types:
             yield f"{SIGNS[action]} {WORDS[action]}: {', '.join(_several(types))}"
 
 
-def _told(lines: list[ResourceLine], place: EnvironmentPart) -> Iterator[str]:
+def _change_lines(lines: list[ResourceLine], place: EnvironmentPart) -> Iterator[str]:
     """Yield the lines of resources with the same change: a few by name, many by number; details appear once."""
     first = lines[0]
     if len(lines) > _BY_NAME:

@@ -171,7 +171,7 @@ def _addresses(case: Case) -> Iterator[Finding]:
     )
 
 
-def _held(case: Case) -> Iterator[Finding]:
+def _immutable_settings(case: Case) -> Iterator[Finding]:
     """Yield findings about the other immutable settings (``components/guards/immutable.py``). Ranges are reported with
     their resources."""
     for before, after in _settings(case):
@@ -268,7 +268,7 @@ REFUSALS = (
         engine="the vault, shared secrets, stores of data, a site's group; not authorities or disks",
     ),
     PlanRefusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
-    PlanRefusal(id="in-use", look=_held, engine="all of it"),
+    PlanRefusal(id="in-use", look=_immutable_settings, engine="all of it"),
     PlanRefusal(id="links", look=refused, engine="nothing"),
     PlanRefusal(
         id="versions", look=lacking, engine="nothing: the first machine that is replaced does not become ready"

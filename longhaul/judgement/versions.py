@@ -51,7 +51,7 @@ def steps(case: Case) -> Iterator[Finding]:
         if refused is not None:
             yield Finding(
                 severity=Severity.PROBLEM,
-                what=f"{TITLES[release]} would go from {_told(running)} to {wanted}.",
+                what=f"{TITLES[release]} would go from {_versions_text(running)} to {wanted}.",
                 where=(f"versions.{release}",),
                 why=refused.why,
                 do=refused.do,
@@ -138,7 +138,7 @@ def upgrades(case: Case) -> Iterator[Finding]:
             continue
         back = is_taken_back(running, wanted) and max(map(minor, running)) > minor(wanted)
         where = (f"versions.{release}",)
-        what = f"{TITLES[release]} goes {'back ' if back else ''}from {_told(running)} to {wanted}."
+        what = f"{TITLES[release]} goes {'back ' if back else ''}from {_versions_text(running)} to {wanted}."
         if back:
             why = "Some machines still run the minor version that is wanted, so what they share has not moved."
             yield Finding(
@@ -205,5 +205,5 @@ def _version(node: str) -> str:
         return ""
 
 
-def _told(running: frozenset[str]) -> str:
+def _versions_text(running: frozenset[str]) -> str:
     return " and ".join(sorted(running))

@@ -123,7 +123,7 @@ def _steps(where: Context, record: QuarantineVault, *, keep_disk: bool) -> Itera
             api=api,
             tell=say,
             now=lambda: datetime.now(UTC),
-            held=is_sole,
+            has_lease=is_sole,
             turn=lambda: ending_in(where, record.environment, say),
             keep_disk=keep_disk,
         )

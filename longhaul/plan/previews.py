@@ -103,7 +103,7 @@ def _engine(where: Context, environment: Environment, folder: Path, *, has_base:
         config_file=config,
         records=RunFile(path=folder / "run.json"),
     )
-    plugins = (*needed(environment), *(_held(engine, environment) if real else ()))
+    plugins = (*needed(environment), *(_plugins_of_left_clouds(engine, environment) if real else ()))
     environ |= _plugins(plugins, environ, folder / "plugins") | {PREVIEW_JUDGED: "1"}
     return replace(engine, environ={**environ, **unlogged_home(folder / "home", environ)})
 
@@ -159,7 +159,7 @@ def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, 
     return True
 
 
-def _held(engine: Engine, environment: Environment) -> tuple[Plugin, ...]:
+def _plugins_of_left_clouds(engine: Engine, environment: Environment) -> tuple[Plugin, ...]:
     """Return the plugins of resources in the stack whose cloud has no site in the environment any more. The engine is
     asked for the state only when such a cloud exists and the backend is not a folder."""
     packages = left_out(environment)

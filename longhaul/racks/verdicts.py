@@ -74,7 +74,7 @@ class WrittenHost(TypedDict):
     changed: int
     seconds: float
     failed: Failed | None
-    held: NotRequired[list[str]]
+    hold_reasons: NotRequired[list[str]]
 
 
 class VerdictDocument(TypedDict):
@@ -169,7 +169,7 @@ def _verdict(host: WrittenHost | None, machine: OnpremMachine, run_failed: Faile
         why = _what(run_failed) if run_failed else {"messages": (_ended(code),)}
         done: dict[str, Any] = {"changed": host["changed"], "seconds": host["seconds"]} if host else {}
         return HostVerdict(state=HostState.UNFINISHED, **why, **done)
-    failed, reasons = host["failed"], host.get("held", [])
+    failed, reasons = host["failed"], host.get("hold_reasons", [])
     if host["state"] == "held":
         return HostVerdict(state=HostState.HELD, messages=tuple(reasons), seconds=host["seconds"])
     return HostVerdict(

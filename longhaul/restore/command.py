@@ -124,7 +124,7 @@ def _prepared(
         sealed={
             role: sealed(environment, backup, keys, key_file=options.key) for role, backup in prepared.backups.items()
         },
-        seen=prepared.seen,
+        observed=prepared.observed,
         fleet=fleet,
         book=book,
         before=prepared.before,
@@ -136,7 +136,7 @@ def _prepared(
 def _confirm(env: str, prepared: Prepared, *, yes: bool) -> None:
     from longhaul.restore.loss import loss_text
 
-    lines = (*prepared.notes, *loss_text(prepared.half, prepared.backups, prepared.seen).splitlines())
+    lines = (*prepared.notes, *loss_text(prepared.half, prepared.backups, prepared.observed).splitlines())
     what = f"restore {' and '.join(map(str, prepared.backups))}"
     confirm(lines, what=what, name=env, noun="environment", yes=yes)
 
@@ -180,7 +180,7 @@ def _tell(environment: Environment, prepared: Prepared, restoration: Restoration
 
     asides = restoration.asides
     if json:
-        print(rendered(document(prepared.half, prepared.backups, prepared.seen, restoration.clusters, asides)))
+        print(rendered(document(prepared.half, prepared.backups, prepared.observed, restoration.clusters, asides)))
     say(f"{environment.name}: {' and '.join(map(str, prepared.backups))} restored, and the API servers are ready")
     for name, folders in asides.items():
         if folders:

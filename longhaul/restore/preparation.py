@@ -39,7 +39,7 @@ class Prepared:
 
     half: HalfDone
     backups: Mapping[Role, ListedBackup]
-    seen: ObservedPlane
+    observed: ObservedPlane
     notes: Sequence[str]
     """Further lines for the confirmation."""
     healthy: Sequence[Role]
@@ -110,7 +110,7 @@ def _gone_on(
     note = f"a restore is half done (its id is {half.id}): this goes on with it"
     notes = [note, *_joining(half, observed)]
     half = replace(half, state=RestoreState.RUNNING, although_healthy=allowed)
-    return Prepared(half=half, backups=mine, seen=observed, notes=notes, healthy=back, before=None)
+    return Prepared(half=half, backups=mine, observed=observed, notes=notes, healthy=back, before=None)
 
 
 def _joining(half: HalfDone, observed: ObservedPlane) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _begun(
         *_newer(mine, observed),
         *_too_large(mine, environment),
     ]
-    return Prepared(half=new, backups=mine, seen=observed, notes=notes, healthy=healthy, before=None)
+    return Prepared(half=new, backups=mine, observed=observed, notes=notes, healthy=healthy, before=None)
 
 
 def _not_the_last(

@@ -41,7 +41,7 @@ class Restoration:
 
     half: HalfDone
     sealed: Mapping[Role, SealedBackup]
-    seen: ObservedPlane
+    observed: ObservedPlane
     fleet: PlaceMachines
     book: Book
     before: HalfDone | None
@@ -61,7 +61,7 @@ class Restoration:
         interrupt, another run continues."""
         self._look_again()
         self.book.write(self.half)
-        if waiting := [role for role in self._roles if not self.seen.started(role, self.half.id)]:
+        if waiting := [role for role in self._roles if not self.observed.started(role, self.half.id)]:
             self._stop_servers()
             if Role.ETCD in waiting:
                 self._stop_learners()
@@ -82,7 +82,7 @@ class Restoration:
         if self.book.last() != self.before:
             message = "another run has begun or ended a restore meanwhile, so nothing was done: run this again"
             raise CommandError(message, code=Exit.REFUSED)
-        touched = [role for role in self._roles if self.seen.stopped(role, self.half.id)]
+        touched = [role for role in self._roles if self.observed.stopped(role, self.half.id)]
         if self.half.although_healthy or len(touched) == len(self._roles):
             return
         environment = self.book.environment
@@ -92,12 +92,12 @@ class Restoration:
             raise CommandError(message, code=Exit.REFUSED)
 
     def _stop_servers(self) -> None:
-        self.say(f"stopping the API servers: {', '.join(self.seen.servers)}")
+        self.say(f"stopping the API servers: {', '.join(self.observed.servers)}")
         words = f"restore stop --id {self.half.id}"
-        self.fleet.must(dict.fromkeys(self.seen.servers, words), what="not stopped", limit_s=STOP_S)
+        self.fleet.must(dict.fromkeys(self.observed.servers, words), what="not stopped", limit_s=STOP_S)
 
     def _learners(self) -> list[str]:
-        return [learner.name for learner in self.seen.learners if Role.ETCD in self._roles]
+        return [learner.name for learner in self.observed.learners if Role.ETCD in self._roles]
 
     def _stop_learners(self) -> None:
         if waiting := self._learners():
@@ -122,7 +122,7 @@ class Restoration:
         healthy = ["--although-healthy"] if self.half.although_healthy else []
         words = {}
         for role in roles:
-            for member in self.seen.members[role]:
+            for member in self.observed.members[role]:
                 # Names of blobs and answers of machines are untrusted, so they must not get into a shell command.
                 names = ["--id", self.half.id, "--backup", self.sealed[role].backup.name]
                 instead = ["--instead", member.half_done] if member.half_done not in ("", self.half.id) else []
@@ -135,7 +135,7 @@ class Restoration:
             self.say(f"making new data of the backups: {', '.join(recipients)}")
         words = {}
         for role in roles:
-            for member in self.seen.members[role]:
+            for member in self.observed.members[role]:
                 plan = self._plan(role, self.sealed[role], recipients[member.name]) if member.name in recipients else ""
                 words[member.name] = f"restore rebuild --id {self.half.id} --plan '{plan}'"
         answers = self.fleet.must(words, what="no new data", limit_s=REBUILD_S)
@@ -164,7 +164,7 @@ class Restoration:
         }
         plan = {
             "source": source,
-            "members": [member.name for member in self.seen.members[role]],
+            "members": [member.name for member in self.observed.members[role]],
             # A new token gives the etcd cluster a new id, so it refuses a member with old data.
             "token": f"{self.book.environment.name}-{role}-{self.half.id}",
             "bump": self.half.clusters[str(role)].bump,
@@ -175,7 +175,7 @@ class Restoration:
         joined = self._joined(role)
         waiting = [
             member.name
-            for member in self.seen.members[role]
+            for member in self.observed.members[role]
             if member.at(self.half.id) < MemberStep.FINISHED and member.name not in joined
         ]
         if not waiting:
@@ -193,7 +193,7 @@ class Restoration:
         """Record the id of the new etcd cluster. Raise ``CommandError`` unless all members report the same."""
         mine = {
             member.name: str(answers[member.name]["cluster"])
-            for member in self.seen.members[role]
+            for member in self.observed.members[role]
             if member.name in answers
         }
         if len(set(mine.values())) > 1:
@@ -201,7 +201,7 @@ class Restoration:
         self.clusters[role] = next(iter(mine.values()))
 
     def _start_servers(self) -> None:
-        servers = self.seen.servers
+        servers = self.observed.servers
         self.say(f"starting the API servers: {', '.join(servers)}")
         words = f"restore finish --id {self.half.id}"
         self.fleet.must(dict.fromkeys(servers, words), what="not started", limit_s=STOP_S)
@@ -224,12 +224,12 @@ class Restoration:
 
     def _joined(self, role: Role) -> list[str]:
         """Return the members that join a restored etcd cluster by themselves."""
-        if not self.seen.alive(role, self.half.id):
+        if not self.observed.alive(role, self.half.id):
             return []
-        return [member.name for member in self.seen.members[role] if member.at(self.half.id) < MemberStep.REBUILT]
+        return [member.name for member in self.observed.members[role] if member.at(self.half.id) < MemberStep.REBUILT]
 
     def _members(self, roles: Sequence[Role]) -> list[MemberSeen]:
-        return [member for role in roles for member in self.seen.members[role]]
+        return [member for role in roles for member in self.observed.members[role]]
 
 
 def _why(answer: Mapping[str, Any]) -> str:

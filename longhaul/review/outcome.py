@@ -55,7 +55,7 @@ class EnvironmentReview(_ReviewPart):
 
     name: str
     outcome: ReviewOutcome
-    said: str
+    reason: str
     """Reason for the outcome, in one line."""
     report: str = ""
     """Problems, line by line: those that validation found, or the output of a plan that failed."""

@@ -71,14 +71,14 @@ class Reviewer:
         wrong = _problems(self.project, env)
         if wrong:
             message = f"{counted(len(wrong), 'problem')} in its file"
-            return EnvironmentReview(name=env, outcome=ReviewOutcome.INVALID, said=message, report="\n".join(wrong))
+            return EnvironmentReview(name=env, outcome=ReviewOutcome.INVALID, reason=message, report="\n".join(wrong))
         if self.planner is None:
-            return EnvironmentReview(name=env, outcome=ReviewOutcome.VALID, said="its file is valid")
+            return EnvironmentReview(name=env, outcome=ReviewOutcome.VALID, reason="its file is valid")
         try:
             planned = self.planner(env, base=base, drift=drift)
         except ReviewPlanError as error:
             message = "no plan could be made, so nothing is known of what the change does"
-            return EnvironmentReview(name=env, outcome=ReviewOutcome.FAILED, said=message, report=str(error))
+            return EnvironmentReview(name=env, outcome=ReviewOutcome.FAILED, reason=message, report=str(error))
         return _drifted(env, planned) if drift else _planned(env, planned)
 
 
@@ -87,29 +87,29 @@ def _deleted(env: str) -> EnvironmentReview:
         f"its file is deleted; what runs goes on running and is no longer looked after. CI destroys nothing: run "
         f"`longhaul destroy --env {env}` before this is merged, or keep the file"
     )
-    return EnvironmentReview(name=env, outcome=ReviewOutcome.DELETED, said=message)
+    return EnvironmentReview(name=env, outcome=ReviewOutcome.DELETED, reason=message)
 
 
 def _planned(env: str, planned: Planned) -> EnvironmentReview:
     summary = planned.summary
-    return EnvironmentReview(name=env, outcome=summary.verdict, said=_said(summary), plan=planned.markdown)
+    return EnvironmentReview(name=env, outcome=summary.verdict, reason=_summary_line(summary), plan=planned.markdown)
 
 
 def _drifted(env: str, planned: Planned) -> EnvironmentReview:
     if not planned.has_state:
         return EnvironmentReview(
-            name=env, outcome=ReviewOutcome.ABSENT, said="the backend has no stack of it, so nothing is looked at"
+            name=env, outcome=ReviewOutcome.ABSENT, reason="the backend has no stack of it, so nothing is looked at"
         )
     if not _counted(planned.summary):
         return EnvironmentReview(
-            name=env, outcome=ReviewOutcome.AS_DECLARED, said=f"nothing differs; {planned.summary.against}"
+            name=env, outcome=ReviewOutcome.AS_DECLARED, reason=f"nothing differs; {planned.summary.against}"
         )
     return EnvironmentReview(
-        name=env, outcome=ReviewOutcome.DIFFERS, said=_said(planned.summary), plan=planned.markdown
+        name=env, outcome=ReviewOutcome.DIFFERS, reason=_summary_line(planned.summary), plan=planned.markdown
     )
 
 
-def _said(summary: Summary) -> str:
+def _summary_line(summary: Summary) -> str:
     """Return the gravest finding, the number of further ones, and the numbers of resources by action."""
     counts = _counted(summary) or "nothing changes"
     reasons = [reason for reason in (*summary.reasons, *summary.policy) if reason.level is summary.verdict]

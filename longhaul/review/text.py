@@ -30,7 +30,7 @@ def to_text(review: Review) -> str:
         return f"no environment is affected (against {review.base})\n"
     lines = [f"{review.commit} against {review.base}" + (", from a fork: nothing is planned" if review.fork else "")]
     for entry in review.environments:
-        lines += wrapped(f"  {entry.outcome:<18} {entry.name}: {entry.said}", hanging=" " * 21, hyphens=True)
+        lines += wrapped(f"  {entry.outcome:<18} {entry.name}: {entry.reason}", hanging=" " * 21, hyphens=True)
         lines += textwrap.indent(entry.report, " " * 6).splitlines()
     return "\n".join(lines) + "\n"
 
@@ -71,7 +71,7 @@ def _title(review: Review) -> str:
 
 
 def _line(entry: EnvironmentReview) -> str:
-    return f"- {_sign(entry)} **{entry.outcome}** `{inert(entry.name)}`: {plain(entry.said)}"
+    return f"- {_sign(entry)} **{entry.outcome}** `{inert(entry.name)}`: {plain(entry.reason)}"
 
 
 def _sign(entry: EnvironmentReview) -> str:

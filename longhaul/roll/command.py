@@ -122,9 +122,9 @@ def _do(env: str, roll: Roll, options: argparse.Namespace) -> int:
     stopped, interrupted = "", False
     try:
         with pool_lock(roll.api, options.pool) as is_held:
-            roll.held = is_held
+            roll.has_lease = is_held
             if options.give_up:
-                roll.give_back(roll.look().seen, "the roll was given up")
+                roll.give_back(roll.look().machines, "the roll was given up")
                 roll.look()
             else:
                 roll.run()
@@ -142,7 +142,7 @@ def _do(env: str, roll: Roll, options: argparse.Namespace) -> int:
 def _dry_run(env: str, roll: Roll, options: argparse.Namespace) -> int:
     roll.look()
     for step in roll.plan.steps:
-        say(f"first of all: {step.action} {step.seen.name}: {step.reason}")
+        say(f"first of all: {step.action} {step.target.name}: {step.reason}")
     _show(_report(env, roll, options), options)
     return Exit.OK
 
@@ -164,7 +164,7 @@ def _report(
     view = roll.view
     if view is None:
         raise ValueError("nothing was seen yet")
-    names = {observed.machine.id: observed.name for observed in view.seen}
+    names = {observed.machine.id: observed.name for observed in view.machines}
     return RollReport(
         environment=env,
         pool=options.pool,

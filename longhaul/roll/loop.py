@@ -53,7 +53,7 @@ class RollSettings:
 
     def limits(self, view: View) -> RollLimits:
         """Return the limits for the pool's present size."""
-        total = max(view.group.wanted, len(view.seen))
+        total = max(view.group.wanted, len(view.machines))
         return RollLimits(at_once=max(1, self.at_once(total)), deadline=self.deadline)
 
 
@@ -67,7 +67,7 @@ class Roll:
     tell: Tell
     clock: Callable[[], float] = time.monotonic
     wait: Callable[[float], None] = time.sleep
-    held: Callable[[], bool] = lambda: True
+    has_lease: Callable[[], bool] = lambda: True
     """Returns whether this run still holds the pool's lease."""
     view: View | None = None
     """The last view of the pool."""
@@ -110,23 +110,23 @@ class Roll:
         cordoned but whose replacement was not begun are uncordoned, and the rest of the pool stays as it is."""
         while True:
             view = self.look()
-            if not self.held():
+            if not self.has_lease():
                 raise StoppedError("somebody else rolls the pool now: this run did not reach the API for too long")
             self._notice(view)
             self._judge(view)
             if self.plan.done:
                 return
             self._take(view)
-            self.wait(max(LOOK_S, len(view.seen) / LOOKS_A_SECOND))
+            self.wait(max(LOOK_S, len(view.machines) / LOOKS_A_SECOND))
 
     def _take(self, view: View) -> None:
         """Run the steps, until too many have failed or the lease is lost. The time that a step takes (a host's upgrade
         may take minutes) is not counted for waiting machines, since they were not looked at meanwhile."""
         began = self.clock()
         for step in self.plan.steps:
-            if len(self.failed) > self.settings.budget or not self.held():
+            if len(self.failed) > self.settings.budget or not self.has_lease():
                 break
-            if step.seen.machine.id not in self.failed:
+            if step.target.machine.id not in self.failed:
                 self._try(step, view)
         spent = self.clock() - began
         self._begun = {key: since + spent for key, since in self._begun.items()}
@@ -135,7 +135,7 @@ class Roll:
         """Report what has changed since the last look."""
         first = not self._states
         limits = self.settings.limits(view)
-        for observed in view.seen:
+        for observed in view.machines:
             state = self.plan.states[observed.machine.id]
             if state is self._states.get(observed.machine.id):
                 continue
@@ -174,8 +174,8 @@ class Roll:
     def _awaited(self, view: View) -> Iterable[tuple[ObservedMachine, str, str]]:
         """Yield the events that should now happen without a step: machine, awaited event, and why it has not
         happened."""
-        acting = {step.seen.machine.id: step.action for step in self.plan.steps}
-        for observed in view.seen:
+        acting = {step.target.machine.id: step.action for step in self.plan.steps}
+        for observed in view.machines:
             if observed.machine.id in self.failed:
                 continue
             state = self.plan.states[observed.machine.id]
@@ -195,12 +195,12 @@ class Roll:
             self._do(step, view)
         except (ApiError, CloudError) as error:
             if error.passing:
-                self._say(RollEventKind.RETRY, step.seen, f"{error}; asked again")
+                self._say(RollEventKind.RETRY, step.target, f"{error}; asked again")
             else:
-                self._fail(step.seen, str(error))
+                self._fail(step.target, str(error))
 
     def _do(self, step: RollStep, view: View) -> None:
-        observed, machine, node = step.seen, step.seen.machine, step.seen.node
+        observed, machine, node = step.target, step.target.machine, step.target.node
         match step.action, node:
             case RollAction.REMAKE, _:
                 self.replaced.add(machine.id)
@@ -225,7 +225,7 @@ class Roll:
                 self.api.delete(NODES + path_of(observed.name), uid=node["metadata"]["uid"])
 
     def _replace(self, step: RollStep) -> None:
-        observed, machine = step.seen, step.seen.machine
+        observed, machine = step.target, step.target.machine
         if not observed.stage:
             if not self._note(observed, REPLACING):
                 return
@@ -234,7 +234,7 @@ class Roll:
         self.cloud.replace(machine)
 
     def _empty(self, step: RollStep) -> None:
-        observed = step.seen
+        observed = step.target
         if observed.machine.id not in self._blocked:
             self._blocked[observed.machine.id] = ""
             self._say(RollEventKind.EMPTYING, observed, f"is emptied: {step.reason}")
@@ -260,7 +260,7 @@ class Roll:
         self.give_back([observed], "it was given up")
 
     def _stop(self, view: View, reason: str) -> None:
-        self.give_back(view.seen, "the roll has stopped")
+        self.give_back(view.machines, "the roll has stopped")
         raise StoppedError(reason)
 
     def give_back(self, machines: Iterable[ObservedMachine], reason: str) -> None:
@@ -282,7 +282,7 @@ class Roll:
 def reasons(view: View, states: Mapping[str, RollState], limits: RollLimits) -> dict[str, str]:
     """Return why machines are not current, by node name."""
     by_node = {}
-    for observed in view.seen:
+    for observed in view.machines:
         match states[observed.machine.id]:
             case RollState.WAITING | RollState.BUSY:
                 by_node[observed.name] = f"works on {_names(observed)}"

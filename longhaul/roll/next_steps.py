@@ -77,7 +77,7 @@ class RollStep:
     """One step on a machine."""
 
     action: RollAction
-    seen: ObservedMachine
+    target: ObservedMachine
     reason: str = ""
 
 
@@ -145,8 +145,8 @@ def why_released(observed: ObservedMachine, view: View, limits: RollLimits) -> s
 def plan(view: View, limits: RollLimits, *, failed: Collection[str] = ()) -> RollPlan:
     """Return the steps to do now. ``failed`` are the ids of machines that are given up: no step touches them, and
     nothing waits for them."""
-    states = {observed.machine.id: state_of(observed, view, limits) for observed in view.seen}
-    mine = [observed for observed in view.seen if observed.machine.id not in failed]
+    states = {observed.machine.id: state_of(observed, view, limits) for observed in view.machines}
+    mine = [observed for observed in view.machines if observed.machine.id not in failed]
     out, short = _out_of_service(view, states, failed)
     slots = max(0, limits.at_once - out)
     by_state = {state: [observed for observed in mine if states[observed.machine.id] is state] for state in RollState}
@@ -159,7 +159,7 @@ def plan(view: View, limits: RollLimits, *, failed: Collection[str] = ()) -> Rol
     taken, later = goes[:slots], goes[slots:]
     steps = [
         *(
-            RollStep(action=RollAction.UNCORDON, seen=observed, reason="it is current")
+            RollStep(action=RollAction.UNCORDON, target=observed, reason="it is current")
             for observed in by_state[RollState.RETURNED]
         ),
         *(step for observed in by_state[RollState.REPLACING] for step in _onward(observed, view)),
@@ -172,7 +172,7 @@ def plan(view: View, limits: RollLimits, *, failed: Collection[str] = ()) -> Rol
         room = max(0, slots - len(taken) - waiting)
         reason = "it is left until its work ends"
         busy = sorted(by_state[RollState.BUSY], key=lambda observed: (len(observed.work), observed.name))
-        steps += [RollStep(action=RollAction.CORDON, seen=observed, reason=reason) for observed in busy[:room]]
+        steps += [RollStep(action=RollAction.CORDON, target=observed, reason=reason) for observed in busy[:room]]
     finished = (RollState.CURRENT, RollState.KEPT)
     done = short == 0 and all(states[observed.machine.id] in finished for observed in mine)
     return RollPlan(steps=tuple(steps), states=states, short=short, done=done)
@@ -181,7 +181,7 @@ def plan(view: View, limits: RollLimits, *, failed: Collection[str] = ()) -> Rol
 def _out_of_service(view: View, states: dict[str, RollState], failed: Collection[str]) -> tuple[int, int]:
     """Return the number of machines that are out of service in the pool, and how many of these the cloud has not
     made."""
-    staying = [observed for observed in view.seen if observed.machine.life is not Life.LEAVING]
+    staying = [observed for observed in view.machines if observed.machine.life is not Life.LEAVING]
     short = max(0, view.group.wanted - len(staying))
     coming = [
         observed for observed in staying if states[observed.machine.id] in (RollState.JOINING, RollState.REPLACING)
@@ -197,13 +197,13 @@ def _settled_first(group: list[ObservedMachine]) -> list[ObservedMachine]:
 
 def _take(observed: ObservedMachine, state: RollState, view: View, limits: RollLimits) -> RollStep:
     if state is RollState.ABSENT:
-        return RollStep(action=RollAction.REMAKE, seen=observed, reason="it is no node, so nobody works on it")
+        return RollStep(action=RollAction.REMAKE, target=observed, reason="it is no node, so nobody works on it")
     if state is RollState.FREE:
-        return RollStep(action=RollAction.CORDON, seen=observed, reason="nobody works on it")
+        return RollStep(action=RollAction.CORDON, target=observed, reason="nobody works on it")
     if any(_awaited(pod, observed, view) for pod in observed.left):
         reason = why_released(observed, view, limits) if state is RollState.RELEASED else "nobody works on it"
-        return RollStep(action=RollAction.EMPTY, seen=observed, reason=reason)
-    return RollStep(action=RollAction.REPLACE, seen=observed, reason="it is empty")
+        return RollStep(action=RollAction.EMPTY, target=observed, reason=reason)
+    return RollStep(action=RollAction.REPLACE, target=observed, reason="it is empty")
 
 
 def _awaited(pod: DrainPod, observed: ObservedMachine, view: View) -> bool:
@@ -217,8 +217,8 @@ def _onward(observed: ObservedMachine, view: View) -> Iterator[RollStep]:
     if machine.life is not Life.PRESENT or not observed.stage:
         return
     if not view.in_place or not machine.current:
-        yield RollStep(action=RollAction.REPLACE, seen=observed, reason="its replacement was begun")
+        yield RollStep(action=RollAction.REPLACE, target=observed, reason="its replacement was begun")
     elif observed.stage == REBUILDING:
-        yield RollStep(action=RollAction.FORGET, seen=observed, reason="it was made anew, and joins as a new node")
+        yield RollStep(action=RollAction.FORGET, target=observed, reason="it was made anew, and joins as a new node")
     else:
-        yield RollStep(action=RollAction.REBUILD, seen=observed, reason="it has taken over the new model")
+        yield RollStep(action=RollAction.REBUILD, target=observed, reason="it has taken over the new model")

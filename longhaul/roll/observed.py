@@ -105,7 +105,7 @@ class View:
     in_place: bool
     now: datetime
     """Time by the API servers' clock."""
-    seen: tuple[ObservedMachine, ...]
+    machines: tuple[ObservedMachine, ...]
 
 
 def observe(cloud: Rolled, api: Api, *, pool_label: str, taints: Iterable[tuple[str, str]]) -> View:
@@ -114,11 +114,11 @@ def observe(cloud: Rolled, api: Api, *, pool_label: str, taints: Iterable[tuple[
     nodes = {item["metadata"]["name"]: item for item in api.items(NODES, labelSelector=pool_label)}
     usual = frozenset(taints)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-        machines = list(threads.map(lambda machine: _seen(api, machine, nodes, usual), group.machines))
-    return View(group=group, in_place=cloud.in_place, now=api.now(), seen=tuple(machines))
+        machines = list(threads.map(lambda machine: _observe_machine(api, machine, nodes, usual), group.machines))
+    return View(group=group, in_place=cloud.in_place, now=api.now(), machines=tuple(machines))
 
 
-def _seen(
+def _observe_machine(
     api: Api, machine: LiveMachine, nodes: Mapping[str, Object], taints: frozenset[tuple[str, str]]
 ) -> ObservedMachine:
     node = nodes.get(machine.node)

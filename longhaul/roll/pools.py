@@ -62,19 +62,19 @@ class Several:
 
     def replace(self, machine: LiveMachine) -> None:
         """Replace the machine in its group."""
-        group, member = self._own(machine)
+        group, member = self._group_and_machine(machine)
         group.replace(member)
 
     def rebuild(self, machine: LiveMachine) -> None:
         """Do the second step in the machine's group."""
-        group, member = self._own(machine)
+        group, member = self._group_and_machine(machine)
         group.rebuild(member)
 
     def remake(self, machine: LiveMachine) -> None:
         """Replace a machine without a Node in its group."""
-        group, member = self._own(machine)
+        group, member = self._group_and_machine(machine)
         group.remake(member)
 
-    def _own(self, machine: LiveMachine) -> tuple[Rolled, LiveMachine]:
+    def _group_and_machine(self, machine: LiveMachine) -> tuple[Rolled, LiveMachine]:
         name, _, id_ = machine.id.partition("/")
         return self._groups[name], replace(machine, id=id_)

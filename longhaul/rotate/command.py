@@ -96,7 +96,7 @@ def _rotate(
             control=control,
             place=place,
             api=api,
-            held=is_sole,
+            has_lease=is_sole,
             tell=say,
             readmit=options.readmit,
             now=options.now,

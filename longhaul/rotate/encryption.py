@@ -37,7 +37,7 @@ class Rotation:
     new_key: Callable[[], str]
     """Makes a key."""
     tell: Callable[[str], None]
-    held: Callable[[], bool] = field(default=lambda: True)
+    has_lease: Callable[[], bool] = field(default=lambda: True)
     """Tells whether this run is still the only one."""
 
     def run(self) -> EncryptionKeys:
@@ -128,7 +128,7 @@ class Rotation:
 
     def _write(self, keys: EncryptionKeys) -> EncryptionKeys:
         """Write the next phase into the vault, if no other run may have."""
-        if not self.held():
+        if not self.has_lease():
             raise CommandError("another run has taken this rotation over: wait for its end, then run this again")
         self.record.set_keys(keys)
         return keys

@@ -123,7 +123,7 @@ class Overlap:
     record: Standings
     subject: RotationSubject
     tell: Callable[[str], None]
-    held: Callable[[], bool] = field(default=lambda: True)
+    has_lease: Callable[[], bool] = field(default=lambda: True)
     """Tells whether this run is still the only one."""
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(tz=UTC))
     sleep: Callable[[float], None] = time.sleep
@@ -236,7 +236,7 @@ class Overlap:
 
     def _write(self, standing: RotationStanding) -> RotationStanding:
         """Record how far the rotation is, if no other run may have."""
-        if not self.held():
+        if not self.has_lease():
             raise CommandError("another run has taken this rotation over: wait for its end, then run this again")
         self.record.set(self.subject.name, standing)
         return standing

@@ -61,12 +61,14 @@ def _holders(vault: RotationVault, secrets: Callable[[str], bool]) -> tuple[Mach
     """Return the members and VPN machines that hold such secrets, then all API servers: they know of every rotation."""
     machines = control_machines(vault.environment, plan(vault.environment))
     holders = [
-        machine for machine in machines if machine.role is not Role.API and any(map(secrets, _held(vault, machine)))
+        machine
+        for machine in machines
+        if machine.role is not Role.API and any(map(secrets, _secrets_on(vault, machine)))
     ]
     return (*holders, *members(machines, Role.API))
 
 
-def _held(vault: RotationVault, machine: Machine) -> frozenset[str]:
+def _secrets_on(vault: RotationVault, machine: Machine) -> frozenset[str]:
     return frozenset[str]().union(*(file.secrets for file in _files(vault, machine)))
 
 

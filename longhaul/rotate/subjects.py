@@ -31,7 +31,7 @@ class RotationArguments:
     control: Any
     place: Any
     api: Api
-    held: Callable[[], bool]
+    has_lease: Callable[[], bool]
     tell: Callable[[str], None]
     readmit: str
     now: bool
@@ -75,7 +75,9 @@ def _encryption(asked: RotationArguments) -> dict[str, Any]:
     from longhaul.vault.encryption_keys import EncryptionVault, for_programs
 
     record = EncryptionVault(control=asked.control, place=asked.place, environment=asked.environment)
-    rotation = Rotation(record=record, api=asked.api, new_key=new_encryption_key, tell=asked.tell, held=asked.held)
+    rotation = Rotation(
+        record=record, api=asked.api, new_key=new_encryption_key, tell=asked.tell, has_lease=asked.has_lease
+    )
     keys = rotation.readmit(asked.readmit) if asked.readmit else rotation.run()
     return for_programs(keys, record.retired())
 
@@ -87,8 +89,8 @@ def _service_accounts(asked: RotationArguments) -> dict[str, Any]:
 
     record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
     subject = ServiceAccounts(vault=record, api=asked.api, tell=asked.tell)
-    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)
-    return _told(standing, digests("".join(subject.keys().verifies)))
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, has_lease=asked.has_lease).run(now=asked.now)
+    return _standing_document(standing, digests("".join(subject.keys().verifies)))
 
 
 def _authority(asked: RotationArguments) -> dict[str, Any]:
@@ -98,8 +100,8 @@ def _authority(asked: RotationArguments) -> dict[str, Any]:
 
     record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
     subject = AuthorityRotation.of(record, asked.what.removeprefix(AUTHORITY), api=asked.api, tell=asked.tell)
-    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)
-    return _told(standing, digests("".join(subject.believed())))
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, has_lease=asked.has_lease).run(now=asked.now)
+    return _standing_document(standing, digests("".join(subject.believed())))
 
 
 def _kubernetes(asked: RotationArguments) -> dict[str, Any]:
@@ -118,8 +120,8 @@ def _kubernetes(asked: RotationArguments) -> dict[str, Any]:
         followers=Followers(api=asked.api, tell=asked.tell, without=asked.without, clock=asked.api.now),
         new_machines=StackMachines(stack=asked.stack(READ_VARIABLE)),
     )
-    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run(now=asked.now)
-    return _told(standing, digests("".join(subject.believed())))
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, has_lease=asked.has_lease).run(now=asked.now)
+    return _standing_document(standing, digests("".join(subject.believed())))
 
 
 def _tunnels(asked: RotationArguments) -> dict[str, Any]:
@@ -131,11 +133,11 @@ def _tunnels(asked: RotationArguments) -> dict[str, Any]:
     record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
     ends = StackEnds(stack=asked.stack(READ_VARIABLE))
     subject = TunnelRotation(vault=record, ends=ends, tell=asked.tell)
-    standing = Overlap(record=record, subject=subject, tell=asked.tell, held=asked.held).run()
-    return _told(standing, ())
+    standing = Overlap(record=record, subject=subject, tell=asked.tell, has_lease=asked.has_lease).run()
+    return _standing_document(standing, ())
 
 
-def _told(standing: RotationStanding, keys: tuple[str, ...]) -> dict[str, Any]:
+def _standing_document(standing: RotationStanding, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return how far a rotation with overlap is; keys by the SHA-256 of what is public."""
     return {"phase": standing.phase, "until": standing.until.isoformat() if standing.until else None, "keys": keys}
 

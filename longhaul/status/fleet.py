@@ -125,7 +125,7 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
     hosts = host_nodes(environment, plan(environment))
     expected = [hosts[host.name] for host in environment.hosts if not host.quarantined]
     missing = [host for host in expected if host.node_name not in there]
-    quarantined = {entry.name for entry in observed.quarantine.held}
+    quarantined = {entry.name for entry in observed.quarantine.unreleased}
     return (
         *(_node(view, observed, lab=lab) for view in observed.cluster.nodes),
         *(
@@ -193,8 +193,8 @@ def _heard(name: str, observed: Observed) -> tuple[str, ...]:
     if knock is None:
         return ()
     if knock.reached is False:
-        return (f"it does not answer over SSH: {knock.said}",)
-    return knock.troubles or ((f"it was not asked for its services: {knock.said}",) if knock.said else ())
+        return (f"it does not answer over SSH: {knock.reason}",)
+    return knock.troubles or ((f"it was not asked for its services: {knock.reason}",) if knock.reason else ())
 
 
 def _strayed(view: NodeView, observed: Observed) -> str:
@@ -251,6 +251,6 @@ def _carried(environment: Environment, link: PlannedLink, knocks: Mapping[str, K
             if (knock := knocks.get(f"{environment.name}-{gateway.name}")) and (counts := knock.carried) is not None
         ]
         if by_gateway:
-            found = [count for counts in by_gateway for count in counts]
-            return sum(came for _, came, _ in found), sum(went for _, _, went in found)
+            traffic = [count for counts in by_gateway for count in counts]
+            return sum(came for _, came, _ in traffic), sum(went for _, _, went in traffic)
     return None

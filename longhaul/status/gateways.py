@@ -55,21 +55,21 @@ def _judge(
 ) -> tuple[StatusVerdict, StatusReason, str]:
     knock = observed.knocks.get(machine.name)
     if knock is None or knock.reached is None:
-        message = f"it was not asked: {knock.said if knock else 'there are too many'}"
+        message = f"it was not asked: {knock.reason if knock else 'there are too many'}"
         return StatusVerdict.UNKNOWN, StatusReason.NOT_OBSERVED, message
     if knock.troubles:
         return StatusVerdict.UNHEALTHY, StatusReason.CHECKS_FAILED, "; ".join(knock.troubles)
-    if knock.reached and knock.said:
-        return StatusVerdict.UNKNOWN, StatusReason.NOT_OBSERVED, f"it answers, and says no more: {knock.said}"
+    if knock.reached and knock.reason:
+        return StatusVerdict.UNKNOWN, StatusReason.NOT_OBSERVED, f"it answers, and says no more: {knock.reason}"
     if knock.reached:
         return StatusVerdict.OK, StatusReason.READY, "its services run"
     if not inside and _carries(environment, machine.site, observed):
         return (
             StatusVerdict.UNKNOWN,
             StatusReason.UNREACHABLE_FROM_HERE,
-            f"all tunnels of {machine.site} are up, but from here it does not answer: {knock.said}",
+            f"all tunnels of {machine.site} are up, but from here it does not answer: {knock.reason}",
         )
-    message = f"it does not answer over SSH: {knock.said}: switch it on, or see its console"
+    message = f"it does not answer over SSH: {knock.reason}: switch it on, or see its console"
     return StatusVerdict.UNREACHABLE, StatusReason.NO_ANSWER, message
 
 

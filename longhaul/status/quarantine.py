@@ -52,7 +52,9 @@ def judge_quarantine(
         )
         return (entry,)
     reached = _reached(environment)
-    return tuple(_judged(environment.name, entry, servers, observed, reached) for entry in observed.quarantine.held)
+    return tuple(
+        _judged(environment.name, entry, servers, observed, reached) for entry in observed.quarantine.unreleased
+    )
 
 
 def _reached(environment: Environment) -> Mapping[str, str]:

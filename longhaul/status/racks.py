@@ -41,7 +41,7 @@ class Knock:
 
     reached: bool | None
     """None when nobody could ask."""
-    said: str = ""
+    reason: str = ""
     """Reason why there is no answer, or not all of one."""
     troubles: tuple[str, ...] = ()
     """Services that are ill, and why."""
@@ -66,7 +66,7 @@ def knock_all(machines: Iterable[OnpremMachine], reach: Reach) -> dict[str, Knoc
 def knock(machine: OnpremMachine, reach: Reach) -> Knock:
     """Ask one machine. It must answer now, whatever ``reach`` says."""
     if not machine.host_key:
-        return Knock(reached=None, said=f"its SSH host key is not pinned ({machine.pin_at})")
+        return Knock(reached=None, reason=f"its SSH host key is not pinned ({machine.pin_at})")
     argv = ["ssh", "-o", "BatchMode=yes", *ssh_words(machine, reach, patient=False), "sh", "-s"]
     scripts = [UNITS]
     if machine.group == GATEWAYS:
@@ -76,9 +76,9 @@ def knock(machine: OnpremMachine, reach: Reach) -> Knock:
     try:
         done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     except subprocess.TimeoutExpired:
-        return Knock(reached=False, said=f"no answer within {LIMIT_S:.0f} s")
+        return Knock(reached=False, reason=f"no answer within {LIMIT_S:.0f} s")
     except OSError as error:
-        return Knock(reached=None, said=str(error))
+        return Knock(reached=None, reason=str(error))
     return answer(done.returncode, done.stdout, done.stderr)
 
 
@@ -92,7 +92,7 @@ def answer(code: int, stdout: str, stderr: str) -> Knock:
         return Knock(reached=True, troubles=(*troubles, *unseen), carried=_carried(lines))
     if WRONG_KEY in stderr:
         return Knock(reached=True, troubles=("its SSH host key is not the pinned one: find out who answers, and why",))
-    return Knock(reached=DENIED in stderr, said=last)
+    return Knock(reached=DENIED in stderr, reason=last)
 
 
 def _carried(lines: Iterable[str]) -> tuple[tuple[str, int, int], ...] | None:

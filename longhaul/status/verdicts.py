@@ -133,7 +133,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
 
 
 def _machine(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
-    status = _seen(environment, machine, observed)
+    status = _machine_status(environment, machine, observed)
     # Nothing waits for the learner: what ails it is a warning.
     return (
         replace(status, verdict=StatusVerdict.DEGRADED)
@@ -142,7 +142,7 @@ def _machine(environment: Environment, machine: Machine, observed: Observed) -> 
     )
 
 
-def _seen(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
+def _machine_status(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
     view = observed.cloud.get(machine.name)
     if view is None:
         return MachineStatus(

@@ -39,7 +39,7 @@ class Progress:
     output: Output
     began: float
     """Start of the command, by ``time.monotonic``."""
-    said: set[str] = field(default_factory=set)
+    shown: set[str] = field(default_factory=set)
     """Warnings and errors that were shown: each is shown once, whichever program repeats it."""
     interrupted: bool = False
     """True once a signal has asked the phase to end."""
@@ -74,7 +74,7 @@ class Followed:
         self._progress = progress
         self._account = account
         self._file = file
-        self._begun = self._told = time.monotonic()
+        self._begun = self._last_line_at = time.monotonic()
 
     def interrupt(self) -> None:
         """Say that a signal came."""
@@ -84,13 +84,13 @@ class Followed:
         """Show what happened since the last look and, now and then, what is awaited."""
         self._show(line for event in self._file.new() for line in self._taken(event))
         now = time.monotonic()
-        if now - self._told >= max(TELL_S, SLOWING * (now - self._begun)):
-            self._told = now
+        if now - self._last_line_at >= max(TELL_S, SLOWING * (now - self._begun)):
+            self._last_line_at = now
             self._show([self._account.state()])
 
     def stop(self) -> None:
         """Show what is left, after the program's end."""
-        self._told = float("inf")
+        self._last_line_at = float("inf")
         self.look()
 
     def _taken(self, event: bytes) -> Iterator[str]:

@@ -58,7 +58,7 @@ def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]
             passed_over(name, f"its agent does not answer ({error})")
             continue
         try:
-            answer = _told(control.run_command(place, name, COMMAND, timeout_s=LIMIT_S))
+            answer = _member_answer(control.run_command(place, name, COMMAND, timeout_s=LIMIT_S))
         except CloudError as error:
             raise CommandError(_halfway(name, role, f"{error}. It may be at it still")) from None
         if answer.get("done"):
@@ -69,7 +69,7 @@ def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]
     raise CommandError(f"no member of {role} could make room: {'; '.join(reasons)}")
 
 
-def _told(output: CommandOutput) -> dict[str, Any]:
+def _member_answer(output: CommandOutput) -> dict[str, Any]:
     """Return the member's answer, or a reason where it gave none."""
     try:
         answer = json.loads(output.stdout)

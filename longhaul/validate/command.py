@@ -93,11 +93,11 @@ def _for_people(invocation: Invocation) -> Exit:
         return Exit.OK
 
     for name, examined in _examined(invocation).items():
-        print(_told(name, examined.warnings))
+        print(_valid_text(name, examined.warnings))
     return Exit.OK
 
 
-def _told(name: str, warnings: Sequence[Problem]) -> str:
+def _valid_text(name: str, warnings: Sequence[Problem]) -> str:
     """Return the line of a valid file, and below it what is in doubt."""
     if not warnings:
         return f"{name}: valid"

@@ -77,8 +77,8 @@ def refuse_kept(environment: Environment) -> None:
             "it, and nothing was destroyed: run this again from where the vault answers, as somebody who may read it",
             code=Exit.UNREACHABLE if error.code is Exit.UNREACHABLE else Exit.REFUSED,
         ) from None
-    if quarantine is not None and quarantine.held:
-        env, names = environment.name, [machine.name for machine in quarantine.held]
+    if quarantine is not None and quarantine.unreleased:
+        env, names = environment.name, [machine.name for machine in quarantine.unreleased]
         raise CommandError(
             f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} in quarantine, and what is kept would go with "
             f"{env}: `longhaul machine quarantine --env {env} NAME --release` lets go of it, so nothing was done",

@@ -5,11 +5,11 @@ It does nothing unless LONGHAUL_VERDICTS names a file. The document:
     finished   whether every play ran to its end
     seconds    duration of the run
     failed     a task that failed once for all hosts, as below, or null
-    hosts      by name: state, changed, seconds, failed (or null), and held, a list
+    hosts      by name: state, changed, seconds, failed (or null), and hold_reasons, a list
     tasks      by name, with its role: hosts, seconds of all of them together, slowest (longest time on one host)
 
 A host's state is "ok", "changed", "failed", "unreachable", "unfinished" when the run ended before the host had done its
-part, or "held" when it was left as it is, for the reasons in `held` (role node, hold.yml). A failure has the keys task,
+part, or "held" when it was left as it is, for its hold_reasons (role node, hold.yml). A failure has the keys task,
 role (or null) and messages, a list. Output that a task hides (no_log) is not quoted.
 
 Into the file that LONGHAUL_TASKS names, if any, it writes a line of JSON whenever a host begins or ends a task: host,
@@ -140,7 +140,7 @@ class RunRecord:
         self._last: dict[str, float] = {}
         self._changed: defaultdict[str, int] = defaultdict(int)
         self._failed: dict[str, tuple[str, dict[str, Any]]] = {}
-        self._held: dict[str, list[str]] = {}
+        self._hold_reasons: dict[str, list[str]] = {}
         self._tasks: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
 
     def expect(self, plays: int) -> None:
@@ -164,7 +164,7 @@ class RunRecord:
         self._changed[host] += changed
         self._tasks[task][host] += now - begun
         if reasons := result.result.get("ansible_facts", {}).get(HELD):
-            self._held[host] = [str(reason) for reason in reasons]
+            self._hold_reasons[host] = [str(reason) for reason in reasons]
 
     def fail(self, result: Any, state: str) -> None:
         """Record that a task failed on a host, or that the host is unreachable. The first failure is kept, because the
@@ -204,7 +204,7 @@ class RunRecord:
         }
 
     def _host(self, name: str, *, finished: bool) -> dict[str, Any]:
-        reasons = self._held.get(name, [])
+        reasons = self._hold_reasons.get(name, [])
         fine = "unfinished" if not finished else "held" if reasons else "changed" if self._changed[name] else "ok"
         state, failed = self._failed.get(name, (fine, None))
         return {
@@ -212,7 +212,7 @@ class RunRecord:
             "changed": self._changed[name],
             "seconds": round(self._last[name] - self._first[name], 3),
             "failed": failed,
-            "held": reasons,
+            "hold_reasons": reasons,
         }
 
 

@@ -80,7 +80,7 @@ class Lists:
         for path, watch in self._watches.items():
             if watch.trouble:
                 raise ApiError(f"{path} is not followed: {watch.trouble}")
-        return gathered(lambda path: self._watches[path].held(), memory=memory, now=now)
+        return gathered(lambda path: self._watches[path].objects(), memory=memory, now=now)
 
     def _pod(self, before: Object | None, after: Object | None) -> None:
         if after is not None and waits(after) and not (before is not None and waits(before)):

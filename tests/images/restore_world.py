@@ -183,7 +183,7 @@ class World:
         restoration = Restoration(
             half=found.half,
             sealed={role: sealed(self.environment, b, keys, key_file=self.key) for role, b in found.backups.items()},
-            seen=found.seen,
+            observed=found.observed,
             fleet=fleet,
             book=book,
             before=found.before,

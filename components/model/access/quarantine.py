@@ -90,7 +90,7 @@ class Quarantine:
         return tuple(sorted(machine.name for machine in self.machines))
 
     @property
-    def held(self) -> tuple[Quarantined, ...]:
+    def unreleased(self) -> tuple[Quarantined, ...]:
         """Return those of which something is kept."""
         return tuple(machine for machine in self.machines if not machine.released)
 

@@ -149,7 +149,7 @@ def _pools_without_room(rooms: Sequence[Room], pools: Mapping[str, Pool]) -> Ite
         reached = [rooms[index] for index in sorted(_reached(rooms, pool))]
         most = sum(room.nodes for room in reached)
         if reached and pool.max > most:
-            wrong = f"{pool.max:,} nodes do not fit into {_told(reached)}"
+            wrong = f"{pool.max:,} nodes do not fit into {_room_phrase(reached)}"
             yield ("pools", name, "max"), wrong, f"at most {most}"
 
 
@@ -164,14 +164,14 @@ def _sites_without_room(
             confined = [name for name, reach in reached.items() if reach and reach <= some]
             nodes, most = sum(pools[name].max for name in confined), sum(rooms[index].nodes for index in some)
             if nodes > most:
-                where = _told([rooms[index] for index in sorted(some)])
+                where = _room_phrase([rooms[index] for index in sorted(some)])
                 each = ", ".join(f"{name} {pools[name].max:,}" for name in confined)
                 wrong = f"the pools of {site} may have {nodes:,} nodes, which do not fit into {where}: {each}"
                 yield ("sites", site, "prefix"), wrong, f"pools whose `max` are {most} together at most"
                 return
 
 
-def _told(rooms: Sequence[Room]) -> str:
+def _room_phrase(rooms: Sequence[Room]) -> str:
     each = ", ".join(f"{room.range} ({room.nodes:,})" for room in rooms)
     return f"{each}, where each node takes the addresses of its pods too"
 

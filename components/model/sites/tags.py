@@ -30,7 +30,7 @@ def check_tags(environment: Environment) -> Iterator[Fault]:
     for key, value in environment.tags.items():
         faults = (
             _again(key, first.setdefault(key.lower(), key)),
-            _own(key),
+            _reserved_fault(key),
             *(tags.fault(key, value, places) for tags, places in asked),
             (f"has a value of {len(value)} characters", f"a value of at most {VALUE}") if len(value) > VALUE else None,
         )
@@ -53,7 +53,7 @@ def _again(key: str, earlier: str) -> tuple[str, str] | None:
     return f"is {earlier!r} in another case, which Azure takes for the same", "one of them"
 
 
-def _own(key: str) -> tuple[str, str] | None:
+def _reserved_fault(key: str) -> tuple[str, str] | None:
     if key.lower().startswith(LONGHAULS) or key.lower() == "name":
         return "is a tag of Longhaul's own", "another name"
     return None if key else ("is no name", "a name")

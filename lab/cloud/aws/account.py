@@ -69,10 +69,10 @@ class AwsAccount:
         self.images = dict(images)
         self.room = room
         BackendDict.reset()  # type: ignore[no-untyped-call, unused-ignore]
-        self.held = self._read() if path.exists() else _new(regions)
+        self.objects = self._read() if path.exists() else _new(regions)
         for region in regions:
-            if region not in self.held.ec2:
-                self.held.ec2[region] = LabEc2(region, ACCOUNT)
+            if region not in self.objects.ec2:
+                self.objects.ec2[region] = LabEc2(region, ACCOUNT)
         self._install(regions)
         self._ensure_operator(*key)
 
@@ -80,43 +80,43 @@ class AwsAccount:
         """Write everything, so that a daemon started after a kill answers as before."""
         beside = self._path.with_suffix(".new")
         beside.touch(mode=0o600)
-        beside.write_bytes(pickle.dumps(self.held, protocol=pickle.HIGHEST_PROTOCOL))
+        beside.write_bytes(pickle.dumps(self.objects, protocol=pickle.HIGHEST_PROTOCOL))
         beside.replace(self._path)
 
     @property
     def ec2(self) -> Iterable[LabEc2]:
         """EC2 in each region."""
-        return self.held.ec2.values()
+        return self.objects.ec2.values()
 
     @property
     def scaling(self) -> Iterable[LabScaling]:
         """Auto scaling in each region."""
-        return self.held.scaling.values()
+        return self.objects.scaling.values()
 
     @property
     def iam(self) -> IAMBackend:
-        return self.held.iam
+        return self.objects.iam
 
     @property
     def sts(self) -> STSBackend:
-        return self.held.sts
+        return self.objects.sts
 
     @property
     def capacity(self) -> dict[str, int]:
         """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit, or
         none of a scarce type."""
-        return self.held.capacity
+        return self.objects.capacity
 
     @property
     def shortages(self) -> dict[str, str]:
         """Error codes of launches beyond :attr:`capacity`, by the same keys; InsufficientInstanceCapacity where none is
         named."""
-        return self.held.shortages
+        return self.objects.shortages
 
     @property
     def quotas(self) -> dict[str, int]:
         """Quotas that differ from AWS's defaults, by :func:`lab.cloud.aws.quotas.quota_key`."""
-        return self.held.quotas
+        return self.objects.quotas
 
     def instances(self) -> Iterator[tuple[LabEc2, Any]]:
         """Yield every instance that is not terminated, with its region's EC2."""
@@ -149,13 +149,13 @@ class AwsAccount:
     def _install(self, regions: Sequence[str]) -> None:
         """Put our backends where moto looks for its own."""
         for region in regions:
-            self.held.ec2[region].account = self
-            ec2_backends[ACCOUNT][region] = self.held.ec2[region]
-            if region not in self.held.scaling:
-                self.held.scaling[region] = LabScaling(region, ACCOUNT)
-            autoscaling_backends[ACCOUNT][region] = self.held.scaling[region]
-        iam_backends[ACCOUNT][GLOBAL] = self.held.iam
-        sts_backends[ACCOUNT][GLOBAL] = self.held.sts
+            self.objects.ec2[region].account = self
+            ec2_backends[ACCOUNT][region] = self.objects.ec2[region]
+            if region not in self.objects.scaling:
+                self.objects.scaling[region] = LabScaling(region, ACCOUNT)
+            autoscaling_backends[ACCOUNT][region] = self.objects.scaling[region]
+        iam_backends[ACCOUNT][GLOBAL] = self.objects.iam
+        sts_backends[ACCOUNT][GLOBAL] = self.objects.sts
 
     def _ensure_operator(self, key_id: str, secret: str) -> None:
         if OPERATOR in self.iam.users:

@@ -150,7 +150,7 @@ class AwsServices:
             raise RuntimeError("AWS is not loaded yet; ask again when the lab is ready")
         if code and code not in SHORTAGES:
             raise ValueError(f"{code}: choose one of {', '.join(SHORTAGES)}")
-        key, limits = capacity_key(kind, zone), self._account.held
+        key, limits = capacity_key(kind, zone), self._account.objects
         limits.capacity.pop(key, None)
         limits.shortages.pop(key, None)
         if count is not None:
@@ -301,7 +301,7 @@ class AwsServices:
         for ec2, instance_id in gone:
             log.info("%s has switched itself off, or is taken back: it ends", instance_id)
             ec2.terminate_instances([instance_id])
-            account.held.scaling[ec2.region_name].notify_terminate_instances([instance_id])
+            account.objects.scaling[ec2.region_name].notify_terminate_instances([instance_id])
         if gone:
             self.changed()
 

@@ -36,7 +36,7 @@ def warn(account: AwsAccount, instance_id: str, notice: str, *, within_s: float 
         instance.taken_back_at = time.time() + within_s
         return
     instance.recommended_at = time.time()
-    for group in account.held.scaling[ec2.region_name].groups():
+    for group in account.objects.scaling[ec2.region_name].groups():
         group.rebalance(instance_id)
 
 

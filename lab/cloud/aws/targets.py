@@ -23,7 +23,7 @@ class ActionTarget:
 
 def target_of(account: AwsAccount, region: str, action: str, form: Mapping[str, str]) -> ActionTarget | None:
     """Return what a request is about; None for other actions, and when there is no such resource."""
-    groups = account.held.scaling[region].groups() if region in account.held.scaling else ()
+    groups = account.objects.scaling[region].groups() if region in account.objects.scaling else ()
     name, instance = form.get("AutoScalingGroupName"), form.get("InstanceId")
     match action:
         case "autoscaling:TerminateInstanceInAutoScalingGroup" if instance:

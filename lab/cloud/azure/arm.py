@@ -145,7 +145,7 @@ class ResourceManagerService:
             body["properties"]["instanceView"] = self._actions.instance_view(document)
         if document.type == gateway_connection.TYPE:
             # Only here: Azure's lists do not show a connection's state.
-            body["properties"] |= self._gateways.seen(document)
+            body["properties"] |= self._gateways.connection_status(document)
         return web.json_response(body)
 
     async def _shared_key(

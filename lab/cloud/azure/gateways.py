@@ -17,7 +17,7 @@ class ConnectionGateways:
         self._store = store
         self._hypervisor = hypervisor
 
-    def seen(self, connection: ResourceDocument) -> dict[str, Any]:
+    def connection_status(self, connection: ResourceDocument) -> dict[str, Any]:
         """Return the resource manager's answer about a connection's tunnels (REST API "Virtual Network Gateway
         Connections - Get"). The connection is up as soon as one tunnel is."""
         gateway = str(connection.body["properties"]["virtualNetworkGateway1"]["id"]).lower()

@@ -13,7 +13,7 @@ from lab.drill.faults.services import kill
 from lab.drill.members import answers, await_effect, leader
 from lab.state import LabError
 
-Held = Mapping[str, tuple[str, ...]]
+CertificateParts = Mapping[str, tuple[str, ...]]
 """Certificates by the machine that holds them."""
 
 NEAR_S = 1800.0
@@ -33,7 +33,7 @@ def near_end(environment: DrillEnvironment) -> Iterator[str]:
     near = {_follower(environment): ("member", "client"), environment.machines("api")[0]: ("apiserver", "etcd-client")}
     with _renewed_by_up(environment, near):
         _age(environment, near, ends_in_s=NEAR_S)
-        _await_told(environment, near, verdict="degraded", word="end")
+        _await_reported(environment, near, verdict="degraded", word="end")
         yield _named(near)
 
 
@@ -46,7 +46,7 @@ def member_ended(environment: DrillEnvironment) -> Iterator[str]:
         _age(environment, ended, ends_in_s=END_S)
         await_effect(lambda: not answers(environment, machine), what=f"{machine} is refused", within_s=TOLD_S)
         kill(environment, machine, ETCD)
-        _await_told(environment, ended, verdict="unhealthy", word="ended")
+        _await_reported(environment, ended, verdict="unhealthy", word="ended")
         yield _named(ended)
 
 
@@ -58,7 +58,7 @@ def server_ended(environment: DrillEnvironment) -> Iterator[str]:
     with _renewed_by_up(environment, ended):
         _age(environment, ended, ends_in_s=END_S)
         await_effect(lambda: _is_refused(environment, machine), what=f"{machine} is refused", within_s=TOLD_S)
-        _await_told(environment, ended, verdict="unhealthy", word="ended")
+        _await_reported(environment, ended, verdict="unhealthy", word="ended")
         yield _named(ended)
 
 
@@ -70,13 +70,13 @@ def server_client_ended(environment: DrillEnvironment) -> Iterator[str]:
     ended = {machine: ("etcd-client",)}
     with _renewed_by_up(environment, ended):
         _age(environment, ended, ends_in_s=END_S)
-        _await_told(environment, ended, verdict="unhealthy", word="ended")
+        _await_reported(environment, ended, verdict="unhealthy", word="ended")
         kill(environment, machine, KUBE_APISERVER)
         yield _named(ended)
 
 
 @contextmanager
-def _renewed_by_up(environment: DrillEnvironment, certificates: Held) -> Iterator[None]:
+def _renewed_by_up(environment: DrillEnvironment, certificates: CertificateParts) -> Iterator[None]:
     try:
         yield
     finally:
@@ -86,17 +86,17 @@ def _renewed_by_up(environment: DrillEnvironment, certificates: Held) -> Iterato
         raise LabError(f"after `longhaul up`, status still says {messages[left[0]][1]!r} of {left[0]}")
 
 
-def _age(environment: DrillEnvironment, certificates: Held, *, ends_in_s: float) -> None:
+def _age(environment: DrillEnvironment, certificates: CertificateParts, *, ends_in_s: float) -> None:
     names = [f"{machine}-{part}" for machine, parts in certificates.items() for part in parts]
     environment.age(*names, ends_in_s=ends_in_s)
     for machine in certificates:
         environment.output(machine, *FETCH)
 
 
-def _await_told(environment: DrillEnvironment, certificates: Held, *, verdict: str, word: str) -> None:
+def _await_reported(environment: DrillEnvironment, certificates: CertificateParts, *, verdict: str, word: str) -> None:
     """Wait until ``longhaul status`` tells of each machine's certificates, and what to do."""
 
-    def told() -> bool:
+    def is_reported() -> bool:
         messages = _messages(environment)
         return all(
             messages[machine][0] == verdict
@@ -106,7 +106,9 @@ def _await_told(environment: DrillEnvironment, certificates: Held, *, verdict: s
             for machine, parts in certificates.items()
         )
 
-    await_effect(told, what=f"`longhaul status` tells of the certificates of {_named(certificates)}", within_s=TOLD_S)
+    await_effect(
+        is_reported, what=f"`longhaul status` tells of the certificates of {_named(certificates)}", within_s=TOLD_S
+    )
 
 
 def _messages(environment: DrillEnvironment) -> dict[str, tuple[str, str]]:
@@ -124,7 +126,7 @@ def _follower(environment: DrillEnvironment) -> str:
     return next(name for name in members if name != leader(environment, members))
 
 
-def _named(certificates: Held) -> str:
+def _named(certificates: CertificateParts) -> str:
     return ", ".join(f"{machine}: {' and '.join(parts)}" for machine, parts in certificates.items())
 
 

@@ -35,7 +35,7 @@ class QuarantineRun:
     api: Api
     tell: Callable[[str], None]
     now: Callable[[], datetime]
-    held: Callable[[], bool]
+    has_lease: Callable[[], bool]
     """Returns whether this run still holds the lock."""
     turn: Callable[[], AbstractContextManager[None]]
     """Returns the lock for restarting API servers; raises ``CommandError`` while another run holds it."""
@@ -123,6 +123,6 @@ class QuarantineRun:
 
     def _write(self, entry: Quarantined) -> None:
         """Write the entry into the list, and drop entries that are no longer needed."""
-        if not self.held():
+        if not self.has_lease():
             raise CommandError("another run has taken this quarantine over: wait for its end, then run this again")
         self.record.write(self.record.read().with_(entry).pruned(self.now()))

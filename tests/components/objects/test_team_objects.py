@@ -15,7 +15,7 @@ from components.model.pools.capacity_kinds import kinds
 from components.model.teams.section import Share, Team
 from components.objects.priorities import CLASSES
 from components.objects.queues import CHECK
-from components.objects.team_queues import _own
+from components.objects.team_queues import _guaranteed
 from contract.labels import KIND_LABEL
 from tests.model.make import issuer
 from tests.support.declared import Program, plain
@@ -126,8 +126,8 @@ def test_memory_goes_with_gpus(program: Program) -> None:
 def test_memory_goes_with_cores_where_these_are_more_and_is_nobody_s_of_hosts(environment: Environment) -> None:
     known = kinds(environment)["h100"]
     share = Share(cores=256, borrow=0)
-    assert _own(share, known)["memory"] == {"nominalQuota": f"{11 * 256}Gi", "borrowingLimit": "0Gi"}
-    assert "memory" not in _own(share, replace(known, memory_gib=None))
+    assert _guaranteed(share, known)["memory"] == {"nominalQuota": f"{11 * 256}Gi", "borrowingLimit": "0Gi"}
+    assert "memory" not in _guaranteed(share, replace(known, memory_gib=None))
 
 
 def test_an_owner_takes_its_own_back_and_a_borrower_only_from_lower_borrowers(program: Program) -> None:

@@ -62,7 +62,7 @@ def test_changes_are_held_and_told() -> None:
     events = [event("MODIFIED", changed), event("ADDED", second), event("DELETED", changed), bookmark]
     api = Told([[first]], [events])
     watch, changes = followed(api)
-    assert watch.held() == [second]
+    assert watch.objects() == [second]
     assert changes == [(None, first), (first, changed), (None, second), (changed, None)]
     assert api.since == ["list-0", "9"], "the next watch begins where the last one ended"
 
@@ -71,7 +71,7 @@ def test_a_version_that_is_too_old_is_listed_anew_and_what_went_meanwhile_is_tol
     gone, stays = item("gone", "1"), item("stays", "2")
     api = Told([[gone, stays], [stays]], [[ApiError("too old", status=410)]])
     watch, changes = followed(api)
-    assert watch.held() == [stays]
+    assert watch.objects() == [stays]
     assert changes[-1] == (gone, None)
     assert watch.trouble == ""
 
@@ -81,7 +81,7 @@ def test_what_is_not_needed_is_not_held() -> None:
         [[item("a", "1", over=True), item("b", "2", over=False)]], [[event("MODIFIED", item("b", "3", over=True))]]
     )
     watch, _ = followed(api, keep=lambda one: None if one["over"] else {"name": one["metadata"]["name"]})
-    assert watch.held() == []
+    assert watch.objects() == []
 
 
 def test_a_kind_that_the_cluster_does_not_know_is_empty() -> None:
@@ -92,7 +92,7 @@ def test_a_kind_that_the_cluster_does_not_know_is_empty() -> None:
             yield
 
     watch, _ = followed(Unknown([], []), known=False)
-    assert (watch.held(), watch.synced.is_set(), watch.trouble) == ([], True, "")
+    assert (watch.objects(), watch.synced.is_set(), watch.trouble) == ([], True, "")
     watch, _ = followed(Unknown([], []))
     assert (watch.synced.is_set(), watch.trouble) == (False, "no such kind")
 
@@ -106,7 +106,7 @@ def test_what_may_be_old_is_said() -> None:
 
     watch, _ = followed(Breaking([[item("a", "1")]], []))
     assert watch.trouble == "no answer"
-    assert [one["metadata"]["name"] for one in watch.held()] == ["a"]
+    assert [one["metadata"]["name"] for one in watch.objects()] == ["a"]
 
 
 def test_a_collection_is_chosen_by_labels_and_without_its_objects_contents() -> None:

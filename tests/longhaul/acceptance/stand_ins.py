@@ -81,7 +81,7 @@ class World:
             budget="a few machines",
             commands=self.commands,
             log="/state/dev.acceptance.log",
-            held=lambda: self.held.pop(0) if self.held else {},
+            count_resources=lambda: self.held.pop(0) if self.held else {},
             left=lambda: self.left,
             tell=self.told.append,
             clock=self.time.clock,

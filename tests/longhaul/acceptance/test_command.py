@@ -154,8 +154,8 @@ def test_a_command_says_into_the_log_and_its_answer_comes_back(commands: Accepta
 
 def test_the_last_line_that_it_said_is_of_itself_alone(commands: AcceptanceCommands) -> None:
     refused = commands.run("validate", "--no-such-option", limit=Deadline(LIMIT_S))
-    assert refused.said.endswith("unrecognized arguments: --no-such-option")
-    assert commands.run("validate", limit=Deadline(LIMIT_S)).said == ""
+    assert refused.last_line.endswith("unrecognized arguments: --no-such-option")
+    assert commands.run("validate", limit=Deadline(LIMIT_S)).last_line == ""
 
 
 def test_one_that_takes_long_is_not_awaited_in_silence(

@@ -23,7 +23,7 @@ def _stacks(checkout: Checkout, engine: FakeEngine) -> Stacks:
 
 
 def test_where_there_is_no_stack_nothing_is_held_or_asked(stacks: Stacks, engine: FakeEngine) -> None:
-    assert (stacks.held(), stacks.exported()) == ({}, {})
+    assert (stacks.count_resources(), stacks.exported()) == ({}, {})
     assert not Path(engine.folder / "exports").exists()
 
 
@@ -32,7 +32,7 @@ def test_resources_and_what_was_being_made_are_counted_and_the_stack_itself_is_n
 ) -> None:
     holds(engine, "dev", resources=[{"type": STACK}, {"type": "a:b:C"}], pending_operations=[{"type": "creating"}])
     holds(engine, "dev-objects", resources=[{"type": STACK}])
-    assert stacks.held() == {"dev": 2}
+    assert stacks.count_resources() == {"dev": 2}
 
 
 def test_both_are_exported_with_their_secrets(stacks: Stacks, engine: FakeEngine) -> None:
@@ -45,4 +45,4 @@ def test_both_are_exported_with_their_secrets(stacks: Stacks, engine: FakeEngine
 def test_a_state_that_cannot_be_read_is_not_an_empty_one(stacks: Stacks, engine: FakeEngine) -> None:
     engine.has_stack("dev")
     with pytest.raises(CommandError, match="the state of dev cannot be read"):
-        stacks.held()
+        stacks.count_resources()

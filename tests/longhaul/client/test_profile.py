@@ -171,7 +171,7 @@ def test_kubelogin_is_told_the_same(monkeypatch: pytest.MonkeyPatch, home: Path)
 def test_tokens_are_their_owner_s_alone(home: Path) -> None:
     store = TokenStore(CORP, PROFILE.place())
     tokens = Tokens(id_token="i", refresh_token="r", ends=time.time() + 3600)
-    with store.held():
+    with store.lock():
         store.write(tokens)
     assert store.read() == tokens
     modes = {oct(path.stat().st_mode & 0o777) for path in (home / "state").rglob("*") if path.is_file()}

@@ -90,7 +90,7 @@ def test_a_failure_is_said_with_its_task_and_message(checkout: Checkout, ansible
 def test_a_host_that_is_held_is_told_and_has_not_failed(
     six: tuple[str, ...], checkout: Checkout, ansible: FakeAnsible
 ) -> None:
-    held = {"state": "held", "held": ["kubelet 1.30.2 -> 1.30.3"]}
+    held = {"state": "held", "hold_reasons": ["kubelet 1.30.2 -> 1.30.3"]}
     ansible.finds(**dict.fromkeys(six[:2], OK), **dict.fromkeys(six[2:], held))
     done = checkout.run(*RACK, "--batch", "1")
     assert done.returncode == Exit.FAILED

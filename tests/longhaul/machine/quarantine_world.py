@@ -167,7 +167,7 @@ class World:
             api=stand_in,
             tell=self.said.append,
             now=lambda: now,
-            held=lambda: held,
+            has_lease=lambda: held,
             turn=self.turn,
             keep_disk=keep_disk,
         )

@@ -246,7 +246,7 @@ def test_a_machine_that_is_gone_is_refused_by_its_name(
     assert begun(world.record(), name, now=NOW) == (entry, None)
     assert recorded_machine(world.environment, entry) is None
     world.run().release(entry, None)
-    assert (world.refusing(name), world.listed().held) == (True, ())
+    assert (world.refusing(name), world.listed().unreleased) == (True, ())
     later = world.run(now=NOW + CERTIFICATE)
     later.quarantine(Quarantined(name=HOST, site="rack", since=moment(NOW)), None)
     assert world.listed().names == (HOST,)
@@ -286,7 +286,7 @@ def test_a_half_done_quarantine_ends_though_its_site_left_the_file(
     assert (entry.done, entry.kept, world.refusing(NODE), world.open) == (True, (NODE, f"vol of {NODE}"), True, set())
     assert released(entry, recorded_machine(world.environment, entry))[1] == "- deleted for good: nothing"
     world.run().release(entry, None)
-    assert (world.listed().held, world.kept) == ((), kept), "what is kept is there, and the run said so"
+    assert (world.listed().unreleased, world.kept) == ((), kept), "what is kept is there, and the run said so"
 
 
 def test_an_environment_without_the_list_is_told_what_makes_it(world: World) -> None:

@@ -234,13 +234,13 @@ def test_those_without_a_quorum_are_restored_and_what_is_lost_is_told(cloud: Clo
     found = cloud.prepare()
     assert list(found.backups) == [Role.ETCD]
     assert found.half.clusters == {"etcd": Choice(backup=cloud.name(5), bump=BUMP + 50)}
-    text = loss_text(found.half, found.backups, found.seen)
+    text = loss_text(found.half, found.backups, found.observed)
     assert f"at least 50 revisions, since {first} has revision 750" in text
     assert "its quorum is lost, 1 of" in text
     cloud.answers[events] = cloud.answer(events)
     found = cloud.prepare()
     assert list(found.backups) == [Role.ETCD, Role.EVENTS]
-    assert "no member says how much" in loss_text(found.half, found.backups, found.seen)
+    assert "no member says how much" in loss_text(found.half, found.backups, found.observed)
     assert cloud.secrets == {}
 
 
@@ -254,7 +254,7 @@ def test_a_healthy_one_is_replaced_only_when_that_is_said(cloud: Cloud) -> None:
         assert refused.value.code is Exit.REFUSED
     found = cloud.prepare(roles=[Role.EVENTS], although_healthy=True)
     assert (list(found.backups), found.healthy) == ([Role.EVENTS], [Role.EVENTS])
-    assert "it has a quorum" in loss_text(found.half, found.backups, found.seen)
+    assert "it has a quorum" in loss_text(found.half, found.backups, found.observed)
 
 
 @pytest.mark.parametrize(

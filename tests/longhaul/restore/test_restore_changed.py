@@ -54,12 +54,12 @@ def test_the_loss_is_measured_by_backups_too(cloud: Cloud) -> None:
     )
     stale = cloud.prepare(roles=[Role.ETCD], names=[cloud.name(0)])
     said = f"at least 200 revisions, since {cloud.name(5)} has revision 700"
-    assert said in loss_text(stale.half, stale.backups, stale.seen)
+    assert said in loss_text(stale.half, stale.backups, stale.observed)
     # A member that has less than the backup does not know what was lost.
     first = cloud.of(Role.ETCD)[0]
     cloud.answers[first] = cloud.answer(first, revision=500)
     found = cloud.prepare(roles=[Role.ETCD])
-    assert revisions_lost(Role.ETCD, found.backups[Role.ETCD], found.seen, found.half) is None
+    assert revisions_lost(Role.ETCD, found.backups[Role.ETCD], found.observed, found.half) is None
 
 
 def restoration(cloud: Cloud, found: Prepared, said: list[str]) -> Restoration:
@@ -67,7 +67,7 @@ def restoration(cloud: Cloud, found: Prepared, said: list[str]) -> Restoration:
     return Restoration(
         half=found.half,
         sealed={role: SealedBackup(backup=one, skip=0, file_key=bytes(16)) for role, one in found.backups.items()},
-        seen=found.seen,
+        observed=found.observed,
         fleet=PlaceMachines(control=control, place=place),
         book=Book(control=control, place=place, environment=cloud.environment),
         before=found.before,

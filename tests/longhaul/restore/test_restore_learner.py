@@ -39,8 +39,8 @@ def test_a_learner_that_has_more_than_the_backup_is_told_of(with_learner: Cloud)
     assert note.startswith(
         f"{name} has revision 760, 60 more than that backup: `longhaul backups --now --from-learner`"
     )
-    assert [one.name for one in found.seen.learners] == [name]
-    assert name not in [one.name for one in found.seen.members[Role.ETCD]]
+    assert [one.name for one in found.observed.learners] == [name]
+    assert name not in [one.name for one in found.observed.members[Role.ETCD]]
     # No client may see a revision that the learner has told again.
     assert found.half.clusters["etcd"].bump == BUMP + 60
     with_learner.stored["daily"].append(with_learner.view(1, revision="760"))
@@ -60,9 +60,9 @@ def test_a_backup_that_is_larger_than_the_quota_is_told_of(with_learner: Cloud, 
 def test_a_learner_that_is_silent_or_gone_stops_nothing(with_learner: Cloud) -> None:
     name = "lab-etcd-learner"
     with_learner.answers[name] = AzureError("no answer")
-    assert with_learner.prepare(roles=[Role.ETCD]).seen.learners == ()
+    assert with_learner.prepare(roles=[Role.ETCD]).observed.learners == ()
     del with_learner.power[name]
-    assert with_learner.prepare(roles=[Role.ETCD]).seen.learners == ()
+    assert with_learner.prepare(roles=[Role.ETCD]).observed.learners == ()
 
 
 def test_a_learner_that_cannot_be_stopped_is_told_of_and_left_out(

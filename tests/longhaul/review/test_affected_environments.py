@@ -119,7 +119,7 @@ def test_a_deleted_file_is_said_and_never_planned(checkout: Checkout) -> None:
     review = checkout.review(plans)
     (entry,) = review.environments
     assert (entry.name, entry.outcome) == ("two", ReviewOutcome.DELETED)
-    assert "CI destroys nothing" in entry.said
+    assert "CI destroys nothing" in entry.reason
     assert plans.asked == {}
     assert review.exit_code == Exit.OK
 

@@ -94,7 +94,7 @@ def test_verdicts_come_first_and_the_gravest_before_all(checkout: Checkout) -> N
 
 def many(number: int, plan_text: str) -> Review:
     entries = [
-        EnvironmentReview(name=f"e-{index}", outcome=ReviewOutcome.CARE, said="why", plan=plan_text)
+        EnvironmentReview(name=f"e-{index}", outcome=ReviewOutcome.CARE, reason="why", plan=plan_text)
         for index in range(number)
     ]
     return Review(base="main", commit="0" * 12, environments=in_order(entries))
@@ -121,15 +121,17 @@ def test_it_is_never_too_long_and_always_whole(environments: int, parts: int) ->
 
 def test_what_one_does_not_need_is_the_next_ones() -> None:
     entries = [
-        EnvironmentReview(name="a", outcome=ReviewOutcome.REFUSED, said="why", plan="short\n"),
-        EnvironmentReview(name="b", outcome=ReviewOutcome.CARE, said="why", plan=long_plan(2000)),
+        EnvironmentReview(name="a", outcome=ReviewOutcome.REFUSED, reason="why", plan="short\n"),
+        EnvironmentReview(name="b", outcome=ReviewOutcome.CARE, reason="why", plan=long_plan(2000)),
     ]
     body = to_markdown(Review(base="main", commit="0" * 12, environments=in_order(entries)))
     assert LONGEST - 1000 < len(body) <= LONGEST
 
 
 def test_a_report_that_is_too_long_keeps_its_end() -> None:
-    entry = EnvironmentReview(name="a", outcome=ReviewOutcome.FAILED, said="why", report="x" * LONGEST + "\nthe error")
+    entry = EnvironmentReview(
+        name="a", outcome=ReviewOutcome.FAILED, reason="why", report="x" * LONGEST + "\nthe error"
+    )
     body = to_markdown(Review(base="main", commit="0" * 12, environments=(entry,)))
     assert len(body) <= LONGEST
     assert "\nthe error\n```\n" in body
@@ -150,7 +152,7 @@ def test_a_name_from_a_file_is_text(name: str) -> None:
         Review(
             base="main",
             commit="0" * 12,
-            environments=(EnvironmentReview(name=name, outcome=ReviewOutcome.SAFE, said=""),),
+            environments=(EnvironmentReview(name=name, outcome=ReviewOutcome.SAFE, reason=""),),
         )
     )
     line = next(line for line in body.splitlines() if line.startswith("- "))
@@ -173,7 +175,7 @@ def test_reviews_of_several_jobs_are_one(checkout: Checkout) -> None:
         "two": ReviewOutcome.CARE,
     }
     assert whole.exit_code == Exit.FAILED
-    assert "never arrived" in whole.environments[0].said
+    assert "never arrived" in whole.environments[0].reason
 
 
 def test_a_forks_are_not_missing(checkout: Checkout) -> None:

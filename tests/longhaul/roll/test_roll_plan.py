@@ -64,11 +64,11 @@ def taken(name: str, *pods: DrainPod, stage: str = "", since: datetime = BEGIN, 
 def view(*seen: ObservedMachine, wanted: int | None = None, in_place: bool = False, now: datetime = BEGIN) -> View:
     machines = tuple(one.machine for one in seen)
     group = GroupState(target="v2", wanted=len(seen) if wanted is None else wanted, machines=machines)
-    return View(group=group, in_place=in_place, now=now, seen=seen)
+    return View(group=group, in_place=in_place, now=now, machines=seen)
 
 
 def steps(found: RollPlan) -> list[tuple[RollAction, str]]:
-    return [(step.action, step.seen.name) for step in found.steps]
+    return [(step.action, step.target.name) for step in found.steps]
 
 
 HOUR = timedelta(hours=1)

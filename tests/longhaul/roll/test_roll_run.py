@@ -284,7 +284,7 @@ def test_what_is_given_back_was_changed_by_somebody_meanwhile(pool: Pool) -> Non
     with pytest.raises(ApiError):
         roll.run()
     pool.cluster.down = None
-    seen = roll.look().seen
+    seen = roll.look().machines
     pool.cluster.patch("/api/v1/nodes/a", {"metadata": {"labels": {"heartbeat": "1"}}})
     roll.give_back(seen, "it was given up")
     assert not pool.cluster.nodes["a"]["spec"].get("unschedulable")
@@ -294,7 +294,7 @@ def test_what_is_given_back_was_changed_by_somebody_meanwhile(pool: Pool) -> Non
 def test_the_turn_that_was_lost_ends_the_run(pool: Pool) -> None:
     pool.cloud.old("a")
     roll = pool.roll()
-    roll.held = lambda: False
+    roll.has_lease = lambda: False
     with pytest.raises(StoppedError, match="somebody else rolls the pool now"):
         roll.run()
     assert pool.cloud.calls == []

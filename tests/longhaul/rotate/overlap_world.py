@@ -271,7 +271,12 @@ class World:
         """Run `longhaul rotate` once."""
         told = self.told.append
         run = Overlap(
-            record=self.record, subject=self.subject, tell=told, held=held, clock=lambda: self.now, sleep=self.sleep
+            record=self.record,
+            subject=self.subject,
+            tell=told,
+            has_lease=held,
+            clock=lambda: self.now,
+            sleep=self.sleep,
         )
         return run.run(now=now)
 

@@ -95,7 +95,7 @@ class World:
         place = place_of(self.environment, self.environment.control_plane.site)
         stand_in: Any = self
         record = EncryptionVault(control=stand_in, place=place, environment=self.environment)
-        return Rotation(record=record, api=stand_in, new_key=self.new_key, tell=lambda _line: None, held=held)
+        return Rotation(record=record, api=stand_in, new_key=self.new_key, tell=lambda _line: None, has_lease=held)
 
     def retired(self) -> tuple[str, ...]:
         return EncryptionKeys.parse(self.vault[RETIRED_KEYS]).names

@@ -26,7 +26,7 @@ from longhaul.status.verdicts import judge
 from tests.longhaul.status.test_status import CLUSTER, TUNNELS, node, tunnel
 
 NOW = datetime(2026, 1, 2, 4, tzinfo=UTC)
-SILENT = Knock(reached=False, said="connect to host 198.51.100.20 port 22: Connection timed out")
+SILENT = Knock(reached=False, reason="connect to host 198.51.100.20 port 22: Connection timed out")
 
 
 @pytest.fixture(name="environment", scope="module")
@@ -156,7 +156,7 @@ def test_the_age_of_unjoined_alone_is_asked_for(environment: Environment, monkey
     ("knocked", "up", "verdict", "says"),
     [
         (Knock(reached=True), True, StatusVerdict.OK, "its services run"),
-        (Knock(reached=True, said="Permission denied"), True, StatusVerdict.UNKNOWN, "Permission denied"),
+        (Knock(reached=True, reason="Permission denied"), True, StatusVerdict.UNKNOWN, "Permission denied"),
         (
             Knock(reached=True, troubles=("strongswan.service has failed: no",)),
             True,
@@ -165,7 +165,7 @@ def test_the_age_of_unjoined_alone_is_asked_for(environment: Environment, monkey
         ),
         (SILENT, False, StatusVerdict.UNREACHABLE, "Connection timed out"),
         (SILENT, True, StatusVerdict.UNKNOWN, "all tunnels of rack are up"),
-        (Knock(reached=None, said="no key"), False, StatusVerdict.UNKNOWN, "no key"),
+        (Knock(reached=None, reason="no key"), False, StatusVerdict.UNKNOWN, "no key"),
         (None, False, StatusVerdict.UNKNOWN, "not asked"),
     ],
 )
@@ -250,15 +250,20 @@ def test_a_lab_without_gpus_is_not_ill_for_ever(
             "",
             Knock(reached=True, troubles=("kubelet.service has failed",)),
         ),
-        (255, "", "ssh: connect to host a port 22: No route to host\r\n", Knock(reached=False, said="ssh: connect to")),
-        (255, "", "root@a: Permission denied (publickey).", Knock(reached=True, said="root@a: Permission denied")),
+        (
+            255,
+            "",
+            "ssh: connect to host a port 22: No route to host\r\n",
+            Knock(reached=False, reason="ssh: connect to"),
+        ),
+        (255, "", "root@a: Permission denied (publickey).", Knock(reached=True, reason="root@a: Permission denied")),
         (127, "", "sh: not found", Knock(reached=True, troubles=("its services cannot be looked at: sh: not found",))),
     ],
 )
 def test_what_ssh_says(code: int, stdout: str, stderr: str, found: Knock) -> None:
     given = answer(code, stdout, stderr)
     assert (given.reached, given.troubles) == (found.reached, found.troubles)
-    assert given.said.startswith(found.said)
+    assert given.reason.startswith(found.reason)
 
 
 def test_a_key_that_is_not_the_pinned_one_is_trouble() -> None:
@@ -279,5 +284,5 @@ def test_a_machine_has_ten_seconds(environment: Environment, monkeypatch: pytest
         raise subprocess.TimeoutExpired(argv, timeout)
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert knock(gateway, reach) == Knock(reached=False, said="no answer within 10 s")
+    assert knock(gateway, reach) == Knock(reached=False, reason="no answer within 10 s")
     assert knock(replace(gateway, host_key=None), reach).reached is None

@@ -49,7 +49,7 @@ def test_a_released_machine_stays_until_its_certificates_have_ended() -> None:
     end = NOW + CERTIFICATE
     assert held.pruned(end - timedelta(seconds=1)) == held
     assert held.pruned(end).names == ("i-1",)
-    assert [one.name for one in held.held] == ["i-1"]
+    assert [one.name for one in held.unreleased] == ["i-1"]
 
 
 def test_a_machine_is_once_in_the_list() -> None:
