@@ -103,8 +103,8 @@ class DaemonKeeper:
             if self._start_at is not None and time.monotonic() >= self._start_at:
                 self._start()
             timeout = 3600.0 if self._start_at is None else max(0.0, self._start_at - time.monotonic())
-            heard = signal.sigtimedwait(watched, timeout)
-            if heard is not None and heard.si_signo in (signal.SIGTERM, signal.SIGINT):
+            received = signal.sigtimedwait(watched, timeout)
+            if received is not None and received.si_signo in (signal.SIGTERM, signal.SIGINT):
                 return self._end()
             self._reap()
 

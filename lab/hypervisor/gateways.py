@@ -148,12 +148,12 @@ class GatewayKeeper:
         """Read the state of the tunnels, and dial those that are down and that this end initiates."""
         listed: dict[str, list[Tree]] = {tunnel.name: [] for tunnel in spec.tunnels}
 
-        def heard(event: Tree) -> None:
+        def add_association(event: Tree) -> None:
             for name, association in event.items():
                 if name in listed and isinstance(association, dict):
                     listed[name].append(association)
 
-        await session.listen("list-sa", heard)
+        await session.listen("list-sa", add_association)
         await session.command("list-sas", {"noblock": "yes"})
         for name, associations in listed.items():
             if name in self._watched:

@@ -57,10 +57,10 @@ class CharonSession:
             raise ViciError(f"{name}: {answer.get('errmsg', 'refused')}")
         return answer
 
-    async def listen(self, event: str, heard: Callable[[Tree], None]) -> None:
-        """Call ``heard`` with each event of a name from now on, instead of the function that was called before."""
+    async def listen(self, event: str, listener: Callable[[Tree], None]) -> None:
+        """Call ``listener`` with each event of a name from now on, instead of the function that was called before."""
         known = event in self._listeners
-        self._listeners[event] = heard
+        self._listeners[event] = listener
         if not known:  # charon sends an event once for each registration
             await self._ask(event, Packet.register_event(event))
 
@@ -88,8 +88,8 @@ class CharonSession:
         message = _text(Message.deserialize(packet.payload))
         if packet.response_type != Packet.EVENT:
             self._answers.put_nowait((packet.response_type, message))
-        elif heard := self._listeners.get(packet.event_type.decode()):
-            heard(message)
+        elif listener := self._listeners.get(packet.event_type.decode()):
+            listener(message)
 
 
 def _text(value: Any) -> Any:

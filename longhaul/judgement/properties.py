@@ -128,7 +128,7 @@ def _unseen(change: Change, paths: list[str]) -> Iterator[Property]:
             continue
         before, after = _at(change.before, reported), _at(change.after, reported)
         if before == after and before != MASKED:
-            before, after = _drift(_at(change.outputs, reported), _at(change.after, reported), declared=after)
+            before, after = _drift(_at(change.outputs, reported), _at(change.new_outputs, reported), declared=after)
         if before == MASKED or not (before == after or (_is_nothing(before) and _is_nothing(after))):
             yield replace(_property(reported, before, after, change.differing), replaces=replaces)
 

@@ -119,4 +119,4 @@ def _unplanned(entry: EnvironmentReview) -> EnvironmentReview:
     if entry.outcome is not ReviewOutcome.VALID:
         return entry
     message = "its plan never arrived: the log of the job that was to make it says why"
-    return entry.model_copy(update={"outcome": ReviewOutcome.FAILED, "said": message})
+    return entry.model_copy(update={"outcome": ReviewOutcome.FAILED, "reason": message})

@@ -135,7 +135,7 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
                 pool=HOSTS,
                 verdict=StatusVerdict.UNREACHABLE if _silent(host.node_name, observed) else StatusVerdict.MISSING,
                 reason=_missing(host.node_name, quarantined, observed),
-                message="; ".join([_MISSING[host.node_name in quarantined], *_heard(host.node_name, observed)]),
+                message="; ".join([_MISSING[host.node_name in quarantined], *_ssh_messages(host.node_name, observed)]),
             )
             for host in missing
         ),
@@ -162,7 +162,7 @@ def _node(view: NodeView, observed: Observed, *, lab: bool) -> NodeStatus:
     if silent or not view.ready:
         verdict = StatusVerdict.UNREACHABLE if silent else StatusVerdict.UNHEALTHY
         reason = StatusReason.NO_ANSWER if silent else StatusReason.NODE_NOT_READY
-        messages += [*_heard(view.name, observed), _strayed(view, observed)]
+        messages += [*_ssh_messages(view.name, observed), _strayed(view, observed)]
     elif view.gpus:
         # Where there are none, this will never be otherwise.
         absent = lab and view.gpus.startswith(f"{NO_DRIVER}:")
@@ -187,7 +187,7 @@ def _silent(name: str, observed: Observed) -> bool:
     return knock is not None and knock.reached is False
 
 
-def _heard(name: str, observed: Observed) -> tuple[str, ...]:
+def _ssh_messages(name: str, observed: Observed) -> tuple[str, ...]:
     """Return what a host said over SSH, or why it said nothing."""
     knock = observed.knocks.get(name)
     if knock is None:
