@@ -78,7 +78,7 @@ class Restoration:
         self._finish()
 
     def _look_again(self) -> None:
-        """Refuse what has come back, or was restored by somebody else, while the question was on the screen."""
+        """Refuse when a quorum has returned, or another run has restored, while the question was on the screen."""
         if self.book.last() != self.before:
             message = "another run has begun or ended a restore meanwhile, so nothing was done: run this again"
             raise CommandError(message, code=Exit.REFUSED)

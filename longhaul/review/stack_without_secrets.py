@@ -84,10 +84,10 @@ def without_secrets(value: Any) -> Any:
 
 
 def _project(project: Project, root: Path, *, env: str) -> Project:
-    """Copy the project's program and environments, without the keys that say how their secrets are encrypted.
+    """Copy the project's program and environments, without the keys about the encryption of their secrets.
 
-    Links stay links: what one points to is not copied, and may have no end. Files of other environments that cannot be
-    read are left out, so that they end no plan but their own.
+    Links stay links: their targets are not copied, since they may be endless. Unreadable files of other environments
+    are left out, so that they fail no plan but their own.
     """
     root.mkdir(parents=True)
     definition = {key: value for key, value in project.definition().items() if key != "backend"}

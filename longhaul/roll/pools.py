@@ -18,7 +18,7 @@ AT_ONCE = 8
 
 
 def rolled_of(environment: Environment, pool_name: str) -> Rolled:
-    """Return the machines of a pool; ``CommandError`` when there is no such pool, or it is not in a cloud."""
+    """Return the machines of a pool. Raise ``CommandError`` when there is no such pool, or it is not in a cloud."""
     from clouds.registry import cloud_of
     from components.model.nodes.nodes import HOSTS
     from components.model.sites.places import place_of
@@ -36,15 +36,14 @@ def rolled_of(environment: Environment, pool_name: str) -> Rolled:
 
 
 class Several:
-    """A pool of several groups of one kind, rolled together: the limit of machines at a time counts over all of
-    them."""
+    """A pool of several groups of one kind, rolled together: the limit of machines at a time applies to their sum."""
 
     def __init__(self, groups: Mapping[str, Rolled]) -> None:
         self._groups = groups
         self.in_place = all(group.in_place for group in groups.values())
 
     def look(self) -> GroupState:
-        """Look at all groups. Machines' ids are prefixed with their group, since each group numbers its own."""
+        """Look at all groups. Machine ids get their group as a prefix, since each group numbers its own machines."""
         with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
             states = dict(
                 zip(self._groups, threads.map(lambda group: group.look(), self._groups.values()), strict=True)

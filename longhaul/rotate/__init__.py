@@ -1,1 +1,1 @@
-"""Replaces keys while the cluster goes on (docs/rotation.md)."""
+"""``longhaul rotate``: replaces keys while the cluster keeps running (docs/rotation.md)."""

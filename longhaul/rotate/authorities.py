@@ -1,4 +1,4 @@
-"""Rotation of authorities whose certificates control-plane machines alone check (docs/rotation.md)."""
+"""Rotation of the authorities whose certificates only control-plane machines check (docs/rotation.md)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from longhaul.rotate.servers import behind, hand_out
 from longhaul.vault.rotation import RotationVault
 
 RELOAD = timedelta(seconds=90)
-"""Time in which Kubernetes' programs read a certificate or an authority of clients that has changed: they look once a
-minute, and when the file system tells (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
+"""Time in which Kubernetes' programs load a changed certificate or client authority: they look once a minute, and when
+the file system reports a change (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
 
 RELOAD_SERVERS = timedelta(seconds=330)
 """The same for an authority of servers, such as kubelets (client-go 0.36, transport/ca_rotation.go,
@@ -38,13 +38,13 @@ RELOAD_SERVERS = timedelta(seconds=330)
 
 @dataclass(frozen=True, kw_only=True)
 class RotationTimes:
-    """Times of an authority's rotation."""
+    """Times and texts for an authority's rotation."""
 
     learn: timedelta
     life: timedelta
-    """Longest life of a certificate that machines or people have, and that the vault does not make anew."""
+    """Longest validity of its certificates that machines or people hold and the vault does not reissue."""
     signed: str
-    """Such certificates, in words."""
+    """Description of these certificates."""
 
 
 TIMES = {
@@ -57,7 +57,7 @@ TIMES = {
     FRONT_PROXY: RotationTimes(
         learn=RELOAD, life=timedelta(0), signed="API servers' certificates for extension servers"
     ),
-    # Programs start anew with these authorities, and read certificates at each handshake (etcd 3.6,
+    # Programs restart with these authorities, and read certificates at each handshake (etcd 3.6,
     # client/pkg/transport/listener.go).
     **{
         str(role): RotationTimes(learn=timedelta(0), life=timedelta(0), signed="members' certificates")
@@ -72,12 +72,12 @@ TIMES = {
         learn=timedelta(0), life=timedelta(0), signed="API servers' certificates for the etcd clusters"
     ),
 }
-"""Authorities that can be rotated, by name."""
+"""Times of the authorities that can be rotated, by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorityRotation(OfServers):
-    """An authority, as an ``overlap.Subject``."""
+    """Rotation of one authority, as an ``overlap.RotationSubject``."""
 
     vault: RotationVault
     authority: Authority
@@ -86,42 +86,42 @@ class AuthorityRotation(OfServers):
 
     @classmethod
     def of(cls, vault: RotationVault, name: str, *, api: ConfigMaps, tell: Callable[[str], None], **more: Any) -> Self:
-        """Return the rotation of the authority ``name``; ``more`` is for a class of its own."""
+        """Return the rotation of the authority ``name``; ``more`` are a subclass's further fields."""
         (authority,) = (authority for authority in authorities(vault.environment) if authority.name == name)
         return cls(vault=vault, authority=authority, api=api, tell=tell, **more)
 
     @property
     def name(self) -> str:
-        """Name of the rotation."""
+        """Return the name of the rotation."""
         return rotation_of(self.authority.secret)
 
     @property
     def learn(self) -> timedelta:
-        """Time in which programs read a file that has changed."""
+        """Return the time in which programs load a changed file."""
         return TIMES[self.authority.name].learn
 
     @property
     def life(self) -> timedelta:
-        """Longest life of a certificate that is not made anew."""
+        """Return the longest validity of a certificate that the vault does not reissue."""
         return TIMES[self.authority.name].life
 
     @property
     def signed(self) -> str:
-        """Words for certificates that the former one has signed."""
+        """Return a description of the certificates that the former authority has signed."""
         return TIMES[self.authority.name].signed
 
     def prepare(self) -> None:
-        """Make the new authority. It has the former one's name: both are known by their keys."""
+        """Make the new authority. It has the former one's name; their keys distinguish them."""
         if self._pair(self._next) is None:
             name, days = self.authority.common_name, self.authority.days
             self._keep(self._next, issuing.new_authority(common_name=name, days=days, key=issuing.new_key()))
 
     def trust(self) -> None:
-        """Have certificates of both believed."""
+        """Have the certificates of both authorities trusted."""
         self._believe(*issuing.certificates_in(self.vault.get(self.authority.trust_secret)), self._new().certificate)
 
     def use(self) -> None:
-        """Have the new one sign, and make every certificate anew that the vault keeps of the former one."""
+        """Make the new authority sign, and reissue every certificate in the vault that the former one signed."""
         new = self._new()
         if self._pair(self.authority.secret) != new:
             self._keep(self.authority.secret, new)
@@ -133,28 +133,28 @@ class AuthorityRotation(OfServers):
                 )
 
     def why_not_over(self, until: datetime) -> str:  # noqa: ARG002 - all that it signed has ended by then
-        """Return nothing: every certificate of it ends."""
+        """Return nothing: all of its certificates expire."""
         return ""
 
     def distrust(self) -> None:
-        """Have certificates of the new one alone believed."""
+        """Have only the new authority's certificates trusted."""
         self._believe(_certificate(self.vault.get(self.authority.secret)))
 
     def hand_out(self) -> None:
-        """Have machines believe, sign and show what the vault says."""
+        """Have machines load the authorities and certificates from the vault."""
         hand_out(self.vault, self._secrets().__contains__, tell=self.tell)
 
     def behind(self) -> tuple[str, ...]:
-        """Return the machines that have not learnt yet that it is over."""
+        """Return the machines that do not know yet that the rotation is over."""
         return behind(self.vault, self.name, self._secrets().__contains__)
 
     def end(self) -> None:
-        """Empty the place of the new one, and take the former one from what API servers publish."""
+        """Clear the new authority's place in the vault, and remove the former one from what API servers publish."""
         unpublish(self.api, self.authority.common_name, self.believed(), tell=self.tell)
         self.vault.change(self._next, "{}")
 
     def believed(self) -> tuple[str, ...]:
-        """Return the certificates that are believed, PEM."""
+        """Return the trusted authorities, PEM."""
         return issuing.certificates_in(self.vault.get(self.authority.trust_secret))
 
     @property
@@ -173,7 +173,7 @@ class AuthorityRotation(OfServers):
         return [certificate for certificate in planned if certificate.authority == self.authority.name]
 
     def _new(self) -> issuing.Pair:
-        """Return the authority that takes over."""
+        """Return the new authority."""
         pair = self._pair(self._next) or self._pair(self.authority.secret)
         if pair is None:
             raise LookupError(self._next)

@@ -1,4 +1,4 @@
-"""``longhaul rotate``: replace a key while the cluster goes on."""
+"""``longhaul rotate``: replace a key while the cluster keeps running."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Rotate from where the vault says that the rotation is."""
+    """Continue the rotation from the phase that the vault records."""
     known = _known(invocation.options)
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -67,7 +67,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _known(options: argparse.Namespace) -> KnownRotation:
-    """Return what is to be rotated; ``CommandError`` when that is not possible, or an option is not for it."""
+    """Return the rotation that the options name. Raise ``CommandError`` when it is not possible, or does not have an
+    option."""
     known = KNOWN[options.what]
     for option in ("now", "readmit", "without"):
         if getattr(options, option) and option not in known.takes:

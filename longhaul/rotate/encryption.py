@@ -1,7 +1,7 @@
 """Rotation of the key that encrypts Secrets at rest.
 
-Each phase is written into the vault before it is carried out, and every step may be repeated: whatever interrupts a
-rotation, the next run reads the phase and goes on.
+Each phase is recorded in the vault before it is carried out, and every step may be repeated. So after any interruption,
+the next run reads the phase and continues.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from contract.kubernetes.api import Api
 
 ROUNDS = 3
-"""Number of times that stored objects are rewritten. A request that was under way when the last server took the new key
+"""Number of times that stored objects are rewritten. A request that was running when the last server loaded the new key
 may have written after the list was read."""
 TOLD_EVERY = 1000
-"""Number of rewritten objects after which progress is told."""
+"""Number of rewritten objects between two progress lines."""
 
 
 @dataclass(kw_only=True)
@@ -35,16 +35,16 @@ class Rotation:
     record: EncryptionVault
     api: Api
     new_key: Callable[[], str]
-    """Makes a key."""
+    """Returns a new key."""
     tell: Callable[[str], None]
     has_lease: Callable[[], bool] = field(default=lambda: True)
     """Tells whether this run is still the only one."""
 
     def run(self) -> EncryptionKeys:
-        """Carry out every phase from where the vault says that the rotation is, and return the keys in use."""
+        """Run every phase from the one that the vault records, and return the keys in use."""
         keys = self.record.keys()
         if keys.phase is RotationPhase.STEADY and (behind := self._behind(keys)):
-            # A run was killed at its end: a further key would be another rotation, which nobody has asked for.
+            # The last run was killed at its end: another new key would be another rotation, which nobody requested.
             self.tell(f"{', '.join(behind)}: still to use {names(keys.keys)} alone, with which this rotation ends")
             self._hand_out(keys)
             self.tell("they do now. This run has made no new key: another one does")
@@ -73,7 +73,7 @@ class Rotation:
         return keys
 
     def _finish(self, keys: EncryptionKeys) -> EncryptionKeys:
-        """Rewrite all that the former keys encrypt, and retire them."""
+        """Rewrite everything that the former keys encrypt, and retire them."""
         self._hand_out(keys)
         self._rewrite(keys)
         former = keys.keys[1:]
@@ -84,7 +84,7 @@ class Rotation:
         return keys
 
     def _rewrite(self, keys: EncryptionKeys) -> None:
-        """Rewrite stored objects until none is left that the first key has not encrypted."""
+        """Rewrite stored objects until the first key encrypts all of them."""
         left: dict[str, int] = {}
         for _ in range(ROUNDS):
             done = sum(self._rewrite_all(resource) for resource in ENCRYPTED)
@@ -100,8 +100,9 @@ class Rotation:
         )
 
     def _rewrite_all(self, resource: str) -> int:
-        """Rewrite every object of a resource, and return their number. A change of nothing is a write when another key
-        than the first has encrypted the object (k8s.io/apiserver, pkg/storage/etcd3/store.go, ``origState.stale``)."""
+        """Rewrite every object of a resource, and return their number. An update without changes is written when
+        another key than the first has encrypted the object (k8s.io/apiserver, pkg/storage/etcd3/store.go,
+        ``origState.stale``)."""
         listed = [
             (str(stored["metadata"]["namespace"]), str(stored["metadata"]["name"]))
             for stored in self.api.items(f"/api/v1/{resource}")
@@ -116,7 +117,7 @@ class Rotation:
         try:
             self.api.patch(path, {})
         except ApiError as error:
-            # Somebody deleted it, or wrote it: with the first key, as every server does by now.
+            # Somebody deleted it, or wrote it with the first key, as every server does by now.
             if error.status not in (404, 409):
                 raise
 

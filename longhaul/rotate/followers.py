@@ -1,4 +1,4 @@
-"""Those who check API servers' certificates and are no machines of the control plane: nodes, which follow what
+"""Clients outside the control plane that check API servers' certificates: nodes, which follow what
 kube-controller-manager publishes (images/rootfs, node_authorities.py), and pods."""
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from longhaul.rotate.servers import digests
 from longhaul.terminal.exits import CommandError
 
 PATIENCE = timedelta(minutes=15)
-"""Longest wait for nodes. They look every five minutes or so (longhaul-authorities.timer)."""
+"""Longest wait for nodes. They look about every five minutes (longhaul-authorities.timer)."""
 FIRST_WORD = timedelta(minutes=8)
-"""Time after its registration in which a Node says what it believes: two looks."""
+"""Time after its registration in which a Node must report its trusted authorities: two looks."""
 LOOK_S = 10.0
 """Seconds between two looks at all Nodes."""
 ROOT = f"{SYSTEM_CONFIGMAPS}/{AUTHORITIES_CONFIGMAP}"
@@ -29,7 +29,7 @@ OURS = f"{MANAGED_BY_LABEL}={MANAGER}"
 
 
 class Objects(Protocol):
-    """The cluster's API, as far as it is needed here."""
+    """The calls of the cluster's API that are needed here."""
 
     def find(self, path: str) -> Object | None:
         """Read one object; None when it does not exist."""
@@ -41,27 +41,27 @@ class Objects(Protocol):
         """Yield every object of a list."""
 
     def believe(self, authorities: str) -> None:
-        """Believe further authorities of API servers."""
+        """Trust further authorities of API servers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Followers:
-    """Nodes and our own pods."""
+    """Nodes, and our own pods."""
 
     api: Objects
     tell: Callable[[str], None]
     without: Collection[str] = ()
-    """Names of the Nodes that nobody waits for."""
+    """Names of the Nodes that are not waited for."""
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(tz=UTC))
     sleep: Callable[[float], None] = time.sleep
 
     def but(self, names: Collection[str]) -> Followers:
-        """Return these without further Nodes."""
+        """Return a copy that ignores further Nodes."""
         return replace(self, without={*self.without, *names})
 
     def silent(self) -> list[str]:
-        """Return the names of the Nodes that do not say what they believe. Those that have just joined get the time to
-        say so."""
+        """Return the names of the Nodes that do not report which authorities they trust. Nodes that have just joined
+        get time to report."""
         announced, nodes = False, self._nodes()
         first = set(nodes)
         while True:
@@ -76,8 +76,8 @@ class Followers:
             nodes = self._nodes()
 
     def await_all(self, authorities: str) -> None:
-        """Return once every Node believes these authorities (PEM) and no others; ``CommandError`` with those that do
-        not in time. One that joins meanwhile has them from its user-data, and is not waited for until it says so."""
+        """Return once every Node trusts exactly these authorities (PEM). Raise ``CommandError`` with the Nodes that do
+        not in time. A Node that joins meanwhile has them from its user-data, and is not waited for until it reports."""
         wanted, deadline, announced = set(digests(authorities)), self.clock() + PATIENCE, False
         first = set(self._nodes())
         while behind := self._behind(wanted, first):
@@ -89,8 +89,8 @@ class Followers:
             self.sleep(LOOK_S)
 
     def restart_own(self, authorities: str) -> None:
-        """Have the pods of our Deployments start anew with these authorities: such as read them once would not know an
-        API server that shows a certificate of the new one."""
+        """Restart the pods of our Deployments with these authorities: pods that read them only at their start would not
+        trust an API server with a certificate of the new one."""
         template_annotations = {AUTHORITIES: ",".join(digests(authorities))}
         for deployment in self.api.items(DEPLOYMENTS, labelSelector=OURS):
             template = deployment["spec"]["template"].get("metadata") or {}
@@ -102,7 +102,7 @@ class Followers:
             self._await_started(f"{DEPLOYMENTS}/{deployment['metadata']['name']}")
 
     def _await_started(self, path: str) -> None:
-        """Return once no pod of a Deployment is from before its last change; ``CommandError`` when one stays."""
+        """Return once no pod of a Deployment predates its last change. Raise ``CommandError`` when one stays."""
         deadline = self.clock() + PATIENCE
         while (deployment := self.api.find(path)) is not None and not _is_rolled_out(deployment):
             if self.clock() >= deadline:
@@ -114,7 +114,7 @@ class Followers:
             self.sleep(LOOK_S)
 
     def _behind(self, wanted: set[str], first: Collection[str]) -> str:
-        """Return who does not believe what is wanted yet; empty when all do."""
+        """Return text about who does not trust exactly the ``wanted`` authorities yet; empty when all do."""
         published = str(((self.api.find(ROOT) or {}).get("data") or {}).get(AUTHORITIES_KEY) or "")
         if set(digests(published)) != wanted:
             place = f"{SYSTEM_NAMESPACE}/{AUTHORITIES_CONFIGMAP}"
@@ -130,19 +130,19 @@ class Followers:
         return f"the nodes {', '.join(names)} {reason}" if names else ""
 
     def _nodes(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, Any]]:
-        """Return the metadata of each Node; with ``fresh``, without what was said in an earlier boot."""
+        """Return the metadata of each Node; with ``fresh``, without reports from an earlier boot."""
         nodes = {
             node["metadata"]["name"]: _fresh(node) if fresh else node["metadata"] for node in self.api.items(NODES)
         }
         return {name: metadata for name, metadata in nodes.items() if name not in self.without}
 
     def _is_new(self, metadata: Mapping[str, Any]) -> bool:
-        """Return whether a Node may not have had the time yet to say what it believes."""
+        """Return whether a Node has not had enough time to report its trusted authorities."""
         return self.clock() < datetime.fromisoformat(str(metadata["creationTimestamp"])) + FIRST_WORD
 
 
 def _is_rolled_out(deployment: Mapping[str, Any]) -> bool:
-    """Return whether all pods of a Deployment are of its last change (kubectl's `rollout status` asks the same)."""
+    """Return whether all pods of a Deployment have its last change (kubectl's `rollout status` asks the same)."""
     status = deployment.get("status") or {}
     counts = {int(status.get(key) or 0) for key in ("replicas", "updatedReplicas", "availableReplicas")}
     is_current = int(status.get("observedGeneration") or 0) >= int(deployment["metadata"].get("generation") or 0)
@@ -150,7 +150,7 @@ def _is_rolled_out(deployment: Mapping[str, Any]) -> bool:
 
 
 def _fresh(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a Node's metadata, without its word where its machine was started since."""
+    """Return a Node's metadata, without its report when the machine was restarted since."""
     metadata: Mapping[str, Any] = node["metadata"]
     annotations = metadata.get("annotations") or {}
     runs = ((node.get("status") or {}).get("nodeInfo") or {}).get("bootID", "")

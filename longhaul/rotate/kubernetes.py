@@ -1,4 +1,4 @@
-"""Rotation of the authority of API servers, which nodes, people and pods check, and machines that are not there yet."""
+"""Rotation of the API servers' authority, which nodes, people and pods check, and machines that do not exist yet."""
 
 from __future__ import annotations
 
@@ -24,29 +24,30 @@ CERTIFICATE_TYPE = "pulumi-python:dynamic/longhaul:Certificate"
 
 
 class NewMachines(Protocol):
-    """User-data of machines that are made from now on."""
+    """User-data of machines that will be made."""
 
     def refuse_other_changes(self) -> None:
-        """Raise ``CommandError`` when `longhaul up` would change what :meth:`learn` changes."""
+        """Raise ``CommandError`` when `longhaul up` would make other changes to what :meth:`learn` changes."""
 
     def learn(self) -> None:
-        """Have it name the authorities that the vault has believed."""
+        """Put the authorities that the vault has as trusted into the user-data."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesRotation(AuthorityRotation):
-    """The authority of API servers, as an ``overlap.Subject``."""
+    """Rotation of the API servers' authority, as an ``overlap.RotationSubject``."""
 
     followers: Followers
     new_machines: NewMachines
 
     @property
     def copies(self) -> timedelta:
-        """Longest life of a kubeconfig, which holds what was believed when it was made."""
+        """Return the longest validity of a kubeconfig, which contains the authorities that were trusted when it was
+        made."""
         return timedelta(hours=ADMINISTRATOR_HOURS)
 
     def prepare(self) -> None:
-        """Make the new authority, where every node says which it believes."""
+        """Make the new authority. Raise ``CommandError`` unless every node reports which authorities it trusts."""
         silent = self.followers.but(self._quarantined()).silent()
         if silent:
             env = self.vault.environment.name
@@ -58,11 +59,11 @@ class KubernetesRotation(AuthorityRotation):
         super().prepare()
 
     def spread(self) -> None:
-        """Have new machines, nodes and our pods believe what the machines of the control plane do."""
+        """Have new machines, nodes and our pods trust the same authorities as the control plane's machines."""
         authorities = "".join(self.believed())
         self.followers.api.believe(authorities)
         webhooks.believe(self.api, authorities, tell=self.tell)
-        # Before nodes: `longhaul hosts` gives hosts what the state has.
+        # Before nodes: `longhaul hosts` gives hosts the authorities in the state.
         self.new_machines.learn()
         self.followers.but(self._quarantined()).await_all(authorities)
         self.followers.restart_own(authorities)
@@ -73,11 +74,11 @@ class KubernetesRotation(AuthorityRotation):
             )
 
     def ask_again(self) -> None:
-        """Wait for nodes that were made anew since they said what they believe, or that have joined meanwhile."""
+        """Wait for nodes that were rebuilt since their report, or have joined meanwhile."""
         self.followers.but(self._quarantined()).await_all("".join(self.believed()))
 
     def _quarantined(self) -> set[str]:
-        """Return the machines that API servers refuse, and that therefore learn nothing."""
+        """Return the machines that API servers refuse, and that therefore cannot learn of the rotation."""
         try:
             return set(Quarantine.parse(self.vault.get(QUARANTINE)).names)
         except ValueError as error:
@@ -95,8 +96,8 @@ class StackMachines:
         self._refuse_other_changes(self._resources())
 
     def learn(self) -> None:
-        """Run the engine on the authority, and on what has it in its user-data. It would take the file's other changes
-        of pools along, so there must be none whenever it runs."""
+        """Run the engine on the authority, and on resources with user-data that contains it. The run would include the
+        file's other changes of pools, so such changes are refused every time."""
         resources = self._resources()
         self._refuse_other_changes(resources)
         self.stack.apply(resources, what="user-data of pools")
@@ -114,7 +115,8 @@ class StackMachines:
 
 
 def users_in(resources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the authority of API servers in a state, what has it in its user-data, and the groups that use that."""
+    """Return the URNs of the API servers' authority, of the resources that depend on it, and of the pools' groups that
+    use those."""
     kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
     secret = Authority(name=KUBERNETES, common_name="").secret
     authority = next(

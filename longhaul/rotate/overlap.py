@@ -1,7 +1,8 @@
-"""Rotations with overlap: a new key is believed before it is used, and the former one until nothing of it is left.
+"""Rotations with overlap: a new key is trusted before it is used, and the former one until nothing signed by it is
+left.
 
-Each phase is written into the vault before it is carried out, and every step may be repeated: whatever interrupts a
-rotation, the next run reads the phase and goes on.
+Each phase is recorded in the vault before it is carried out, and every step may be repeated. So after any interruption,
+the next run reads the phase and continues.
 """
 
 from __future__ import annotations
@@ -20,105 +21,106 @@ from longhaul.vault.record import unusable
 from longhaul.vault.rotation import RotationVault
 
 PATIENCE = timedelta(minutes=15)
-"""Longest time that a run itself waits for what the former key has signed to end; the next run goes on after a longer
-one."""
+"""Longest time for which a run itself waits until everything that the former key signed has expired; when more is
+needed, the next run continues."""
 
 
 class OfServers:
-    """Base of subjects that machines of the control plane alone know."""
+    """Base of rotations that only machines of the control plane notice."""
 
     @property
     def copies(self) -> timedelta:
-        """Longest life of copies of what is believed: nobody has one."""
+        """Return zero: nobody has a copy of the trusted keys."""
         return timedelta(0)
 
     def spread(self) -> None:
-        """Do nothing: nobody else believes it."""
+        """Do nothing: nobody else trusts the key."""
 
     def ask_again(self) -> None:
-        """Do nothing: the same."""
+        """Do nothing: nobody else trusts the key."""
 
 
 class RotationSubject(Protocol):
-    """Subject of a rotation. Every method may be called again after it was interrupted."""
+    """Something that is rotated. Every method may be called again after an interruption."""
 
     @property
     def name(self) -> str:
-        """Name of the rotation."""
+        """Return the name of the rotation."""
 
     @property
     def learn(self) -> timedelta:
-        """Time in which programs read a file that has changed."""
+        """Return the time in which programs load a changed file."""
 
     @property
     def life(self) -> timedelta:
-        """Longest life of what the former key has signed."""
+        """Return the longest validity of what the former key has signed."""
 
     @property
     def copies(self) -> timedelta:
-        """Longest life of copies of what is believed, which nobody makes anew."""
+        """Return the longest validity of copies of the trusted keys that nobody updates."""
 
     @property
     def signed(self) -> str:
-        """Words for things that the former key has signed."""
+        """Return a description of what the former key has signed."""
 
     def prepare(self) -> None:
-        """Put a new key into the vault, unless it is there."""
+        """Put a new key into the vault, unless it is already there."""
 
     def trust(self) -> None:
-        """Have the vault say that both are believed."""
+        """Record in the vault that both keys are trusted."""
 
     def use(self) -> None:
-        """Have the vault say that the new one signs, and make anew what the vault keeps of the former one."""
+        """Record in the vault that the new key signs, and reissue what the vault stores with the former key's
+        signature."""
 
     def why_not_over(self, until: datetime) -> str:
-        """Return why the former one is needed after ``until``; empty when it is not."""
+        """Return why the former key is still needed after ``until``; empty when it is not."""
 
     def distrust(self) -> None:
-        """Have the vault say that the new one alone is believed."""
+        """Record in the vault that only the new key is trusted."""
 
     def hand_out(self) -> None:
-        """Have machines use what the vault says, one after the other; ``CommandError`` for the first that does not."""
-
-    def spread(self) -> None:
-        """Have those believe what the vault says who are no machines of the control plane; ``CommandError`` when one
+        """Have machines use the keys from the vault, one after the other. Raise ``CommandError`` for the first that
         does not."""
 
+    def spread(self) -> None:
+        """Have clients outside the control plane trust the vault's keys. Raise ``CommandError`` when one does not."""
+
     def ask_again(self) -> None:
-        """Do nothing when those of :meth:`spread` believe it still, just before the new one signs: some may have been
-        made anew since. ``CommandError`` when one does not."""
+        """Check the clients of :meth:`spread` again, just before the new key signs: some may have been rebuilt since.
+        Raise ``CommandError`` when one does not trust the keys."""
 
     def behind(self) -> tuple[str, ...]:
-        """Return the machines that have not learnt yet that the rotation is over; ``CommandError`` for the first that
-        does not tell."""
+        """Return the machines that do not know yet that the rotation is over. Raise ``CommandError`` for the first that
+        does not answer."""
 
     def end(self) -> None:
-        """Take away what only the rotation needed."""
+        """Remove what only the rotation needed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standings(RotationVault):
-    """The record of rotations with overlap."""
+    """The vault's record of rotations with overlap."""
 
     def all(self) -> dict[str, RotationStanding]:
-        """Return every rotation that is not over."""
+        """Return every unfinished rotation by name."""
         try:
             return parse_standings(self.get(ROTATIONS))
         except ValueError as error:
             raise unusable(ROTATIONS, error) from None
 
     def of(self, name: str) -> RotationStanding:
-        """Return how far a rotation is."""
+        """Return the progress of a rotation."""
         return self.all().get(name, STEADY)
 
     def set(self, name: str, standing: RotationStanding) -> None:
-        """Record how far a rotation is."""
+        """Record the progress of a rotation."""
         self.change(ROTATIONS, standings_text({**self.all(), name: standing}))
 
 
 @dataclass(kw_only=True)
 class Overlap:
-    """One run."""
+    """One run of a rotation with overlap."""
 
     record: Standings
     subject: RotationSubject
@@ -129,12 +131,12 @@ class Overlap:
     sleep: Callable[[float], None] = time.sleep
 
     def run(self, *, now: bool = False) -> RotationStanding:
-        """Carry out the phases from where the vault says that the rotation is, and return how far it is then. ``now``
-        does not wait until what the former key has signed ends."""
+        """Run the phases from the one that the vault records, and return the progress. With ``now``, do not wait until
+        what the former key has signed expires."""
         standing = self.record.of(self.subject.name)
         if standing.phase is RotationPhase.STEADY and (behind := self.subject.behind()):
-            # A run was killed at its end: a further key would be another rotation, which nobody has asked for. Who does
-            # not wait has asked for one.
+            # The last run was killed at its end: another new key would be another rotation, which nobody requested.
+            # With `now` it is requested.
             self.tell(f"{', '.join(behind)}: still to use what the vault says of {self.subject.name}")
             self.subject.hand_out()
             if not now:
@@ -166,7 +168,8 @@ class Overlap:
         return standing
 
     def _trust(self, standing: RotationStanding) -> RotationStanding:
-        """Have everybody believe both, and return until when copies of what was believed before may live."""
+        """Have everybody trust both keys; return the progress, with the time until which old copies of the trusted keys
+        are valid."""
         self.subject.trust()
         self.subject.hand_out()
         self.subject.spread()
@@ -176,7 +179,7 @@ class Overlap:
         return self._until(RotationPhase.TRUST, self.subject.copies)
 
     def _learnt(self, standing: RotationStanding, *, now: bool) -> bool:
-        """Return whether no copy of what was believed before is left, or nobody is to wait for that."""
+        """Return whether no old copy of the trusted keys is left, or the caller does not want to wait for that."""
         until = standing.until or self.clock()
         if now:
             return True
@@ -190,7 +193,8 @@ class Overlap:
         return True
 
     def _use(self, standing: RotationStanding) -> RotationStanding:
-        """Have the new key sign everywhere, and return until when what the former one has signed may live."""
+        """Have the new key sign everywhere; return the progress, with the time until which what the former key signed
+        is valid."""
         self.subject.use()
         self.subject.hand_out()
         if standing.until is not None:
@@ -198,14 +202,14 @@ class Overlap:
         return self._until(RotationPhase.USE, self.subject.learn + self.subject.life)
 
     def _until(self, phase: RotationPhase, life: timedelta) -> RotationStanding:
-        """Record until when the phase lasts."""
+        """Record the end of the phase, ``life`` from now."""
         standing = self._write(RotationStanding(phase=phase, until=self.clock() + life))
         # For `longhaul status`, which asks the servers.
         self.subject.hand_out()
         return standing
 
     def _over(self, standing: RotationStanding, *, now: bool) -> bool:
-        """Return whether nothing of the former key is left, or nobody is to wait for that."""
+        """Return whether nothing signed by the former key is left, or the caller does not want to wait for that."""
         until = standing.until or self.clock()
         if now:
             self._wait(until - self.subject.life, "all show what the new key has signed")
@@ -223,7 +227,7 @@ class Overlap:
         return True
 
     def _wait(self, until: datetime, what: str) -> None:
-        """Wait until a time; nothing tells when programs have read a file, or that nothing signed is left."""
+        """Wait until a time. No event reports that programs have read a file, or that everything signed has expired."""
         left = (until - self.clock()).total_seconds()
         if left > 0:
             self.tell(f"waiting {left:.0f} s until {what}")

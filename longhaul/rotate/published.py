@@ -1,7 +1,7 @@
-"""Authorities that API servers publish, for extension servers and for the other programs of the control plane.
+"""Authorities that API servers publish, for extension servers and for other programs of the control plane.
 
-API servers add to that ConfigMap what they believe, and take nothing away before its end (kubernetes 1.36,
-``pkg/controlplane/controller/clusterauthenticationtrust``).
+API servers add the authorities that they trust to a ConfigMap, and do not remove them before they expire (kubernetes
+1.36, ``pkg/controlplane/controller/clusterauthenticationtrust``).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from longhaul.terminal.exits import CommandError
 
 PUBLISHED = f"{SYSTEM_CONFIGMAPS}/extension-apiserver-authentication"
 AUTHORITIES = ("client-ca-file", "requestheader-client-ca-file")
-"""Its fields that hold certificates, PEM."""
+"""Fields of the ConfigMap with certificates, PEM."""
 
 
 class ConfigMaps(Protocol):
-    """The cluster's API, as far as it is needed here."""
+    """The calls of the cluster's API that are needed here."""
 
     def find(self, path: str) -> Object | None:
         """Read one object; None when it does not exist."""
@@ -30,8 +30,8 @@ class ConfigMaps(Protocol):
 
 
 def unpublish(api: ConfigMaps, name: str, believed: Collection[str], *, tell: Callable[[str], None]) -> None:
-    """Take away the certificates (PEM) of the authority with the common name ``name`` that are not believed any more.
-    ``CommandError`` when API servers put one there again: one of them believes it still."""
+    """Remove the certificates (PEM) with the common name ``name`` that are not trusted any more. Raise ``CommandError``
+    when API servers add one again, because one of them still trusts it."""
     if _change(api, name, believed):
         tell(f"extension servers are not told the former authority {name} any more")
         if _change(api, name, believed):
@@ -40,7 +40,7 @@ def unpublish(api: ConfigMaps, name: str, believed: Collection[str], *, tell: Ca
 
 
 def _change(api: ConfigMaps, name: str, believed: Collection[str]) -> bool:
-    """Take former certificates away, and return whether there were any."""
+    """Remove former certificates, and return whether there were any."""
     keys = {issuing.key_fingerprint(certificate) for certificate in believed}
 
     def stays(certificate: str) -> bool:
@@ -57,7 +57,7 @@ def _change(api: ConfigMaps, name: str, believed: Collection[str]) -> bool:
     try:
         api.patch(PUBLISHED, {"metadata": version, "data": changed})
     except ApiError as error:
-        # An API server wrote it meanwhile: the next look says what.
+        # An API server wrote it meanwhile: the next look shows the result.
         if error.status != 409:
             raise
     return True

@@ -1,4 +1,4 @@
-"""Control-plane machines' part in rotations with overlap: they fetch what the vault says, and use it."""
+"""Control-plane machines' part in rotations with overlap: they fetch keys from the vault, and use them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----([^-]+)-----END \
 _UNREAD = "its program has not read the file (`longhaul status` says how it is, `journalctl` there says why)"
 
 Digests = Mapping[str, tuple[str, ...]]
-"""SHA-256 of every certificate and public key, by file, in their order."""
+"""SHA-256 of every certificate and public key in a file, in order, by file."""
 
 
 def hand_out(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Callable[[str], None]) -> None:
-    """Have every API server, and every etcd member that holds such a secret, fetch and use the secrets whose names
-    ``secrets`` takes, one machine after the other. ``CommandError`` for the first that does not."""
+    """Have each API server, and each etcd member and VPN machine with such secrets, fetch and use the secrets whose
+    names ``secrets`` accepts, one machine after the other. Raise ``CommandError`` for the first that does not."""
     for machine in _holders(vault, secrets):
         wanted = _wanted(vault, machine, secrets)
         rotations = json.loads(vault.get(ROTATIONS)) if machine.role is Role.API else None
@@ -46,9 +46,9 @@ def hand_out(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Call
 
 
 def behind(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return the API servers that still know of the rotation ``name``, and the machines with such secrets that use
-    others than they have. ``CommandError`` for the first that does not tell: no rotation begins where a machine is
-    away."""
+    """Return the API servers that still know the rotation ``name``, and the machines whose programs use older secrets
+    than the machine has. Raise ``CommandError`` for the first that does not answer: no rotation begins while a machine
+    is away."""
     names = []
     for machine in _holders(vault, secrets):
         answer = asked(vault.control, vault.place, machine.name, "longhaul-node credentials", what="credentials")
@@ -58,7 +58,7 @@ def behind(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> t
 
 
 def _holders(vault: RotationVault, secrets: Callable[[str], bool]) -> tuple[Machine, ...]:
-    """Return the members and VPN machines that hold such secrets, then all API servers: they know of every rotation."""
+    """Return the members and VPN machines with such secrets, then all API servers: those know every rotation."""
     machines = control_machines(vault.environment, plan(vault.environment))
     holders = [
         machine
@@ -77,14 +77,15 @@ def _files(vault: RotationVault, machine: Machine) -> tuple[SecretFile, ...]:
 
 
 def _take_over(vault: RotationVault, machine: Machine) -> str:
-    """Return the command with which a machine fetches its secrets, and starts anew what was started with others."""
+    """Return the command with which a machine fetches its secrets, and restarts programs that were started with
+    others."""
     servers = members(control_machines(vault.environment, plan(vault.environment)), Role.API)
     options = _frontend(vault, others=len(servers) > 1) if machine.role is Role.API else ""
     return f"{FETCH} && longhaul-node credentials --take-over{options}"
 
 
 def _frontend(vault: RotationVault, *, others: bool) -> str:
-    """Return the option that names where other servers answer; nothing when there is no other."""
+    """Return the option with the address at which other API servers answer; empty when there are none."""
     environment = vault.environment
     site = plan(environment).sites[environment.control_plane.site]
     address = f"{site.subnet('api')[FRONTEND]}:{environment.control_plane.api.port}"
@@ -92,7 +93,7 @@ def _frontend(vault: RotationVault, *, others: bool) -> str:
 
 
 def _wanted(vault: RotationVault, machine: Machine, secrets: Callable[[str], bool]) -> Digests:
-    """Return what a machine should have, as the vault says."""
+    """Return the digests that a machine should have, from the vault."""
     files = [file for file in _files(vault, machine) if any(map(secrets, file.secrets))]
     return {file.path.rpartition("/")[2]: digests(_content(vault, file)) for file in files}
 
@@ -106,7 +107,7 @@ def _content(vault: RotationVault, file: SecretFile) -> str:
 
 
 def digests(text: str) -> tuple[str, ...]:
-    """Return the SHA-256 of every certificate and public key (PEM) in a text, hexadecimal, as machines tell them."""
+    """Return the SHA-256 of every certificate and public key (PEM) in a text, hexadecimal, in the machines' format."""
     return tuple(hashlib.sha256(b64decode(match[2])).hexdigest() for match in _PUBLIC.finditer(text))
 
 
@@ -116,7 +117,7 @@ def _has(answer: Mapping[str, Any], wanted: Digests) -> bool:
 
 
 def _problem(answer: Mapping[str, Any], wanted: Digests) -> str:
-    """Return why a machine does not use what it should; empty when it does."""
+    """Return why a machine does not use the wanted secrets; empty when it does."""
     if not _has(answer, wanted):
         names = ", ".join(sorted(wanted))
         return f"does not have {names} as the vault does: it could not fetch them (journalctl -u longhaul-secrets)"

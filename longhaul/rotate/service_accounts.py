@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from contract.kubernetes.api import Api
 
 TOKEN_HOURS = 24
-"""Longest life of a token: ``--service-account-max-token-expiration`` of kube-apiserver.service."""
+"""Longest validity of a token, hours: ``--service-account-max-token-expiration`` of kube-apiserver.service."""
 
 ENDLESS = "type=kubernetes.io/service-account-token"
-"""Field selector of Secrets with tokens that do not end, which kube-controller-manager signs."""
+"""Field selector of Secrets with tokens that never expire, which kube-controller-manager signs."""
 
 NEXT = next_secret(SIGNING_KEYS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceAccounts(OfServers):
-    """The key of service accounts' tokens, as an ``overlap.Subject``."""
+    """Rotation of the key for service accounts' tokens, as an ``overlap.RotationSubject``."""
 
     vault: RotationVault
     api: Api
@@ -39,7 +39,7 @@ class ServiceAccounts(OfServers):
 
     name = SERVICE_ACCOUNTS
     learn = timedelta(0)
-    """Servers start anew with the keys."""
+    """Zero: servers restart with the keys."""
     life = timedelta(hours=TOKEN_HOURS)
     signed = "tokens"
 
@@ -51,12 +51,12 @@ class ServiceAccounts(OfServers):
             raise unusable(SIGNING_KEYS, error) from None
 
     def prepare(self) -> None:
-        """Make the key that is to sign."""
+        """Make the new signing key."""
         if not self._next():
             self.vault.write_text(NEXT, json.dumps({"key": issuing.new_key()}))
 
     def trust(self) -> None:
-        """Have tokens of the new key believed."""
+        """Have the new key's tokens trusted."""
         self.vault.change(SIGNING_KEYS, self.keys().trusting(self._next()).text())
 
     def use(self) -> None:
@@ -64,7 +64,7 @@ class ServiceAccounts(OfServers):
         self.vault.change(SIGNING_KEYS, self.keys().using(self._next()).text())
 
     def why_not_over(self, until: datetime) -> str:
-        """Return which tokens without an end the former key has signed."""
+        """Return which tokens without expiry the former key has signed; empty when there are none."""
         begun = until - self.life
         left = [
             f"{secret['metadata']['namespace']}/{secret['metadata']['name']}"
@@ -79,19 +79,19 @@ class ServiceAccounts(OfServers):
         )
 
     def distrust(self) -> None:
-        """Have the new key's tokens alone believed."""
+        """Have only the new key's tokens trusted."""
         self.vault.change(SIGNING_KEYS, SigningKeys.alone(self.keys().signs).text())
 
     def hand_out(self) -> None:
-        """Have API servers and controller-managers start with the keys, one machine after the other."""
+        """Restart API servers and controller-managers with the keys, one machine after the other."""
         hand_out(self.vault, lambda name: name == SIGNING_KEYS, tell=self.tell)
 
     def behind(self) -> tuple[str, ...]:
-        """Return the API servers that have not learnt yet that it is over."""
+        """Return the API servers that do not know yet that the rotation is over."""
         return behind(self.vault, self.name, lambda name: name == SIGNING_KEYS)
 
     def end(self) -> None:
-        """Empty the place of the new key."""
+        """Clear the new key's place in the vault."""
         self.vault.change(NEXT, "{}")
 
     def _next(self) -> str:

@@ -1,4 +1,4 @@
-"""The environment's stack, as rotations change it: the engine runs on some resources, which read the vault again."""
+"""The environment's stack in a rotation: the engine runs on some resources, which read the vault again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 TARGETED = ("--yes", "--skip-preview", "--suppress-outputs")
-"""The engine's options for a run that changes named resources alone."""
+"""The engine's options for a run that changes only named resources."""
 
 AGAIN = "Run this again: it goes on from here"
 
@@ -36,9 +36,9 @@ class Stack:
     title: str
     """Name of the rotation."""
     variable: str
-    """Environment variable by which the program reads again what is rotated."""
+    """Environment variable that makes the program read the rotated secrets again."""
     log: Path
-    """The run's log, which has all that the programs print."""
+    """The run's log, which has all output of the programs."""
     began: float
     """Start of the run, by ``time.monotonic``."""
 
@@ -50,8 +50,8 @@ class Stack:
         return [entry for entry in entries if not entry.get("delete")]
 
     def apply(self, resources: Iterable[str], *, what: str) -> None:
-        """Run the engine on some resources, with what the vault has now; ``CommandError`` when ``what`` could not be
-        changed."""
+        """Run the engine on some resources, with the vault's present content. Raise ``CommandError``, which names
+        ``what``, when that fails."""
         engine = self._engine({**self.environ, self.variable: "yes"})
         plugins.require(plugins.needed(self.environment), engine.environ)
         recover(engine)

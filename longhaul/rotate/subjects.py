@@ -1,4 +1,4 @@
-"""Table of all that ``longhaul rotate`` replaces."""
+"""Table of everything that ``longhaul rotate`` replaces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RotationArguments:
     without: tuple[str, ...]
 
     def stack(self, variable: str) -> Stack:
-        """Return the environment's stack, whose program reads what is rotated by an environment variable."""
+        """Return the environment's stack; ``variable`` makes its program read the rotated secrets again."""
         from longhaul.engine.run_log import new_log
         from longhaul.rotate.stack import Stack
 
@@ -56,17 +56,18 @@ class RotationArguments:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownRotation:
-    """Something that can be rotated."""
+    """A rotation that the command offers."""
 
     name: str
     what: str
     """Its description, for the command's help."""
     run: Callable[[RotationArguments], dict[str, Any]]
-    """Goes on with the rotation, and returns how far it is, for programs."""
+    """Continues the rotation, and returns the progress for programs."""
     takes: frozenset[str] = frozenset()
-    """Options that are for it."""
+    """Names of the options that it accepts."""
     master: bool = False
-    """True when the run cannot use an administrator's certificate, because it ends in the midst."""
+    """Whether the run needs a certificate in ``system:masters``, because an administrator's becomes invalid during
+    it."""
 
 
 def _encryption(asked: RotationArguments) -> dict[str, Any]:
@@ -169,4 +170,4 @@ _ALL = (
     KnownRotation(name=TUNNELS, what="the keys of IPsec tunnels between sites", run=_tunnels),
 )
 KNOWN = {rotation.name: rotation for rotation in _ALL}
-"""All that can be rotated, by name."""
+"""All rotations, by name."""

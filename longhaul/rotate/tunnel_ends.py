@@ -1,4 +1,4 @@
-"""Ends of tunnels between sites, as rotations of their keys change them: clouds by the engine, racks by Ansible."""
+"""Ends of tunnels between sites in a rotation of their keys: the engine changes clouds' ends, and Ansible racks'."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from longhaul.terminal.exits import CommandError, Exit
 
 
 def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[KeyedTunnel, ...]:
-    """Return the tunnels among a state's resources. Parts of a tunnel that get a key depend on its resource, or on a
-    part that does. ``ValueError`` when the keys of one are not known yet."""
+    """Return the tunnels among a state's resources. A tunnel's resources that get its key depend on the key's resource,
+    directly or indirectly. Raise ``ValueError`` when a tunnel's key does not have a resource yet."""
     keys = [resource for resource in resources if resource["type"] == TUNNEL_KEY]
     kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
     ends = [resource for resource in resources if kinds.get(without_version(resource["type"])) is ResourceKind.TUNNEL]
@@ -42,8 +42,8 @@ def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[KeyedTunnel, ...
 
 
 def _depending(ends: Iterable[Mapping[str, Any]], urn: str) -> list[str]:
-    """Return the parts of tunnels that depend on a resource, in the state's order: each comes after what it depends
-    on."""
+    """Return the tunnels' resources that depend on a resource, in the state's order, in which dependencies come
+    first."""
     urns = [urn]
     for end in ends:
         if set(urns) & set(end.get("dependencies") or ()):
@@ -52,7 +52,7 @@ def _depending(ends: Iterable[Mapping[str, Any]], urn: str) -> list[str]:
 
 
 def _has_key(resource: Mapping[str, Any]) -> bool:
-    """Return whether a part of a tunnel has a key, as a connection has and the address of its other end has not."""
+    """Return whether a tunnel's resource has a key. A connection has one; the address of its other end has none."""
     properties = {**(resource.get("inputs") or {}), **(resource.get("outputs") or {})}
     return any(name.lower().endswith(("sharedkey", "shared_key")) for name in properties)
 
@@ -64,7 +64,7 @@ class StackEnds:
     stack: Stack
 
     def tunnels(self) -> tuple[KeyedTunnel, ...]:
-        """Return the tunnels of the state."""
+        """Return the tunnels in the state."""
         try:
             return tunnels_in(self.stack.resources())
         except ValueError as error:
@@ -72,7 +72,7 @@ class StackEnds:
             raise CommandError(f"{error}: `longhaul up --env {env}` makes them known") from None
 
     def apply(self, resources: Iterable[str]) -> None:
-        """Run the engine on some resources, with the keys that the vault has now."""
+        """Run the engine on some resources, with the vault's present keys."""
         self.stack.apply(resources, what="keys of tunnels")
 
     def settle_gateways(self) -> None:

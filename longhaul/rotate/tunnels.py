@@ -1,8 +1,8 @@
 """Rotation of the pre-shared keys of IPsec tunnels between sites.
 
-Gateways of racks believe any key of a tunnel that they have, and show the first; a cloud has one key for each. So a
-gateway shows the new key before the cloud has it, and a tunnel that the cloud takes down comes up again at once. One
-tunnel after the other, so that of several between two sites one carries.
+Gateways of racks accept any key of a tunnel that they have, and present the first; a cloud has one key for each tunnel.
+So a gateway presents the new key before the cloud has it, and a tunnel that the cloud resets comes up again at once.
+Tunnels are changed one after the other, so that another tunnel between the same two sites carries the traffic.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from longhaul.vault.rotation import RotationVault
 
 @dataclass(frozen=True, kw_only=True)
 class KeyedTunnel:
-    """Keys of a tunnel, as the state has them."""
+    """A tunnel's key in the state."""
 
     secret: str
-    """Name of the vault's secret."""
+    """Name of the secret in the vault."""
     resource: str
-    """Resource that reads it."""
+    """URN of the resource that reads the secret."""
     users: tuple[str, ...]
-    """Resources of clouds that are given the key."""
+    """URNs of clouds' resources that get the key."""
     of_cloud: bool = False
-    """True where a cloud made the first key itself."""
+    """Whether the cloud made the first key itself."""
 
 
 class Ends(Protocol):
     """Ends of all tunnels."""
 
     def tunnels(self) -> tuple[KeyedTunnel, ...]:
-        """Return the tunnels; ``CommandError`` when one is not known yet."""
+        """Return the tunnels. Raise ``CommandError`` when one has no key in the state yet."""
 
     def apply(self, resources: Iterable[str]) -> None:
-        """Have the engine read keys again and change resources of clouds, nothing else; ``CommandError`` when that
+        """Have the engine read keys again and change only these clouds' resources. Raise ``CommandError`` when that
         fails."""
 
     def settle_gateways(self) -> None:
-        """Have the gateways of racks take the keys that the state has, and wait until each has a tunnel to each site;
-        ``CommandError`` for those that have not."""
+        """Have the gateways of racks use the keys in the state, and wait until each has a tunnel to each site. Raise
+        ``CommandError`` for those that do not."""
 
 
 def _nothing(_secret: str) -> bool:
@@ -57,18 +57,18 @@ def _nothing(_secret: str) -> bool:
 
 @dataclass(kw_only=True)
 class TunnelRotation(OfServers):
-    """The keys of all tunnels, as an ``overlap.Subject``."""
+    """Rotation of the keys of all tunnels, as an ``overlap.RotationSubject``."""
 
     vault: RotationVault
     ends: Ends
     tell: Callable[[str], None]
     _handed: dict[str, str] = field(default_factory=dict)
-    """The vault's keys that all ends have, by secret, as far as this run knows."""
+    """Keys from the vault that all ends have, by secret, as far as this run knows."""
 
     name = TUNNELS
     learn = timedelta(0)
     life = timedelta(0)
-    """A tunnel that is up asks for no key."""
+    """Zero: an established tunnel does not ask for its key."""
     signed = "tunnels"
 
     def prepare(self) -> None:
@@ -81,22 +81,22 @@ class TunnelRotation(OfServers):
                 self.vault.write_text(next_secret(tunnel.secret), json.dumps({"key": issuing.new_tunnel_key()}))
 
     def trust(self) -> None:
-        """Have gateways of racks believe the new keys. Where a cloud made the key it cannot believe two, and the
-        gateway needs no more than the key that it is to show."""
+        """Have gateways of racks accept the new keys. When a cloud made the key it cannot accept two, and the gateway
+        needs only the key that it presents."""
         for tunnel in self.ends.tunnels():
             if (new := self._next(tunnel)) and not tunnel.of_cloud:
                 self.vault.change(tunnel.secret, self._keys(tunnel).trusting(new).text())
 
     def use(self) -> None:
-        """Have the ends of one tunnel after the other use the new key: first the gateways of racks, then the cloud.
-        API servers tell the phase before that, since it takes minutes for each."""
+        """Have the ends of each tunnel use the new key, one tunnel after the other: first the gateways of racks, then
+        the cloud. API servers get the phase before that, since each tunnel takes minutes."""
         hand_out(self.vault, _nothing, tell=self.tell)
         for tunnel in self.ends.tunnels():
             new = self._next(tunnel)
             if not new:
                 continue
             keys = self._keys(tunnel)
-            # A cloud's own key is not in the vault; a gateway has it from the cloud as long as that has it.
+            # A key from a cloud is not in the vault; a gateway gets it from the cloud as long as the cloud uses it.
             self.vault.change(tunnel.secret, (TunnelKeys(keys=(new,)) if tunnel.of_cloud else keys.using(new)).text())
             self._give([tunnel])
             if tunnel.users:
@@ -105,29 +105,29 @@ class TunnelRotation(OfServers):
             self.tell(f"{tunnel.secret}: both ends use the new key")
 
     def why_not_over(self, until: datetime) -> str:  # noqa: ARG002 - no end shows a former key any more
-        """Return nothing."""
+        """Return nothing: established tunnels do not need the former key."""
         return ""
 
     def distrust(self) -> None:
-        """Have the new keys alone believed."""
+        """Have only the new keys accepted."""
         for tunnel in self.ends.tunnels():
             if (keys := self._keys(tunnel)).others:
                 self.vault.write_text(tunnel.secret, keys.alone().text())
 
     def hand_out(self) -> None:
-        """Have API servers tell the phase, and gateways of racks take the keys that the vault has."""
+        """Give API servers the phase, and gateways of racks the vault's keys."""
         hand_out(self.vault, _nothing, tell=self.tell)
         self._give(self.ends.tunnels())
 
     def behind(self) -> tuple[str, ...]:
-        """Return the API servers that have not learnt yet that it is over."""
+        """Return the API servers that do not know yet that the rotation is over."""
         return behind(self.vault, self.name, _nothing)
 
     def end(self) -> None:
-        """Do nothing: each new key has left its place when it came into use."""
+        """Do nothing: each new key was moved from its place when it came into use."""
 
     def _give(self, tunnels: Iterable[KeyedTunnel]) -> None:
-        """Have the gateways of racks take the keys of some tunnels, unless this run has had them take those already."""
+        """Give the gateways of racks the keys of some tunnels, unless this run has already done so."""
         now = {tunnel.secret: self._keys(tunnel).text() for tunnel in tunnels}
         new = [tunnel for tunnel in tunnels if self._handed.get(tunnel.secret) != now[tunnel.secret]]
         if new:

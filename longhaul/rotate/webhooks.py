@@ -1,5 +1,5 @@
-"""Authorities by which API servers know the webhooks of Kueue and JobSet, while the authority of API servers is
-replaced: it has issued their certificates, too."""
+"""Authorities with which API servers check the webhooks of Kueue and JobSet, during a rotation of the API servers'
+authority, which also signs the webhooks' certificates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
 def believe(api: ConfigMaps, authorities: str, *, tell: Callable[[str], None]) -> None:
-    """Have API servers believe these authorities (PEM) of our webhooks, where there are any. ``CommandError`` when
+    """Have API servers trust these authorities (PEM) for our webhooks, if there are any. Raise ``CommandError`` when
     somebody else writes them at the same time."""
     bundle = base64.b64encode(authorities.encode()).decode()
     for manager in MANAGERS:
@@ -44,6 +44,6 @@ def _believe(api: ConfigMaps, path: str, bundle: str, *, tell: Callable[[str], N
 
 
 def bundle_words(bundle: str) -> str:
-    """Return how many authorities a bundle holds, in words."""
+    """Return the number of authorities in a bundle, as text."""
     count = base64.b64decode(bundle).count(b"-----BEGIN CERTIFICATE-----")
     return "both authorities" if count > 1 else "one authority"

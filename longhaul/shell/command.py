@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Hand over to the lab, or to SSH for gateways and hosts. Other machines of a real environment cannot be
+    """Enter the lab's machine, or use SSH for gateways and hosts. Other machines of a real environment cannot be
     reached."""
     from components.model import control_machines, plan
     from longhaul.racks.inventory import machines
@@ -54,7 +54,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _of_a_pool(machine: str, environment: Environment) -> bool:
-    """Return whether the name may be that of a pool's machine, which its cloud chooses."""
+    """Return whether the name may be a pool machine's, which its cloud chooses."""
     from clouds.registry import cloud_of
     from components.model.sites.places import place_of
 

@@ -1,1 +1,1 @@
-"""An environment at a glance, from its file alone: no engine, no account, no network."""
+"""``longhaul show``: an environment at a glance, from its file alone, without engine, account or network."""

@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Read, check and show; ``ConfigurationError`` with everything that is wrong with the file, as in ``validate``."""
+    """Read, check and show the file. Raise ``ConfigurationError`` with every problem in the file, as ``validate``
+    does."""
     environment = _environment(invocation)
     content, output = _content(environment, invocation), invocation.options.output
     if output is None:
@@ -49,7 +50,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _content(environment: Environment, invocation: Invocation) -> str:
-    """Return the environment in the format that is asked for."""
+    """Return the environment in the requested format."""
     options = invocation.options
     form = options.format or _format_of(options.output)
     if form in ("svg", "html"):
@@ -72,7 +73,7 @@ def _content(environment: Environment, invocation: Invocation) -> str:
 
 
 def _format_of(output: Path | None) -> str:
-    """Return the format that the file's name ends in; ``CommandError`` when it is none of ours."""
+    """Return the format for the file name's suffix. Raise ``CommandError`` when it is not supported."""
     suffix = output.suffix[1:].lower() if output else ""
     if suffix in ("", "txt"):
         return TEXT
@@ -82,7 +83,7 @@ def _format_of(output: Path | None) -> str:
 
 
 def _cost(environment: Environment, invocation: Invocation) -> EnvironmentCost | None:
-    """Return the cost by the project's own prices; None when there are none, as for an example."""
+    """Return the cost at the project's own prices; None without prices, as for an example."""
     from longhaul.costs.known import KnownPrices
 
     prices = KnownPrices.of_file(find_project(invocation.options.project).stacks / PRICE_FILE)
@@ -90,11 +91,10 @@ def _cost(environment: Environment, invocation: Invocation) -> EnvironmentCost |
 
 
 def _environment(invocation: Invocation) -> Environment:
-    """Return the environment of the file. It does not matter whether it is a lab's: only the lab's folder may be
-    private to root."""
+    """Return the environment of the file. A lab is not entered, since its folder may be readable only by root."""
     options = invocation.options
     project = find_project(options.project)
-    project.definition()  # as ``validate``
+    project.definition()  # like ``validate``
     if not options.env:
         known = ", ".join(project.environments()) or "none has a file yet"
         message = f"which environment? --env E, or set LONGHAUL_ENV (here: {known}); --example hybrid needs no file"
@@ -103,5 +103,5 @@ def _environment(invocation: Invocation) -> Environment:
 
 
 def _has_utf8() -> bool:
-    """Return whether stdout takes UTF-8, according to the locale."""
+    """Return whether stdout accepts UTF-8, according to the locale."""
     return codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"

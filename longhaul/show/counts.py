@@ -1,4 +1,4 @@
-"""Numbers of things as spans: how many always exist, and how many at most."""
+"""Numbers with two bounds: how many always exist, and how many at most."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Bounds:
         return Bounds(min=self.min + other.min, max=self.max + other.max)
 
     def times(self, factor: int) -> Bounds:
-        """Return the span multiplied by ``factor``."""
+        """Return both bounds multiplied by ``factor``."""
         return Bounds(min=self.min * factor, max=self.max * factor)
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ class GpuCount:
     """GPUs of one model."""
 
     model: str
-    """Name of the model; empty when the environment names none."""
+    """Name of the model; empty when the environment does not name it."""
     count: Bounds
 
     def __str__(self) -> str:
@@ -37,12 +37,12 @@ class GpuCount:
 
 
 def exactly(count: int) -> Bounds:
-    """Return a span whose bounds are both ``count``."""
+    """Return bounds that are both ``count``."""
     return Bounds(min=count, max=count)
 
 
 def total(spans: Iterable[Bounds]) -> Bounds:
-    """Return the sum of all spans."""
+    """Return the sum of all bounds."""
     return sum(spans, exactly(0))
 
 

@@ -1,9 +1,9 @@
-"""Draws sites and links in characters: a column for each cloud, one for the on-premises sites, and a rail that joins
-them.
+"""Draws sites and links in characters: a column for each cloud, one for the on-premises sites, and a rail that connects
+the columns.
 
 All sites are linked in pairs, so a line for each link would hide the structure: six sites have fifteen links. By
-default, all links inside a column are of one kind and all links between columns are of another, so one line stands for
-all of a kind. A link of another kind is named below the drawing.
+default, all links inside a column are of one kind and all links between columns are of another, so one line represents
+all links of a kind. A link of another kind is named below the drawing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ GAP = 3
 """Character columns between two boxes."""
 
 FRAME = 4
-"""Character columns of a box that are not its content."""
+"""Number of character columns that a box's frame takes."""
 
 JOINT = 4
-"""Character column of a box where lines meet it."""
+"""Character column of a box at which lines meet it."""
 
 NAMES = {LinkKind.BACKBONE: "backbone", LinkKind.IPSEC: "IPsec", LinkKind.EXISTING: "existing circuit"}
 """Names of the kinds of links, for people."""
@@ -42,7 +42,7 @@ class _Box:
 
     @property
     def width(self) -> int:
-        """Number of character columns that the whole content needs."""
+        """Return the number of character columns that the whole content needs."""
         return max(len(self.title) + 2, *(len(line) for line in self.content)) + FRAME
 
     def lines(self, width: int) -> Iterator[str]:
@@ -63,7 +63,7 @@ class _Column:
 
     @property
     def width(self) -> int:
-        """Number of character columns that the whole content needs."""
+        """Return the number of character columns that the whole content needs."""
         return max(*(box.width for box in self.boxes), len(self._joint(named=True)))
 
     def lines(self, width: int) -> Iterator[str]:
@@ -129,8 +129,8 @@ def _pools(pools: Sequence[PoolOverview], *, most: int | None) -> Iterator[str]:
 
 
 def _widths(natural: Sequence[int], *, room: int) -> list[int]:
-    """Return a width for each column: its own where all fit; otherwise the wide columns share what the narrow ones
-    leave."""
+    """Return a width for each column: the natural one when all fit into ``room``; otherwise the wide columns share what
+    the narrow ones leave."""
     widths = list(natural)
     if sum(widths) <= room:
         return widths
@@ -142,7 +142,7 @@ def _widths(natural: Sequence[int], *, room: int) -> list[int]:
 
 
 def _rail(kind: LinkKind, widths: Sequence[int]) -> list[str]:
-    """Return what joins the columns, from above: the name, the rail, and a line down to each column."""
+    """Return the lines that connect the columns, from above: the name, the rail, and a line down to each column."""
     left, along, joint, right = _RAIL[kind]
     joints = [len(INDENT) + sum(widths[:index]) + GAP * index + JOINT for index in range(len(widths))]
     marks = dict.fromkeys(joints[1:-1], joint) | {joints[0]: left, joints[-1]: right}
@@ -159,7 +159,7 @@ def _between(overview: Overview) -> dict[PlannedLink, tuple[str, str]]:
 
 
 def _across(overview: Overview) -> LinkKind | None:
-    """Return the kind of link that joins the columns; ``None`` for a single column."""
+    """Return the kind of link between the columns; ``None`` for a single column."""
     return _drawn(link.kind for link, (first, second) in _between(overview).items() if first != second)
 
 
@@ -168,15 +168,14 @@ def _inside(overview: Overview, kind: str) -> LinkKind | None:
 
 
 def _drawn(kinds: Iterable[LinkKind]) -> LinkKind | None:
-    """Return the kind that a line stands for: the kind that Longhaul makes, if it makes any, else the existing
-    circuits."""
+    """Return the kind that a line represents: the kind that Longhaul makes, if any, else existing circuits."""
     present = set(kinds)
     made = present - {LinkKind.EXISTING}
     return next(iter(made or present), None)
 
 
 def _exceptions(overview: Overview, across: LinkKind | None) -> Iterator[str]:
-    """Yield the links of another kind than their line: circuits of the user's own."""
+    """Yield the links whose kind differs from their line's: the user's own circuits."""
     for link, (first, second) in _between(overview).items():
         drawn = across if first != second else _inside(overview, first)
         if link.kind is not drawn:

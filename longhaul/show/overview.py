@@ -1,4 +1,4 @@
-"""Facts about an environment: plain values, for the text and for ``--json`` alike."""
+"""Facts about an environment: plain values, both for the text and for ``--json``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Totals:
     onprem_sites: int
     """Number of on-premises sites."""
     nodes: Bounds
-    """Machines that run pods: machines of pools, and hosts."""
+    """Number of machines that run pods: machines of pools, and hosts."""
     gpus: Bounds
     gpus_by_model: tuple[GpuCount, ...]
     control_machines: int
@@ -58,15 +58,15 @@ class SiteView:
     zones: tuple[ZoneRanges, ...]
     """Empty for an on-premises site."""
     most_nodes: int
-    """Number of nodes when every pool is at its maximum; of an on-premises site, of its hosts."""
+    """Number of nodes when every pool is at its maximum; for an on-premises site, number of its hosts."""
     room: int | None
-    """Number of nodes, with their pods, for which the ranges have addresses; ``None`` when the cloud does not tell."""
+    """Number of nodes, with their pods, for which the ranges have addresses; ``None`` when the cloud does not know."""
     room_left: int | None
-    """Number of nodes for which addresses are left; ``None`` as above."""
+    """Number of nodes for which addresses are left; ``None`` when the cloud does not know."""
     control_plane: bool
-    """True when the control plane is here."""
+    """Whether the control plane is here."""
     existing: tuple[str, ...]
-    """Phrases for the parts that exist already."""
+    """Phrases about the existing cloud resources that the site uses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +85,8 @@ class ControlRole:
     role: Role
     machine_type: str
     survives: int
-    """Number of machines that may be lost at once while the role still works: an etcd cluster keeps its quorum, and of
-    the API servers one is left."""
+    """Number of machines that may be lost at once while the role still works: an etcd cluster keeps its quorum, and at
+    least one API server is left."""
     machines: tuple[ControlMachineOverview, ...]
 
 
@@ -104,9 +104,9 @@ class ControlPlaneView:
     """Version of etcd."""
     roles: tuple[ControlRole, ...]
     learner: ControlMachineOverview | None
-    """The member of the main etcd cluster that never votes; None where there is none."""
+    """The member of the main etcd cluster that never votes; None without one."""
     learner_type: str
-    """Its machine type; empty where there is none."""
+    """The learner's machine type; empty without a learner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class PoolOverview:
     machine_type: str
     nodes: Bounds
     spare: int
-    """Number of nodes that are kept free, for whatever comes next."""
+    """Number of nodes that are kept free for future work."""
     vcpus: int
     """Virtual cores of one machine."""
     memory_gib: int
@@ -135,7 +135,7 @@ class PoolOverview:
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayView:
-    """A machine that ends the tunnels of an on-premises site."""
+    """A machine at which the tunnels of an on-premises site end."""
 
     name: str
     """Name of the machine."""
@@ -151,7 +151,7 @@ class HostView:
     """Name of the machine and of its node."""
     address: IPv4Address
     pods: IPv4Network
-    """Range of its pods, which the site's routers send to it."""
+    """Range of its pods, which the site's routers route to it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +161,7 @@ class HostsView:
     site: str
     hosts: int
     room: int
-    """Number of hosts that the site's block has room for."""
+    """Number of hosts for which the site's block has room."""
     gpus: tuple[GpuCount, ...]
     first: IPv4Address | None
     """Lowest address of a host; ``None`` when there is no host."""
@@ -174,22 +174,22 @@ class HostsView:
 
 @dataclass(frozen=True, kw_only=True)
 class CloudName:
-    """Name of one of the main things of a site in its cloud."""
+    """Name of one of a site's main resources in its cloud."""
 
     site: str
     what: str
-    """Kind of thing in words, such as ``resource group``."""
+    """Kind of resource in words, such as ``resource group``."""
     name: str
-    """Its name. For an AWS network, this is the tag ``Name``, or the ID of a network that exists already."""
+    """Its name. For an AWS network, this is the tag ``Name``, or the ID of an existing network."""
     pool: str = ""
-    """Pool that it belongs to; empty when it belongs to none."""
+    """Pool that it belongs to; empty for none."""
     existing: bool = False
-    """True when it exists already."""
+    """Whether it existed before the environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Overview:
-    """An environment."""
+    """Everything that ``show`` knows about an environment."""
 
     name: str
     domain: str
@@ -206,11 +206,11 @@ class Overview:
     pools: tuple[PoolOverview, ...]
     """Site by site, in the file's order."""
     autoscaler: str
-    """``acts``; ``looks``, when it only says what it would do; or ``off``."""
+    """``acts``; ``looks``, when it only reports what it would do; or ``off``."""
     hosts: tuple[HostsView, ...]
     people: PeopleView
     queues: bool
-    """True when jobs queue for what teams may use."""
+    """Whether jobs queue for teams' shares of the capacity."""
     links: tuple[PlannedLink, ...]
     names: tuple[CloudName, ...]
     """Site by site."""
@@ -233,6 +233,6 @@ PoolT = TypeVar("PoolT")
 
 
 def folded(pools: Sequence[PoolT], most: int | None) -> Sequence[PoolT]:
-    """Return the pools of one site that are shown: all, or the first ``most``. A single pool more is shown too, because
-    a line that mentions it would be no shorter."""
+    """Return the pools of one site that are shown: all, or the first ``most``. A single further pool is shown too,
+    because a line that mentions it would be no shorter."""
     return pools if most is None or len(pools) <= most + 1 else pools[:most]

@@ -1,4 +1,4 @@
-"""Facts about who may do what in an environment: sign-in, laptops, and teams with what they share."""
+"""Facts about people's rights in an environment: sign-in, laptops, and teams with their shares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.model.vpn.section import Vpn
 
 @dataclass(frozen=True, kw_only=True)
 class IssuerView:
-    """An identity provider of people."""
+    """An identity provider."""
 
     name: str
     url: str
@@ -28,12 +28,12 @@ class GroupAccess:
     namespaces: tuple[str, ...]
     """Roles in namespaces, such as ``edit in research``."""
     vpn: bool
-    """True when its laptops may connect."""
+    """Whether its members' laptops may connect to the VPN."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VpnView:
-    """The laptops' way in."""
+    """The VPN for laptops."""
 
     name: str
     """Public name of both machines; empty when laptops use their addresses."""
@@ -45,7 +45,7 @@ class VpnView:
 
 @dataclass(frozen=True, kw_only=True)
 class ShareView:
-    """Part of one kind of capacity that a team has. ``None`` is no bound, or the cores that go with the GPUs."""
+    """A team's share of one kind of capacity. ``None`` means no limit, or the cores that belong to the GPUs."""
 
     kind: str
     gpus: int
@@ -66,7 +66,7 @@ class TeamView:
 
 @dataclass(frozen=True, kw_only=True)
 class PeopleView:
-    """All of them."""
+    """Sign-in, laptops and teams of an environment."""
 
     issuers: tuple[IssuerView, ...]
     groups: tuple[GroupAccess, ...]
@@ -75,7 +75,7 @@ class PeopleView:
 
 
 def people(environment: Environment, addresses: AddressPlan) -> PeopleView:
-    """Return who may do what by the environment's file."""
+    """Return people's rights according to the environment's file."""
     identity = environment.identity
     return PeopleView(
         issuers=tuple(IssuerView(name=name, url=issuer.url) for name, issuer in identity.issuers.items()),

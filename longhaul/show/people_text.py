@@ -1,4 +1,4 @@
-"""Renders who may do what: a section for people, and one for teams."""
+"""Renders people's rights: a section for people, and one for teams."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from longhaul.show.people import PeopleView, ShareView
 
 
 def people_lines(people: PeopleView) -> Iterator[str]:
-    """Return the lines about issuers, groups and laptops; none where only certificates sign in."""
+    """Return the lines about issuers, groups and laptops; none when people sign in only with certificates."""
     if people.issuers:
         yield from table(("ISSUER", "URL"), [(issuer.name, issuer.url) for issuer in people.issuers])
     if people.groups:

@@ -38,7 +38,7 @@ from longhaul.show.people import people
 
 
 def survey(environment: Environment) -> Overview:
-    """Return all that can be said of a valid environment without asking a cloud."""
+    """Return all facts about a valid environment that are known without asking a cloud."""
     addresses = plan(environment)
     pools = tuple(_pools(environment))
     hosts = tuple(_hosts(environment, addresses))
@@ -91,7 +91,7 @@ def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteVie
             infra=ranges.infra,
             nodes=ranges.nodes,
             pods=ranges.pods,
-            # Addresses of the VPN's machines are told with the machines.
+            # The VPN machines' addresses are shown with the machines.
             subnets={part: ranges.subnet(part) for part in INFRA_SUBNETS if part != Role.VPN},
             zones=tuple(
                 ZoneRanges(zone=zone, nodes=ranges.zone_subnet(index), pods=ranges.zone_pods(index))

@@ -22,7 +22,7 @@ from longhaul.show.people_text import people_lines, team_lines
 from longhaul.terminal.printable import printable
 
 DRAWN, LISTED = 5, 8
-"""Number of pools for each site that the drawing and the table show when they need not show all."""
+"""Maximum numbers of pools for each site, in the drawing and in the table, unless everything is shown."""
 
 _ROLES = {
     Role.ETCD: "etcd",
@@ -44,8 +44,8 @@ def to_json(overview: Overview, *, cost: EnvironmentCost | None) -> str:
 
 
 def to_text(overview: Overview, *, cost: str, everything: bool, unicode: bool) -> str:
-    """Render the whole overview. ``cost``: the cost in words. ``everything``: no pools are left out, and machines and
-    zones are listed. ``unicode``: the reader has UTF-8."""
+    """Render the whole overview. ``cost`` is the cost as text. With ``everything``, no pools are left out, and machines
+    and zones are listed. ``unicode`` means that the reader has UTF-8."""
     sections = (
         _head(overview),
         _titled("Topology", drawing(overview, pools=None if everything else DRAWN)),
@@ -88,7 +88,7 @@ def _places(totals: Totals) -> str:
 
 
 def _gpus(counts: Sequence[GpuCount]) -> str:
-    """Return the sum, when there are several models, and the count of each model."""
+    """Return the count of each model, after the sum if there are several models."""
     each = ", ".join(map(str, counts))
     return f"{total(count.count for count in counts)} ({each})" if len(counts) > 1 else each
 

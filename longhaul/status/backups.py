@@ -1,4 +1,4 @@
-"""Judges the backups of an etcd cluster by what its members report. Pure."""
+"""Judges an etcd cluster's backups from its members' reports. Pure."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def judge_backup(environment: Environment, members: Sequence[str], observed: Obs
 
 
 def _rejected(last: Mapping[str, Any]) -> Iterator[tuple[StatusReason, str]]:
-    """Yield a warning about blobs that no member would have made."""
+    """Yield a warning about blobs that do not count as backups."""
     if number := int(last.get("rejected", 0)):
         message = f"{counted(number, 'blob')} in the storage do not count as backups: {last.get('rejected_why')}"
         yield StatusReason.BLOBS_REJECTED, message
 
 
 def _overdue(backups: Backups, last: Mapping[str, Any], now: float) -> Iterator[tuple[StatusReason, str]]:
-    """Yield a warning about each class whose old backups nobody deletes."""
+    """Yield a warning about each backup class whose old backups are not deleted."""
     for kept in BackupClass:
         made = (last.get("oldest") or {}).get(str(kept))
         if made is not None and is_overdue(backups, kept, age_s=now - float(made)):
@@ -97,7 +97,7 @@ def _looked(report: Mapping[str, Any]) -> float:
 
 
 def _why(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return why there is none, or no newer one, as the member says that looked last."""
+    """Return why there is no backup, or no newer one, from the member that looked last."""
     if not reports:
         return "no member reports any"
     last = max(reports, key=_looked)

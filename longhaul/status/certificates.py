@@ -10,14 +10,15 @@ from longhaul.control_plane.answers import CertificateView
 from longhaul.report.status_verdict import StatusVerdict
 
 WARN_BELOW = 1 / 6
-"""Share of its lifetime below which a certificate is told of. ``longhaul up`` renews below a third
-(:data:`components.control_plane.issuing.RENEW_BELOW`): by then it has not run for half of that time."""
+"""Remaining share of a certificate's lifetime below which there is a warning. ``longhaul up`` renews below a third
+(:data:`components.control_plane.issuing.RENEW_BELOW`), so by then it has not run for half of that time."""
 
 
 def judge_certificates(
     env: str, certificates: Sequence[CertificateView], now: datetime
 ) -> tuple[StatusVerdict, StatusReason, str]:
-    """Return verdict, reason and message for a machine's certificates; the message is empty when all last."""
+    """Return verdict, reason and message for a machine's certificates; the message is empty when no certificate expires
+    soon."""
     ended = [certificate for certificate in certificates if certificate.ends <= now]
     near = [
         certificate

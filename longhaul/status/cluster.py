@@ -23,12 +23,12 @@ EVENTS = "/api/v1/namespaces/default/events"
 REFUSALS = (NODE_PROOF_REFUSED, NODE_REQUEST_DENIED)
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LATE = timedelta(seconds=12)
-"""Age of a node's lease from which its kubelet is late: it renews every ten seconds, a quarter of what a lease is for
+"""Age of a node's lease from which its kubelet is late: it renews every ten seconds, a quarter of the lease's duration
 (kubernetes 1.36, pkg/kubelet/kubelet.go, ``nodeLeaseRenewIntervalFraction``)."""
 
 
 def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) -> ClusterView:
-    """Return nodes and add-ons, or the reason in ``error`` when the API does not give them."""
+    """Return nodes and add-ons, or the reason in ``error`` when the API does not return them."""
     if identity is None:
         return ClusterView(error="the vault did not give the administrator's certificate")
     url = api_url(environment, plan(environment))
@@ -44,7 +44,7 @@ def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) ->
 
 
 def _late(api: Api) -> Iterator[str]:
-    """Yield the nodes whose kubelet is late with its lease, by the clocks of this machine and of theirs."""
+    """Yield the nodes whose kubelet is late with its lease, comparing this machine's clock with theirs."""
     now = datetime.now(tz=UTC)
     for lease in api.items(LEASES):
         renewed = lease.get("spec", {}).get("renewTime")
@@ -53,7 +53,7 @@ def _late(api: Api) -> Iterator[str]:
 
 
 def _refusals(api: Api) -> Iterator[str]:
-    """Yield what was said to machines that asked to join, the newest first."""
+    """Yield the refusals of machines that asked to join, the newest first."""
     events = [event for reason in REFUSALS for event in api.items(EVENTS, fieldSelector=f"reason={reason}")]
     for event in sorted(events, key=lambda refusal: str(refusal.get("lastTimestamp") or ""), reverse=True):
         about = event.get("involvedObject", {}).get("name", "")

@@ -1,5 +1,5 @@
-"""Collects the state: machines, pools' groups and tunnels from the clouds, each machine's answer by the cloud's run
-command, the API's readiness and content through its load balancer, and what gateways and hosts answer over SSH."""
+"""Collects the state: machines, pools' groups and tunnels from the clouds, each machine's answer through the cloud's
+run command, the API's readiness and objects through its load balancer, and gateways' and hosts' answers over SSH."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from longhaul.status.racks import Knock
 
 CONNECT_S = 5.0
-"""Time limit of the load balancer's answer, seconds."""
+"""Time limit for the load balancer's answer, seconds."""
 AT_ONCE = 16
 """Number of machines that are asked at the same time."""
 
@@ -46,7 +46,7 @@ def collect(
     identity: Callable[[], Mapping[str, str] | None],
     knock: Callable[[Iterable[OnpremMachine]], Mapping[str, Knock]],
 ) -> Observed:
-    """Ask everything at once; ``CommandError`` (unreachable) when the control plane's cloud does not answer.
+    """Ask everything at once. Raise ``CommandError`` (unreachable) when the control plane's cloud does not answer.
 
     ``identity`` returns the administrator's certificate, key and issuer; without them the API is not asked. ``knock``
     asks gateways and hosts over SSH.
@@ -91,7 +91,7 @@ def collect(
 
 
 def _quarantine(record: QuarantineVault) -> tuple[Quarantine, str]:
-    """Return the machines in quarantine, and why they cannot be told: the rest can still be shown."""
+    """Return the machines in quarantine, and why they are unknown; in that case the rest can still be shown."""
     try:
         return record.find() or Quarantine(), ""
     except CommandError as error:
@@ -99,7 +99,7 @@ def _quarantine(record: QuarantineVault) -> tuple[Quarantine, str]:
 
 
 def _without_node(hosts: Sequence[OnpremMachine], cluster: ClusterView) -> list[OnpremMachine]:
-    """Return the hosts whose node is not there, not ready or late; none when the API did not say."""
+    """Return the hosts whose node is missing, not ready or late; none when the API did not answer."""
     ready = {view.name for view in cluster.nodes if view.ready} - cluster.late
     return [] if cluster.error else [host for host in hosts if host.name not in ready]
 

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Ask, judge and show. Exit code 0 only when everything is healthy."""
+    """Ask, judge and show. Return exit code 0 only when everything is healthy."""
     from components.model import control_machines, plan
 
     where = context(invocation)
@@ -56,7 +56,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _identity(environment: Environment) -> dict[str, str] | None:
-    """Return an administrator's certificate; None when the vault does not give it: the rest can still be shown."""
+    """Return an administrator's certificate; None when the vault does not return it, since the rest can still be
+    shown."""
     from longhaul.cluster.identity import fetch_identity
 
     try:

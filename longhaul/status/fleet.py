@@ -1,4 +1,4 @@
-"""Judges links, nodes and add-ons. Pure. Pools and their machines: ``pools.py``; gateways: ``gateways.py``."""
+"""Judges links, nodes and add-ons. Pure. Pools and their machines are in ``pools.py``, gateways in ``gateways.py``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 NO_DRIVER = "NvmlMissing"
-"""Verdict of a machine's GPU test when there is no driver (docs/gpus.md)."""
+"""Result of a machine's GPU test when it has no driver (docs/gpus.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +35,12 @@ class LinkStatus:
     message: str
     up: int = 0
     tunnels: int = 0
-    """Number of tunnels at the end that sees the smallest share of them up."""
+    """Number of tunnels at the end with the smallest share of tunnels up."""
     since: str = ""
-    """Time since which all tunnels that are up have been up, RFC 3339."""
+    """Start of the time in which all working tunnels have been up without interruption, RFC 3339."""
     bytes_in: int | None = None
     """Number of bytes received by the end that counts them: a cloud's gateway, else the racks' (``traffic.py``). None
-    when nobody counts."""
+    when neither counts."""
     bytes_out: int | None = None
 
 
@@ -83,14 +83,14 @@ def judge_links(environment: Environment, observed: Observed) -> tuple[LinkStatu
 
 
 def _counted(environment: Environment, link: PlannedLink, status: LinkStatus, observed: Observed) -> LinkStatus:
-    """Add what racks' gateways count, for a link of which no cloud counts anything."""
+    """Add the counts of racks' gateways for a link whose clouds do not count."""
     counted = _carried(environment, link, observed.knocks) if status.bytes_in is None else None
     return replace(status, bytes_in=counted[0], bytes_out=counted[1]) if counted else status
 
 
 def _link(name: str, most: int, ends: Sequence[Sequence[TunnelView]], observed: Observed) -> LinkStatus:
-    """Judge a link of ``most`` tunnels. An end may show more: AWS makes two for each connection, also where the other
-    end holds one."""
+    """Judge a link of ``most`` tunnels. An end may report more: AWS makes two for each connection, even when the other
+    end has one."""
     if not ends:
         message = "; ".join(observed.blind.values()) or "no cloud has it, and racks are not asked"
         return LinkStatus(name=name, verdict=StatusVerdict.UNKNOWN, reason=StatusReason.NOT_OBSERVED, message=message)
@@ -117,8 +117,8 @@ def _link(name: str, most: int, ends: Sequence[Sequence[TunnelView]], observed: 
 
 
 def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = False) -> tuple[NodeStatus, ...]:
-    """Judge every node, and every bare-metal host that is no node. Return nothing when the API did not answer. ``lab``
-    tells that machines have no GPUs."""
+    """Judge every node, and every bare-metal host that is not a node. Return nothing when the API did not answer.
+    ``lab`` means that machines have no GPUs."""
     if observed.cluster.error:
         return ()
     there = {view.name for view in observed.cluster.nodes}
@@ -146,11 +146,11 @@ _MISSING = {
     True: "it is in quarantine, and refused",
     False: "it is in the hosts file, but no node: `longhaul up --only hosts` makes it one",
 }
-"""Messages about hosts that are no nodes, by whether they are in quarantine."""
+"""Messages about hosts that are not nodes, by whether they are in quarantine."""
 
 
 def _missing(host: str, quarantined: Collection[str], observed: Observed) -> StatusReason:
-    """Return why a host is no node."""
+    """Return why a host is not a node."""
     if _silent(host, observed):
         return StatusReason.NO_ANSWER
     return StatusReason.QUARANTINED if host in quarantined else StatusReason.NOT_JOINED
@@ -164,7 +164,7 @@ def _node(view: NodeView, observed: Observed, *, lab: bool) -> NodeStatus:
         reason = StatusReason.NO_ANSWER if silent else StatusReason.NODE_NOT_READY
         messages += [*_ssh_messages(view.name, observed), _strayed(view, observed)]
     elif view.gpus:
-        # Where there are none, this will never be otherwise.
+        # A machine without GPUs will never pass the test.
         absent = lab and view.gpus.startswith(f"{NO_DRIVER}:")
         verdict = StatusVerdict.UNKNOWN if absent else StatusVerdict.UNHEALTHY
         reason = StatusReason.NO_GPUS if absent else StatusReason.GPUS_HELD_BACK
@@ -198,7 +198,7 @@ def _ssh_messages(name: str, observed: Observed) -> tuple[str, ...]:
 
 
 def _strayed(view: NodeView, observed: Observed) -> str:
-    """Return a remark on a node whose machine has left its group."""
+    """Return a remark about a node whose machine has left its group; otherwise empty."""
     group = observed.groups.get(view.pool)
     if group is None or group.error or any(machine.node == view.name for machine in group.machines):
         return ""
@@ -206,7 +206,7 @@ def _strayed(view: NodeView, observed: Observed) -> str:
 
 
 def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonStatus, ...]:
-    """Judge every add-on, and DNS in any case."""
+    """Judge every add-on, and DNS even when it is missing."""
     if observed.cluster.error:
         reason, message = StatusReason.NOT_OBSERVED, observed.cluster.error
         return (AddonStatus(name=COREDNS, verdict=StatusVerdict.UNKNOWN, reason=reason, message=message),)
@@ -222,7 +222,7 @@ def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonSta
 
 def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:
     """Judge one add-on. ``held_back`` is the number of nodes whose GPUs are not in service: an add-on for GPUs does not
-    work there, and these nodes have verdicts of their own."""
+    work there, and these nodes have their own verdicts."""
     message = f"{view.ready} of {view.wanted} ready"
     if view.ready >= view.wanted:
         verdict, reason = StatusVerdict.OK, StatusReason.READY
@@ -241,9 +241,9 @@ def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:
 
 
 def _carried(environment: Environment, link: PlannedLink, knocks: Mapping[str, Knock]) -> tuple[int, int] | None:
-    """Return the bytes that the link's first on-premises site has received and sent, or None when none of its gateways
-    counted. A tunnel's count begins anew with its keys, which live for less than an hour (``playbooks/roles/gateway``).
-    """
+    """Return the bytes that the link's first on-premises site has received and sent; None when none of its gateways
+    counted. A tunnel's count restarts with its keys, which are valid for less than an hour
+    (``playbooks/roles/gateway``)."""
     for site, far in ((link.first, link.second), (link.second, link.first)):
         by_gateway = [
             [count for count in counts if count[0].startswith(f"{far}-{gateway.name}-")]

@@ -11,7 +11,7 @@ from longhaul.show.map.shapes import Box, Plate, Shape, text
 
 PAD = 16
 NARROWEST, WIDEST = 316, 460
-"""Bounds of a card's width, pixels. Between them, its longest line decides."""
+"""Bounds of a card's width, pixels. Between them, its longest line determines the width."""
 
 _GAP = 14
 """Space between the left and the right text of a line, pixels."""
@@ -36,7 +36,7 @@ class _Pen:
         return self.width - 2 * PAD
 
     def pair(self, left: str, right: str, *, faces: tuple[Face, Face], indent: float = 0, tail: float = 0) -> float:
-        """Write two texts on this line and return the width of the left one; ``tail`` pixels stay free behind it."""
+        """Write two texts on this line and return the width of the left one; ``tail`` pixels stay free after it."""
         room = self.room - indent - (tail + 6 if tail else 0)
         wanted_left, wanted_right = faces[0].width(left), faces[1].width(right)
         if right and wanted_left + _GAP + wanted_right > room:

@@ -26,17 +26,17 @@ _STEP = 4
 """Distance between two positions at which a label is tried, pixels."""
 
 _WELL_ORDERED = 30
-"""Largest number of links whose order is improved: that of eight sites. With more, no order is legible, and the search
+"""Maximum number of links whose order is improved: that of eight sites. With more, no order is legible, and the search
 takes long."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """A card, as far as links need to know it."""
+    """A card's geometry, as far as links need it."""
 
     box: Box
     lower: bool
-    """True when it is in the lower row, so that links leave it upwards."""
+    """Whether it is in the lower row, so that links leave it upwards."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +62,12 @@ class Course:
 
     @property
     def left(self) -> float:
-        """Left end of its horizontal stretch."""
+        """Return the left end of its horizontal stretch."""
         return min(self.x1, self.x2)
 
     @property
     def right(self) -> float:
-        """Right end of its horizontal stretch."""
+        """Return the right end of its horizontal stretch."""
         return max(self.x1, self.x2)
 
 
@@ -175,7 +175,7 @@ def _slots(course: Course, label: float) -> tuple[float, float]:
 
 
 def _reach(course: Course, label: float) -> tuple[float, float]:
-    """Return the bounds of the stretch and of all that its label may cover."""
+    """Return the bounds of the stretch and of the area that its label may cover."""
     low, high = _slots(course, label)
     return min(course.left, low - label / 2), max(course.right, high + label / 2)
 

@@ -38,7 +38,7 @@ def svg(environment: Environment) -> str:
 
 
 def html(environment: Environment) -> str:
-    """Return the same as an HTML page."""
+    """Return the map of ``environment`` as an HTML page."""
     light, dark = page_colours()
     return f"""\
 <!DOCTYPE html>
@@ -144,7 +144,7 @@ def _links(root: Element, placed: Layout) -> None:
 
 
 def _link(parent: Element, place: LinkPlace) -> None:
-    """Draw the line over a broad one in the colour of the background, so that it is seen to pass over what it
+    """Draw the line over a broad one in the colour of the background, so that it visibly passes over the lines that it
     crosses."""
     link = place.link
     title = f"{link.first} to {link.second}: {LINK_KINDS[link.kind]}, {link.note}"

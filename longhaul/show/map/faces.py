@@ -27,13 +27,13 @@ class Face:
     bold: bool = False
 
     def width(self, text: str) -> float:
-        """Return the largest number of pixels that ``text`` takes."""
+        """Return the maximum width of ``text``, pixels."""
         if self.mono:
             return sum(0.61 if character.isascii() else 1.0 for character in text) * self.size
         return sum(map(_em, text)) * self.size * (1.13 if self.bold else 1.0)
 
     def fit(self, text: str, room: float) -> str:
-        """Return ``text``, or as much of its beginning as fits in ``room`` pixels, with an ellipsis."""
+        """Return ``text``, shortened to ``room`` pixels with an ellipsis when it is wider."""
         if self.width(text) <= room:
             return text
         kept = text

@@ -1,4 +1,4 @@
-"""Content of the map of an environment, in words and shares, before anything is placed."""
+"""Content of the map of an environment, as texts and shares, before layout."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class CardLine:
     swatch: str = ""
     """Part of the site's range whose colour is shown before the line."""
     inside: bool = False
-    """True when the line belongs to the preceding line that has a colour."""
+    """Whether the line belongs to the preceding line with a colour."""
     starts: bool = False
-    """True when an entry begins here, so that some space is left above."""
+    """Whether an entry begins here, with some space above."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class CardSection:
     note: str = ""
     lines: tuple[CardLine, ...] = ()
     panel: bool = False
-    """True when the section has a background of its own, as the control plane has."""
+    """Whether the section has a separate background, as the control plane's has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class LinkFacts:
     kind: str
     """``ipsec``, ``backbone`` or ``existing``."""
     note: str
-    """Its means: a number of tunnels, ``peering`` or ``circuit``."""
+    """Text about how it is made: a number of tunnels, ``peering`` or ``circuit``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +85,12 @@ class MapFacts:
     summary: str
     """Description in a few sentences, for screen readers."""
     figures: tuple[tuple[str, str], ...]
-    """Numbers, each with what it counts."""
+    """Numbers, each with the name of what it counts."""
     supernet: IPv4Network
     parts: tuple[RangePart, ...]
     """Parts of the supernet."""
     shared: tuple[tuple[str, str], ...]
-    """Names and addresses of what belongs to no site."""
+    """Names and addresses outside all sites."""
     sites: tuple[SiteFacts, ...]
     links: tuple[LinkFacts, ...] = field(default=())
 

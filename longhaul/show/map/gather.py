@@ -74,7 +74,7 @@ def _counted(number: int, singular: str) -> tuple[str, str]:
 
 
 def _parts(environment: Environment, addresses: AddressPlan) -> Iterator[RangePart]:
-    """Yield the supernet's parts in the order of their addresses, in which the picture is read."""
+    """Yield the supernet's parts in the order of their addresses, from left to right in the picture."""
     outer = addresses.supernet
     parts = [
         part_of(outer, site.block, name=name, css=f"accent {environment.sites[name].kind}")

@@ -25,14 +25,14 @@ LINK_KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """Shapes across the page, and the height at which they end."""
+    """Shapes across the page, and the height at which they end, pixels."""
 
     shapes: tuple[Shape, ...]
     bottom: float
 
 
 def heading(facts: MapFacts, *, left: float, room: float) -> Band:
-    """Place the name, the figures, the supernet and what belongs to no site, in a width of ``room`` pixels."""
+    """Place the name, the figures, the supernet and the shared addresses, in a width of ``room`` pixels."""
     shapes: list[Shape] = [text(left, 66, facts.name, TITLE, room=room)]
     shapes.append(text(left, 88, facts.subtitle, SMALL, room=room))
     figures, y = _columns(facts.figures, faces=(FIGURE, SMALL), box=Box(x=left, y=88, width=room, height=52))
@@ -50,8 +50,8 @@ def heading(facts: MapFacts, *, left: float, room: float) -> Band:
 
 
 def _columns(pairs: Iterable[tuple[str, str]], *, faces: tuple[Face, Face], box: Box) -> tuple[list[Shape], float]:
-    """Place pairs of texts, the first above the second, as many beside each other below ``box.y`` as there is room for.
-    Return them and the height at which they end. A row is ``box.height`` high."""
+    """Place pairs of texts, the first above the second, in rows below ``box.y`` that are filled from left to right.
+    Return the shapes and the height at which they end. A row is ``box.height`` high."""
     shapes: list[Shape] = []
     x, y = box.right, box.y
     for above, below in pairs:

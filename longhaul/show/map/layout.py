@@ -123,7 +123,7 @@ def _has_control_plane(site: SiteFacts) -> bool:
 
 
 def card_width_of_all(facts: MapFacts) -> int:
-    """Return one width for all cards, so that they look alike: that of the widest."""
+    """Return one width for all cards, so that they look alike: the widest card's."""
     widest = max(card_width(site) for site in facts.sites)
     return ceil(max(widest, narrowest(len(facts.sites) - 1)) / GRID) * GRID
 
@@ -178,7 +178,7 @@ def _link(link: LinkFacts, way: Course, ends: Mapping[str, End], *, y: float, be
 
 
 def _edge(end: End, below: float) -> float:
-    """Return the height of the card's edge where links leave it. Cards of the lower row were measured from zero."""
+    """Return the height of the card's edge where links leave it. Heights of the lower row's cards count from zero."""
     return below + end.box.y if end.lower else end.box.bottom
 
 

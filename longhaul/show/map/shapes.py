@@ -20,17 +20,17 @@ class Box:
 
     @property
     def right(self) -> float:
-        """Right edge."""
+        """Return the right edge."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
-        """Bottom edge."""
+        """Return the bottom edge."""
         return self.y + self.height
 
     @property
     def middle(self) -> float:
-        """Horizontal middle."""
+        """Return the horizontal middle."""
         return self.x + self.width / 2
 
     def at(self, x: float, y: float) -> Box:
@@ -40,7 +40,7 @@ class Box:
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """A line of text on its baseline; ``shown`` is as much as fits, ``whole`` is all of it."""
+    """A line of text on its baseline; ``shown`` is the part that fits, ``whole`` the full text."""
 
     x: float
     y: float
@@ -58,7 +58,7 @@ class Plate:
     css: str
     radius: float = 0
     title: str = ""
-    """Meaning of the plate, when nothing is written on it."""
+    """Meaning of the plate, when it has no text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ def text(
     room: float,
     anchor: Literal["start", "middle", "end"] = "start",
 ) -> Text:
-    """Return a text that takes at most ``room`` pixels."""
+    """Return a text of at most ``room`` pixels."""
     return Text(x=x, y=y, shown=face.fit(content, room), whole=content, face=face, anchor=anchor)
 
 

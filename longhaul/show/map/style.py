@@ -1,7 +1,7 @@
 """Colours and style sheet of the map: light, and dark when the reader's system asks for it.
 
-There are only plain values and no variables, so that programs other than browsers draw the picture too, in the light
-colours. The contrast of texts to their background is at least 4.5 to 1 in both schemes (w3.org, WCAG 2.2, 1.4.3).
+It uses plain values and no variables, so that programs other than browsers draw the picture too, in the light colours.
+The contrast of texts to their background is at least 4.5 to 1 in both schemes (w3.org, WCAG 2.2, 1.4.3).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LINKS = ("ipsec", "backbone", "existing")
 
 
 def inks() -> dict[str, tuple[str, str]]:
-    """Return every colour. Those of the clouds are under their names."""
+    """Return every colour in light and in dark. A cloud's colour has the cloud's name."""
     drawn = {kind: cloud.picture for kind, cloud in clouds().items()}
     return {**INK, **{kind: (picture.light, picture.dark) for kind, picture in drawn.items()}}
 

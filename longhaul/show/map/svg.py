@@ -78,12 +78,12 @@ def way(start: tuple[float, float], track: float, end: tuple[float, float]) -> s
 
 
 def number(value: float) -> str:
-    """Format a number of pixels, rounded to a tenth: less cannot be seen."""
+    """Format a number of pixels, rounded to a tenth: smaller differences are invisible."""
     return f"{round(value, 1):g}" if abs(value) < 100_000 else str(round(value))
 
 
 def clean(text: str) -> str:
-    """Replace characters that no XML document may hold (w3.org, XML 1.0, production 2). They can occur because an
+    """Replace characters that are invalid in XML documents (w3.org, XML 1.0, production 2). They can occur because an
     environment file can give a machine type any name."""
     return "".join(character if _allowed(ord(character)) else "\N{REPLACEMENT CHARACTER}" for character in text)
 
