@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayStatus:
-    """One gateway."""
+    """Verdict on one gateway."""
 
     name: str
     site: str
@@ -30,7 +30,7 @@ class GatewayStatus:
 
 
 def judge_gateways(environment: Environment, observed: Observed, *, inside: bool = False) -> tuple[GatewayStatus, ...]:
-    """Judge every gateway by what it answers over SSH, and by its site's tunnels; ``inside`` when it should be
+    """Judge every gateway by its answers over SSH, and by its site's tunnels. ``inside`` means that it should be
     reachable from here."""
     listed = machines(environment, plan(environment))
     return tuple(
@@ -74,8 +74,8 @@ def _judge(
 
 
 def _carries(environment: Environment, site: str, observed: Observed) -> bool:
-    """Return whether the other ends of a site's tunnels see all of them up: then its gateways work, and it is from here
-    that they cannot be reached."""
+    """Return whether the other ends of a site's tunnels report all of them up: then its gateways work, and are only
+    unreachable from here."""
     mine = {link.name for link in links(environment) if site in (link.first, link.second)}
     ends = [view for view in observed.tunnels if view.link in mine]
     return bool(ends) and all(view.up for view in ends)

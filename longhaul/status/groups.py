@@ -1,4 +1,4 @@
-"""Asks the clouds for the groups of all pools, and for what is known of machines that are no nodes."""
+"""Asks the clouds for the groups of all pools, and for facts about machines that are not nodes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 MOST = 100
-"""Largest number of machines of a group whose age is asked for."""
+"""Maximum number of machines of a group whose age is asked for."""
 
 
 def ask_pool(environment: Environment, name: str, cluster: Callable[[], ClusterView]) -> ReportedGroups:
-    """Return a pool's groups, or the reason in ``error``. ``cluster`` returns the nodes once they are known."""
+    """Return a pool's groups, or the reason in ``error``. ``cluster`` returns the nodes, and waits until they are
+    known."""
     place = place_of(environment, environment.pools[name].site)
     try:
         live = list(cloud_of(place.site).live_groups(place, name).values())

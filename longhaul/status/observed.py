@@ -1,4 +1,4 @@
-"""The state of an environment as it was seen, before it is judged."""
+"""The observed state of an environment, before it is judged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longhaul.status.racks import Knock
 
 @dataclass(frozen=True, kw_only=True)
 class CloudView:
-    """A machine as its cloud sees it."""
+    """A machine as its cloud reports it."""
 
     provisioning: str
     power: str
@@ -28,7 +28,7 @@ class ApiEndpoint:
 
     url: str
     reached: bool
-    """True when a connection was made. From outside the environment's network none can be."""
+    """Whether a connection was made, which is impossible from outside the environment's network."""
     ready: bool = False
     reason: str = ""
 
@@ -41,7 +41,7 @@ class AddonView:
     ready: int
     wanted: int
     on_gpus: bool = False
-    """True when it runs on machines with GPUs alone."""
+    """Whether it runs only on machines with GPUs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class ClusterView:
 
     nodes: tuple[NodeView, ...] = ()
     late: frozenset[str] = frozenset()
-    """Nodes whose kubelet is late to say that it is there; asked where there are hosts."""
+    """Nodes whose kubelet is late to renew its lease; asked when there are hosts."""
     addons: tuple[AddonView, ...] = ()
     refusals: tuple[str, ...] = ()
     """Refusals of the join endpoint and of the node controller, the newest first."""
@@ -66,30 +66,30 @@ class ReportedGroups:
     wanted: int = 0
     """Number of machines that the groups should have."""
     made: Mapping[str, str] = field(default_factory=dict)
-    """Time at which a machine without a Node was made, RFC 3339, by the name that its Node would have."""
+    """Creation times of machines without a Node, RFC 3339, by the name that their Node would have."""
     consoles: Mapping[str, str] = field(default_factory=dict)
-    """Command that shows what such a machine says, by the same name."""
+    """Commands that show the console output of such machines, by the same names."""
     error: str = ""
     """Reason why the cloud did not report them; empty when it did."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """Everything that was seen."""
+    """Everything that was observed."""
 
     cloud: Mapping[str, CloudView]
     """Machines by name."""
     answers: Mapping[str, NodeAnswer] = field(default_factory=dict)
-    """Answers by machine, of those that run."""
+    """Answers of running machines, by machine."""
     endpoint: ApiEndpoint
     tunnels: tuple[TunnelView, ...] = ()
     blind: Mapping[str, str] = field(default_factory=dict)
-    """Sites whose cloud could not be asked for tunnels, with the reason."""
+    """Sites whose cloud could not be asked for tunnels, each with the reason."""
     cluster: ClusterView = field(default_factory=ClusterView)
     groups: Mapping[str, ReportedGroups] = field(default_factory=dict)
     """Groups by pool."""
     knocks: Mapping[str, Knock] = field(default_factory=dict)
-    """Answers over SSH, by machine: of all gateways, and of hosts without a Ready node or late."""
+    """Answers over SSH, by machine: of all gateways, and of hosts whose Node is missing, not ready or late."""
     quarantine: Quarantine = field(default_factory=Quarantine)
     """The list of machines in quarantine; empty when it cannot be read."""
     quarantine_error: str = ""

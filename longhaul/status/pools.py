@@ -1,4 +1,4 @@
-"""Judges pools: what was asked, what the clouds have, and what joined. Pure."""
+"""Judges pools: how many machines were requested, how many the clouds have, and how many joined. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 JOIN = timedelta(minutes=15)
-"""Age up to which a machine may still be booting. Machines with eight GPUs take minutes before their system starts;
-a roll waits longer still before it gives one up (``--within``)."""
+"""Age up to which a machine may still be booting. Machines with eight GPUs take minutes before their operating system
+starts; a roll waits even longer before it gives a machine up (``--within``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +37,9 @@ class PoolStatus:
     least: int
     """Number of nodes that the pool must have."""
     wanted: int | None = None
-    """Number of machines that its groups should have; None for hosts, and when the cloud did not say."""
+    """Number of machines that its groups should have; None for hosts, and when the cloud did not report it."""
     machines: int | None = None
-    """Number of machines that they have, without those that are being removed."""
+    """Number of machines in its groups, without those that are being removed; None as above."""
 
 
 def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatus, ...]:
@@ -107,7 +107,7 @@ def _less(ready: int) -> StatusVerdict:
 
 
 def judge_unjoined(environment: Environment, observed: Observed) -> tuple[NodeStatus, ...]:
-    """Judge every machine of a pool's groups that is no node. Return nothing when the API did not answer."""
+    """Judge every machine of a pool's groups that is not a node. Return nothing when the API did not answer."""
     return () if observed.cluster.error else tuple(_unjoined(environment, observed))
 
 

@@ -1,4 +1,4 @@
-"""Judges machines in quarantine: by the list in the vault, and by what API servers and the cluster say. Pure."""
+"""Judges machines in quarantine: by the list in the vault, and by reports from API servers and the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class QuarantineStatus:
 
 
 LIST = "(list)"
-"""Name of the line about the list itself; no machine can have it."""
+"""Name of the entry for the list itself; no machine can have it."""
 
 
 def judge_quarantine(
     environment: Environment, servers: Collection[str], observed: Observed
 ) -> tuple[QuarantineStatus, ...]:
-    """Return every machine that was not released. One that an API server does not refuse, or of which a Node is there,
-    is a fault; ``servers`` are all that there should be. So is a host that the hosts file does not cut off. A list
-    that cannot be read has a line of its own: who should be refused is not known then."""
+    """Return a verdict for every machine that was not released. It is a fault when an API server does not refuse the
+    machine, when its Node exists, or when the hosts file does not mark it as quarantined. ``servers`` are all expected
+    API servers. A list that cannot be read has an entry of its own, since nobody knows then whom to refuse."""
     if observed.quarantine_error:
         message = f"who is in quarantine is not known: {observed.quarantine_error}"
         entry = QuarantineStatus(
@@ -58,8 +58,8 @@ def judge_quarantine(
 
 
 def _reached(environment: Environment) -> Mapping[str, str]:
-    """Return the names in the hosts file of hosts that it does not cut off, by their Nodes' names. One that the file
-    does not have was given another name, or its site is not there any more."""
+    """Return the names in the hosts file of hosts that it does not mark as quarantined, by Node name. A missing host
+    was renamed, or its site was removed."""
     nodes = host_nodes(environment, plan(environment))
     return {nodes[host.name].node_name: host.name for host in environment.hosts if not host.quarantined}
 

@@ -1,5 +1,5 @@
-"""Asks gateways and hosts over SSH whether they answer at all, which of their services are ill, and what a gateway's
-tunnels have carried."""
+"""Asks gateways and hosts over SSH whether they answer, which of their services have failed, and how many bytes a
+gateway's tunnels have carried."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from longhaul.racks.ssh import ssh_words
 from longhaul.racks.verdicts import WRONG_KEY
 
 UNITS = CHECKOUT / "playbooks" / "roles" / "preflight" / "files" / "units.sh"
-"""Script that names ill services, a line each."""
+"""Script that prints failed services, one line each."""
 UNHEALTHY = "unhealthy "
-"""Beginning of its lines."""
+"""Prefix of these lines."""
 TRAFFIC = CHECKOUT / "playbooks" / "roles" / "gateway" / "files" / "traffic.sh"
-"""Script that counts what a gateway's tunnels carry, a line each."""
+"""Script that prints the bytes carried by a gateway's tunnels, one line each."""
 CARRIED = "carried"
-"""First word of its lines."""
+"""First word of these lines."""
 GATEWAY_UNITS = ("longhaul-gateway-firewall.service", "strongswan.service")
-"""Units that run on a gateway (playbooks/roles/gateway). Nothing else says that they were stopped; of a host, its Node
+"""Units that run on a gateway (playbooks/roles/gateway). Nothing else reports that they stopped; for a host, its Node
 does."""
 LIMIT_S = ANSWER_S + 2.0
-"""Time limit in seconds for connection and script together."""
+"""Time limit for connection and script together, seconds."""
 AT_ONCE = 64
 MOST = 256
-"""Largest number of machines that are asked. If more are silent, they have one cause."""
+"""Maximum number of machines that are asked. If more are silent, they have a common cause."""
 SSH_FAILED = 255
-"""Exit code of ``ssh`` when it has no connection (ssh(1))."""
+"""Exit code of ``ssh`` without a connection (ssh(1))."""
 DENIED = "Permission denied"
-"""Message of OpenSSH when a machine answers, and lets nobody in."""
+"""OpenSSH's message when a machine answers, but accepts no login."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Knock:
-    """Answer of a machine."""
+    """Answer of a machine over SSH."""
 
     reached: bool | None
     """None when nobody could ask."""
     reason: str = ""
     """Reason why there is no answer, or not all of one."""
     troubles: tuple[str, ...] = ()
-    """Services that are ill, and why."""
+    """Failed services, each with the reason."""
     carried: tuple[tuple[str, int, int], ...] | None = None
-    """Tunnels of a gateway, each with the bytes that came in and went out since its keys were last renewed; None when
-    nobody counted."""
+    """Tunnels of a gateway, each with the bytes received and sent since its keys were last renewed; None when nothing
+    was counted."""
 
 
 def knock_all(machines: Iterable[OnpremMachine], reach: Reach) -> dict[str, Knock]:
-    """Ask all machines at once, and return their answers by name; those that :data:`MOST` leaves out are missing."""
+    """Ask all machines at once, and return their answers by name; machines beyond :data:`MOST` are left out."""
     chosen = list(machines)[:MOST]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         return dict(
@@ -64,14 +64,14 @@ def knock_all(machines: Iterable[OnpremMachine], reach: Reach) -> dict[str, Knoc
 
 
 def knock(machine: OnpremMachine, reach: Reach) -> Knock:
-    """Ask one machine. It must answer now, whatever ``reach`` says."""
+    """Ask one machine. It must answer now, even when ``reach`` allows waiting."""
     if not machine.host_key:
         return Knock(reached=None, reason=f"its SSH host key is not pinned ({machine.pin_at})")
     argv = ["ssh", "-o", "BatchMode=yes", *ssh_words(machine, reach, patient=False), "sh", "-s"]
     scripts = [UNITS]
     if machine.group == GATEWAYS:
         argv += ["--", *GATEWAY_UNITS]
-        scripts.insert(0, TRAFFIC)  # the other one may end the shell
+        scripts.insert(0, TRAFFIC)  # the first script may end the shell
     given = "".join(script.read_text(encoding="utf-8") for script in scripts)
     try:
         done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=LIMIT_S, check=False)
@@ -83,7 +83,7 @@ def knock(machine: OnpremMachine, reach: Reach) -> Knock:
 
 
 def answer(code: int, stdout: str, stderr: str) -> Knock:
-    """Return what ``ssh``'s result means."""
+    """Return the meaning of ``ssh``'s result."""
     last = next(reversed(stderr.strip().splitlines()), f"ssh ended with {code}").strip()
     if code != SSH_FAILED:
         lines = stdout.splitlines()

@@ -1,4 +1,4 @@
-"""Judges rotations of keys by what control-plane machines say. Pure."""
+"""Judges rotations of keys by the reports of control-plane machines. Pure."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import Observed
 
 NAMED = 10
-"""Largest number of nodes that are named."""
+"""Maximum number of nodes that are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RotationStatus:
-    """A rotation that is not over."""
+    """Verdict on an unfinished rotation."""
 
     name: str
     verdict: StatusVerdict
     reason: StatusReason
     message: str
     phase: str = ""
-    """Phase in which all servers are; empty when they differ."""
+    """Phase of all servers; empty when they differ."""
     keys: tuple[str, ...] = ()
-    """Names of the keys that all servers have, in their order; empty when they differ."""
+    """Names of the keys that all servers have, in order; empty when they differ."""
     until: str = ""
-    """Time at which the last of what the former key has signed ends, ISO 8601; empty when it is not known."""
+    """Time at which everything that the former key signed has expired, ISO 8601; empty when it is not known."""
 
 
 def judge_rotations(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
-    """Return the rotations that are not over, as far as the API servers that answer know."""
+    """Return the unfinished rotations, as far as the answering API servers know them."""
     return (*_encryption(env, observed), *_overlaps(env, observed))
 
 
 def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
-    """Yield rotations with overlap, and those for which a machine uses something else than it has."""
+    """Yield rotations with overlap, and those for which a machine's programs use older keys than the machine has."""
     views = {name: answer.credentials for name, answer in observed.answers.items() if answer.credentials is not None}
     rotations = {name: view.rotations for name, view in views.items() if view.rotations is not None}
     names = {rotation for standings in rotations.values() for rotation in standings}
@@ -58,7 +58,8 @@ def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
 
 
 def _followed(status: RotationStatus, observed: Observed) -> RotationStatus:
-    """Return the rotation of the authority of API servers with the nodes that do not believe what all servers do."""
+    """Return the rotation of the API servers' authority, with the nodes whose trusted authorities differ from the
+    servers'."""
     views = [answer.credentials for answer in observed.answers.values() if answer.credentials is not None]
     wanted = {view.authorities for view in views if view.role == Role.API}
     left = [node.name for node in observed.cluster.nodes if {node.authorities} != wanted]
@@ -70,7 +71,7 @@ def _followed(status: RotationStatus, observed: Observed) -> RotationStatus:
 
 
 def _restarting(role: str) -> tuple[str, ...]:
-    """Return the rotations of which a phase has programs of a role's machines start anew."""
+    """Return the rotations in which programs on a role's machines restart."""
     clients = AUTHORITY + ETCD_CLIENT
     members = tuple(f"{AUTHORITY}{member}" for member in Role if member.is_etcd)
     of_api = (SERVICE_ACCOUNTS, AUTHORITY + KUBERNETES)
@@ -114,7 +115,7 @@ _PHASES = {
 
 
 def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
-    """Return the rotation of the encryption keys; nothing when all servers that answer use one and the same key."""
+    """Return the rotation of the encryption keys; nothing when all answering servers use the same single key."""
     views = {name: answer.encryption for name, answer in observed.answers.items() if answer.encryption is not None}
     lists = {view.keys for view in views.values()}
     again = f"`longhaul rotate --env {env} {ENCRYPTION}` goes on"
@@ -148,7 +149,7 @@ def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
 
 
 def _behind(view: EncryptionView) -> bool:
-    """Return whether a server is known to use other keys than it has."""
+    """Return whether a server uses other keys than its machine has."""
     return not view.loaded and not view.error
 
 

@@ -1,4 +1,4 @@
-"""The status for people and for programs."""
+"""Renders the status, for people and for programs."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _nodes(nodes: Sequence[NodeStatus], *, colour: bool) -> list[str]:
 
 
 def _ago(text: str) -> str:
-    """Return the age of a time in RFC 3339; ``-`` for none."""
+    """Return the age of a time in RFC 3339; ``-`` without a time."""
     try:
         then = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:

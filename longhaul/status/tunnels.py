@@ -24,7 +24,7 @@ def ipsec_links(environment: Environment) -> tuple[str, ...]:
 
 
 def ask_tunnels(environment: Environment) -> tuple[tuple[TunnelView, ...], dict[str, str]]:
-    """Return the tunnels as every linked site sees them, and the sites that could not be asked, with the reason."""
+    """Return the tunnels as every linked site reports them, and the sites that could not be asked, with the reason."""
     names = ipsec_links(environment)
     linked = {site for link in links(environment) if link.name in names for site in (link.first, link.second)}
     views: list[TunnelView] = []

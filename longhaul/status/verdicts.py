@@ -1,4 +1,4 @@
-"""Judges what was seen. Pure."""
+"""Judges the observed state. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class MachineStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class MemberStatus:
-    """Verdict on one member of an etcd cluster, as the cluster's machines see it."""
+    """Verdict on one member of an etcd cluster, from the reports of the cluster's machines."""
 
     name: str
     verdict: StatusVerdict
@@ -49,11 +49,11 @@ class MemberStatus:
     message: str
     leader: bool = False
     learner: bool = False
-    """True when it does not vote: not yet, or never."""
+    """Whether it does not vote, either yet or ever."""
 
     @property
     def healthy(self) -> bool:
-        """Return whether it takes part as it should."""
+        """Return whether the verdict is ok."""
         return self.verdict is StatusVerdict.OK
 
 
@@ -95,13 +95,14 @@ class Status:
     pools: tuple[PoolStatus, ...]
     addons: tuple[AddonStatus, ...]
     rotations: tuple[RotationStatus, ...] = ()
-    """Rotations of keys that are under way, or of which a machine lags behind."""
+    """Unfinished rotations of keys, and those in which a machine lags behind."""
     quarantine: tuple[QuarantineStatus, ...] = ()
-    """Machines in quarantine that were not released, and the list where it cannot be read."""
+    """Machines in quarantine that were not released, and an entry for the list when it cannot be read."""
 
     @property
     def healthy(self) -> bool:
-        """Return whether everything is healthy; a part that cannot be seen from here does not count as a fault."""
+        """Return whether everything is healthy; a part whose state is not visible from here does not count as a
+        fault."""
         named = (
             *(self.machines, self.etcd_clusters, self.gateways, self.links, self.nodes),
             *(self.pools, self.addons, self.rotations, self.quarantine),
@@ -111,7 +112,7 @@ class Status:
 
 
 def judge(environment: Environment, machines: Sequence[Machine], observed: Observed, *, inside: bool) -> Status:
-    """Return the environment's status; ``inside`` when it is a lab, where API and gateways are reachable from here."""
+    """Return the environment's status; ``inside`` means a lab, where API and gateways are reachable from here."""
     return Status(
         environment=environment.name,
         machines=(
@@ -163,7 +164,7 @@ def _machine_status(environment: Environment, machine: Machine, observed: Observ
     else:
         verdict, reason, message = judge_certificates(environment.name, answer.certificates, observed.now)
         if not answer.ready:
-            # A certificate that has ended is what the checks fail for.
+            # An expired certificate makes the checks fail.
             reason = reason if verdict is StatusVerdict.UNHEALTHY else StatusReason.CHECKS_FAILED
             verdict = StatusVerdict.UNHEALTHY
         message = "; ".join(filter(None, (message, "ready" if answer.ready else answer.reason)))
@@ -222,7 +223,8 @@ def _etcd(environment: Environment, role: Role, machines: tuple[Machine, ...], o
 
 
 def _way_back(environment: Environment, mine: Sequence[str], observed: Observed) -> str:
-    """Return what to do about a lost quorum. A restore is the last resort, since it loses what was written since."""
+    """Return what to do about a lost quorum. A restore is the last resort, since it loses all writes after the
+    backup."""
     command = f"`longhaul restore --env {environment.name} --key KEYFILE`"
     if half := next((answer.restore for name in mine if (answer := observed.answers.get(name)) and answer.restore), ""):
         return f"a restore of {half} is half done, and {command} goes on with it"
@@ -235,7 +237,8 @@ def _way_back(environment: Environment, mine: Sequence[str], observed: Observed)
 
 
 def _member(name: str, observed: Observed) -> MemberStatus:
-    """Judge one member. It is healthy when it says so itself: its peers may still count on a member that is gone."""
+    """Judge one member. It is healthy only when it reports so itself: its peers may still list a member that no longer
+    exists."""
     answer = observed.answers.get(name)
     if answer is None:
         reason, message = StatusReason.NOT_RUNNING, "its machine does not run"
@@ -259,7 +262,7 @@ def _member(name: str, observed: Observed) -> MemberStatus:
 
 
 def _learner(name: str, mine: Sequence[str], observed: Observed) -> MemberStatus:
-    """Judge the learner: without it the etcd cluster works, and less of it outlives a disaster."""
+    """Judge the learner: without it the etcd cluster works, but less data survives a disaster."""
     status = _member(name, observed)
     behind = _behind(name, mine, observed)
     if not status.healthy:
@@ -269,7 +272,7 @@ def _learner(name: str, mine: Sequence[str], observed: Observed) -> MemberStatus
 
 
 def _behind(name: str, mine: Sequence[str], observed: Observed) -> str:
-    """Return how far the learner is behind the voting members, as one of them sees both; empty when it is not."""
+    """Return how far the learner is behind the voting members, as one of those reports; empty when it is not behind."""
     for voter in mine:
         members = observed.answers[voter].members if voter in observed.answers else ()
         newest = {str(member.get("name")): int(member.get("revision", 0)) for member in members}

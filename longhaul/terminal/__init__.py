@@ -1,1 +1,2 @@
-"""Speech of every command with whoever typed it: lines, questions, progress, exit codes. Standard library alone."""
+"""Communication of every command with the person who runs it: lines, questions, progress, exit codes. Standard library
+only."""

@@ -1,4 +1,4 @@
-"""Ages in words."""
+"""Ages as text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
 def age(seconds: float) -> str:
-    """Return an age as one number: in the largest unit of which two have passed, so that it is never off by half."""
+    """Return an age, given in seconds, as a whole number of the largest unit of which at least two have passed, so that
+    the rounding error is less than half."""
     whole = max(0, round(seconds))
     return next((f"{whole // unit} {name}" for unit, name in UNITS if whole >= 2 * unit), f"{whole} s")

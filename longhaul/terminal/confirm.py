@@ -1,4 +1,4 @@
-"""The question before what cannot be undone, or interrupts others."""
+"""The confirmation before an operation that is irreversible or interrupts others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from longhaul.terminal.say import ask, say
 
 
 def confirm(lines: Iterable[str], *, what: str, name: str, noun: str, yes: bool) -> None:
-    """Say what will be done, and ask for the name of the ``noun``; ``CommandError`` without it."""
+    """Print what will be done, and ask for the name of the ``noun``. Raise ``CommandError`` when it is not entered."""
     for line in lines:
         say(line)
     if yes:
@@ -22,6 +22,6 @@ def confirm(lines: Iterable[str], *, what: str, name: str, noun: str, yes: bool)
 
 
 def require_consent(*, yes: bool) -> None:
-    """Refuse to go on without ``--yes`` when there is no terminal to ask on."""
+    """Refuse to go on without ``--yes`` when there is no terminal for a question."""
     if not yes and not sys.stdin.isatty():
         raise CommandError("there is no terminal to ask on: pass --yes", code=Exit.USAGE)

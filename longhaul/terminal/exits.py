@@ -24,7 +24,7 @@ MEANINGS = {
     Exit.REFUSED: "refused: it must not go in (plan, review), or nothing was done",
     Exit.INTERRUPTED: "interrupted",
 }
-"""Meanings for ``--help``, the same for every command."""
+"""Meanings for ``--help``, equal for every command."""
 
 _REFUSALS = {
     "plan": "refused: the change must not go in, since it loses what cannot be had back or breaks a policy",
@@ -37,7 +37,7 @@ _REFUSALS = {
     "access": "refused: nothing was done, since the person's name was not typed",
     "acceptance": "refused: nothing was done, since the terms do not allow it or what is there does not fit",
 }
-"""Meaning of :attr:`Exit.REFUSED`, for each command that ends with it."""
+"""Meaning of :attr:`Exit.REFUSED`, for each command that may return it."""
 
 
 class CommandError(Exception):
@@ -49,7 +49,7 @@ class CommandError(Exception):
 
 
 def help_text(command: str | None = None) -> str:
-    """Return the exit codes as ``--help`` shows them: all, or those that ``command`` ends with."""
+    """Return the exit codes for ``--help``: all, or those that ``command`` may return."""
     return "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in meanings(command).items())
 
 

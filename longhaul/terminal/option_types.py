@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 MAX_REMOVED = 0.1
-"""Default share of the nodes that may be removed at once. A tenth is our own choice."""
+"""Default for the largest share of the nodes that may be removed at once. A tenth is our own choice."""
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _SHARE = re.compile(r"([0-9]+)(%?)")
@@ -27,7 +27,7 @@ class MachineShare:
 
 
 def duration(text: str) -> timedelta:
-    """Parse ``90s``, ``30m``, ``6h`` or ``2d``; an argument error for anything else."""
+    """Parse ``90s``, ``30m``, ``6h`` or ``2d``. Raise an argument error for anything else."""
     match = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: 90s, 30m, 6h or 2d")
@@ -35,7 +35,7 @@ def duration(text: str) -> timedelta:
 
 
 def share(text: str) -> MachineShare:
-    """Parse ``N`` or ``N%`` of the machines; an argument error for anything else."""
+    """Parse ``N`` or ``N%`` of the machines. Raise an argument error for anything else."""
     match = _SHARE.fullmatch(text)
     if not match or (match[2] and int(match[1]) > 100):
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number of hosts nor a percentage: 3, or 10%")
@@ -43,7 +43,7 @@ def share(text: str) -> MachineShare:
 
 
 def some(text: str) -> MachineShare:
-    """Parse a share as :func:`share` does, and refuse zero."""
+    """Parse a share like :func:`share`, but refuse zero."""
     portion = share(text)
     if portion.number == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is nobody's turn: one machine at least, 1 or 1%")
@@ -63,7 +63,7 @@ def add_max_removed(parser: argparse.ArgumentParser) -> None:
 
 
 def add_verbose(parser: argparse.ArgumentParser) -> None:
-    """Add the option of commands that write what the engine and Ansible print into a log."""
+    """Add ``--verbose`` to a command that otherwise writes the engine's and Ansible's output into a log."""
     parser.add_argument(
         "--verbose", action="store_true", help="show all that the engine and Ansible print, instead of logging it"
     )

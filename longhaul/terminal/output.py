@@ -1,4 +1,4 @@
-"""Destinations of what other programs print during a phase: the run's log, or this terminal."""
+"""Destinations for other programs' output during a phase: the run's log, or this terminal."""
 
 from __future__ import annotations
 
@@ -15,39 +15,40 @@ from longhaul.terminal.say import say
 TAIL = 12
 """Number of lines that are quoted from the end of a program's output."""
 OWN = "longhaul: "
-"""Beginning of this program's own lines in a log."""
+"""Prefix of this program's own lines in a log."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Streams:
-    """Streams for a program."""
+    """Output streams of a program."""
 
     stdout: IO[bytes] | int | None
     stderr: IO[bytes] | int | None
     copiers: tuple[_Copier, ...] = ()
 
     def copy(self) -> None:
-        """Copy what the program has written to its own streams since the last time."""
+        """Copy the program's output since the last call."""
         for copier in self.copiers:
             copier.copy()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """Destination of one phase's programs."""
+    """Destination for the programs of one phase."""
 
     log: Path | None
-    """The run's log, if it has one."""
+    """The run's log; None without one."""
     terminal: bool = False
-    """True when they write on this terminal and not into the log."""
+    """Whether they write on this terminal and not into the log."""
     prefix: str = ""
-    """Beginning of each line, where two phases write at the same time."""
+    """Prefix of each line, when two phases write at the same time."""
     json: bool = False
-    """True when stdout is for what programs read."""
+    """Whether stdout is reserved for JSON."""
 
     @contextmanager
     def streams(self, *, answers: bool) -> Iterator[Streams]:
-        """Yield the streams for one program. ``answers``: its stdout is what programs read, if anything is."""
+        """Yield the streams for one program. ``answers`` means that this program writes the JSON to stdout, if any is
+        wanted."""
         with ExitStack() as stack:
             stdout: IO[bytes] = sys.stderr.buffer if self.json else sys.stdout.buffer
             stderr: IO[bytes] = sys.stderr.buffer
@@ -60,13 +61,13 @@ class Output:
             yield Streams(stdout=None if answers and self.json else ends[0], stderr=ends[1], copiers=copiers)
 
     def size(self) -> int:
-        """Return the size of the log, to quote later what was written after now; 0 when it was removed."""
+        """Return the present size of the log, for a later :meth:`tail`; 0 when the log was removed."""
         with suppress(FileNotFoundError):
             return self.log.stat().st_size if self.log is not None else 0
         return 0
 
     def tail(self, since: int) -> str:
-        """Return the last lines that the phase's programs wrote after the log had the size ``since``; empty when they
+        """Return the last lines that the phase's programs wrote since the log had the size ``since``; empty when they
         write on the terminal."""
         if self.log is None or self.terminal or not self.log.exists():
             return ""
@@ -78,36 +79,35 @@ class Output:
         return "\n".join([line for line in phase_lines if line.strip()][-TAIL:])
 
     def note(self, text: str) -> None:
-        """Write lines of this program's own into the log. A full disk is no reason to fail."""
+        """Write lines of this program into the log. A full disk is not an error."""
         if self.log is not None:
             with suppress(OSError), _appended(self.log) as file:
                 file.write("".join(f"{OWN}{line}\n" for line in text.splitlines()).encode())
 
     def tell(self, text: str) -> None:
-        """Write lines of this program's own into the log and on the terminal. A terminal that hung up is no reason to
-        fail."""
+        """Write lines of this program into the log and on the terminal. A terminal that hung up is not an error."""
         self.note(text)
         with suppress(OSError):
             say(text)
 
 
 def _appended(log: Path) -> IO[bytes]:
-    """Open a log to write at its end, for its owner alone: another run may have removed it. Without a buffer, which
-    would be written once more when the file is closed, after the disk was full."""
+    """Open a log for appending, readable only by its owner; another run may have removed it. It has no buffer, which
+    would be written again at closing after the disk was full."""
     return os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab", buffering=0)
 
 
 @dataclass
 class _Copier:
-    """Copies a program's output line by line, each with a prefix. No thread does it: the kernel would tell a program of
-    its parent's death once for each thread, and the engine takes a second signal for the wish to stop at once."""
+    """Copies a program's output line by line, each with a prefix. It uses no thread: the kernel would signal the
+    parent's death once for each thread, and the engine takes a second signal as a request to stop at once."""
 
     prefix: str
     target: IO[bytes]
     end: int = field(init=False)
     """The program's end of the pipe."""
     rest: bytes = b""
-    """Beginning of a line that is not whole yet."""
+    """Beginning of an incomplete line."""
 
     def __post_init__(self) -> None:
         self._source, self.end = os.pipe()
@@ -118,8 +118,8 @@ class _Copier:
         self._write(lines)
 
     def close(self) -> None:
-        """Copy what is left, as far as it can be written. A process that the program left behind may hold its end open;
-        it is not waited for."""
+        """Copy the rest, as far as it can be written. A process that the program left behind may keep the pipe open; it
+        is not waited for."""
         try:
             with suppress(OSError):
                 self.copy()
@@ -129,7 +129,7 @@ class _Copier:
             os.close(self.end)
 
     def _write(self, lines: Sequence[bytes]) -> None:
-        # Without the target's own buffer: what cannot be written is not tried again at this process's end.
+        # Without the target's own buffer: a failed write is not repeated when this process ends.
         left = b"".join(self.prefix.encode() + line + b"\n" for line in lines)
         while left:
             left = left[os.write(self.target.fileno(), left) :]

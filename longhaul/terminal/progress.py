@@ -1,5 +1,5 @@
-"""Lines about a phase that is at work: what changes, what is awaited and for how long, what is wrong. Each begins with
-the seconds since the command began, and reads alike on a terminal and in the log of a CI job."""
+"""Progress lines of a running phase: changes, awaited operations with their durations, and errors. Each begins with the
+seconds since the command began, and is the same on a terminal and in the log of a CI job."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Any, Protocol
 from longhaul.terminal.output import Output, Streams
 
 TELL_S = 30.0
-"""Least time between two lines about what is awaited, seconds."""
+"""Shortest time between two lines about awaited operations, seconds."""
 SLOWING = 0.25
-"""Share of the time since a program began that passes at least between two such lines: an hour has some twenty."""
+"""Shortest time between two such lines, as a share of the program's running time: an hour has about twenty."""
 NAMED = 3
-"""Number of awaited things that such a line names."""
+"""Number of awaited operations that such a line names."""
 
 
 class ProgressAccount(Protocol):
-    """Account of a program's work, kept from its events."""
+    """Summary of a program's work, from its events."""
 
     def take(self, event: Mapping[str, Any], /) -> Iterable[str]:
-        """Add an event; return the lines to show because of it."""
+        """Add an event; return the lines to show for it."""
 
     def state(self) -> str:
-        """Return what is done so far and what is under way, in one line."""
+        """Return in one line what is done and what is under way."""
 
 
 @dataclass(kw_only=True)
@@ -42,7 +42,7 @@ class Progress:
     shown: set[str] = field(default_factory=set)
     """Warnings and errors that were shown: each is shown once, whichever program repeats it."""
     interrupted: bool = False
-    """True once a signal has asked the phase to end."""
+    """Whether a signal has asked the phase to end."""
 
     def say(self, line: str) -> None:
         """Show a line and log it; further lines in it are indented."""
@@ -50,13 +50,13 @@ class Progress:
         self.output.tell(f"[{time.monotonic() - self.began:4.0f} s] {self.title}: {indented}")
 
     def interrupt(self) -> None:
-        """Say that a signal came. It has been passed on."""
+        """Report a signal, which has been passed on."""
         self.interrupted = True
         self.say("interrupted; what is under way is finished first, and another interrupt stops it at once")
 
     @contextmanager
     def following(self, account: ProgressAccount, events: Path, *, answers: bool = False) -> Iterator[Followed]:
-        """Follow the events that a program writes to a file, during the block. ``answers`` as in
+        """Follow the events that a program writes to a file, during the block. ``answers`` is that of
         :meth:`Output.streams`."""
         with self.output.streams(answers=answers) as streams:
             followed = Followed(self, account, _EventFile(events), streams)
@@ -77,11 +77,11 @@ class Followed:
         self._begun = self._last_line_at = time.monotonic()
 
     def interrupt(self) -> None:
-        """Say that a signal came."""
+        """Report a signal."""
         self._progress.interrupt()
 
     def look(self) -> None:
-        """Show what happened since the last look and, now and then, what is awaited."""
+        """Show the events since the last look and, at intervals, the awaited operations."""
         self._show(line for event in self._file.new() for line in self._taken(event))
         now = time.monotonic()
         if now - self._last_line_at >= max(TELL_S, SLOWING * (now - self._begun)):
@@ -94,7 +94,7 @@ class Followed:
         self.look()
 
     def _taken(self, event: bytes) -> Iterator[str]:
-        # A program of another version may log otherwise. Its run must not end because of a line about it.
+        # Another version of the program may log in another format. That must not end its run.
         with suppress(AttributeError, LookupError, TypeError, ValueError):
             yield from self._account.take(json.loads(event))
 
@@ -109,12 +109,12 @@ class Followed:
 
 @dataclass
 class _EventFile:
-    """A file of JSON lines that another program writes, and may begin anew: the engine does after its preview."""
+    """A file of JSON lines that another program writes, and may truncate: the engine does after its preview."""
 
     path: Path
     offset: int = 0
     last: bytes = b""
-    """Last line that was read. Where it no longer stands before the offset, the file was begun anew."""
+    """Last line that was read. When it is no longer before the offset, the file was truncated."""
 
     def new(self) -> list[bytes]:
         """Return the lines that were written since the last call."""
@@ -125,7 +125,7 @@ class _EventFile:
         return lines or []
 
     def _read(self) -> list[bytes] | None:
-        """Return whole lines from the offset on; None when the file was begun anew."""
+        """Return whole lines from the offset on; None when the file was truncated."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self.offset - len(self.last))
@@ -141,7 +141,7 @@ class _EventFile:
 
 
 def awaited(since: Mapping[str, float]) -> str:
-    """Return what is under way, with what has taken longest first: ``since`` maps each name to its begin by
+    """Return the operations that are under way, the longest first. ``since`` maps each name to its beginning by
     ``time.monotonic``."""
     now = time.monotonic()
     longest = sorted(since.items(), key=lambda entry: entry[1])
@@ -151,5 +151,5 @@ def awaited(since: Mapping[str, float]) -> str:
 
 
 def counts(numbers: Mapping[str, int]) -> str:
-    """Return ``3 created, 12 unchanged``, without what is zero."""
+    """Return text such as ``3 created, 12 unchanged``, without zeros."""
     return ", ".join(f"{number:,} {word}" for word, number in numbers.items() if number)

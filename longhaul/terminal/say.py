@@ -1,4 +1,4 @@
-"""Lines about what the command itself does, on stderr, so that stdout stays clean for programs; and its questions."""
+"""Lines about the command's own work, on stderr so that stdout stays clean for programs; and its questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def say(line: str) -> None:
 
 
 def ask(question: str) -> str:
-    """Return the answer to a question, without blanks around it; empty when the input ends, as with Ctrl-D."""
+    """Return the answer to a question, without surrounding blanks; empty when the input ends, as with Ctrl-D."""
     try:
         return input(question).strip()
     except EOFError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from longhaul.toolchain.cache import sha256_file
 from longhaul.toolchain.process import output_of
 
-# apt refuses dates in the future and distrusts ones that go back. It detects new content by the index's checksums.
+# apt refuses dates in the future and distrusts dates that go back. It detects new content by the index's checksums.
 _DATE = "Thu, 01 Jan 1970 00:00:00 UTC"
 
 
@@ -34,7 +34,7 @@ def index(folder: Path, *, suite: str, arch: str) -> None:
 
 
 def versions(folder: Path) -> dict[str, str]:
-    """Return the packages of an indexed folder with their versions. If a package has several, they are joined by
+    """Return the packages of an indexed folder with their versions. Several versions of a package are joined by
     commas."""
     text = (folder / "Packages").read_text(encoding="utf-8")
     by_package: dict[str, str] = {}

@@ -35,7 +35,7 @@ def cache_root() -> Path:
 
 
 def digest(*parts: object) -> str:
-    """Return a short digest of what something is made of: bytes as they are, anything else as JSON."""
+    """Return a short digest of the parts: bytes as they are, anything else as JSON."""
     total = hashlib.sha256()
     for part in parts:
         raw = part if isinstance(part, bytes) else json.dumps(part, sort_keys=True).encode()
@@ -103,7 +103,7 @@ def remove(folder: Path) -> None:
 
 
 def require_space(folder: Path, *, mib: int, doing: str) -> None:
-    """Raise the error of a full disk unless ``folder`` has room for that many MiB."""
+    """Raise the error for a full disk unless ``folder`` has room for ``mib`` MiB."""
     if shutil.disk_usage(folder).free < mib << 20:
         raise disk_full(folder.parent, doing=f"{doing} (it takes {mib} MiB)")
 

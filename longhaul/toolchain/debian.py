@@ -24,15 +24,15 @@ OPTIONS = (
     "--dpkgopt=path-exclude=/usr/share/locale/*",
 )
 _SPACE_MIB = 1000
-"""Space for the packages, their archives and lists while it is made, MiB."""
+"""Space for the packages, their archives and lists during the build, MiB."""
 _PROXY = re.compile(r'Acquire::https?(::[^:" ]+)?::Proxy(-Auto-Detect)? ".+";')
 _LIBRARY = re.compile(r"(/usr)?/lib(64)?(/[a-z0-9_]+-linux-gnu)?/[^/]+\.so(\.[0-9.]+)?")
 _ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)")
 
 
 def debootstrap(into: Path, *, of: Distribution, suite: str, packages: Iterable[str], log: Path) -> None:
-    """Make ``into/rootfs``, the suite's minimal system and ``packages``; ``into/sources.list`` names its archives: this
-    machine's own, or mmdebstrap's for the suite.
+    """Make ``into/rootfs``, the suite's minimal system with ``packages``. ``into/sources.list`` lists its archives:
+    this machine's own, or mmdebstrap's for the suite.
 
     Raise :class:`SetupError` when that fails.
     """
@@ -42,7 +42,7 @@ def debootstrap(into: Path, *, of: Distribution, suite: str, packages: Iterable[
     require_space(into, mib=_SPACE_MIB, doing=what)
     argv = ["mmdebstrap", *OPTIONS, *(f"--aptopt={line}" for line in _proxies()), f"--include={','.join(packages)}"]
     argv += [f"--components={','.join(of.components)}", *([f"--keyring={of.key}"] if of.key else [])]
-    # Its own namespaces, so that no process or mount outlives it: mmdebstrap and apt may hang when killed.
+    # It gets namespaces of its own, so that no process or mount outlives it: mmdebstrap and apt may hang when killed.
     unshare = ["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     argv = [*unshare, *argv, suite, str(target), *host_sources(suite)]
     try:
@@ -54,9 +54,9 @@ def debootstrap(into: Path, *, of: Distribution, suite: str, packages: Iterable[
 
 
 def download(base: Path, packages: Iterable[str], *, into: Path, log: Path, key: Path | None = None) -> None:
-    """Put the archives (.deb) of ``packages``, and of everything that they need beyond the system which
-    :func:`debootstrap` made in ``base``, into the folder ``into``. Archives are signed with ``key``, or with keys that
-    their lines in ``sources.list`` or this machine's apt have.
+    """Put the archives (.deb) of ``packages`` and of their dependencies into the folder ``into``, except those in the
+    system that :func:`debootstrap` made in ``base``. Archives must be signed with ``key``, or with the keys in
+    ``sources.list`` or this machine's apt.
 
     Use the host's apt, and write nowhere else. Raise :class:`SetupError` when that fails.
     """
@@ -84,12 +84,12 @@ def _apt_options(scratch: Path, *, base: Path, key: Path | None) -> list[str]:
         "Dir::State::status": base / "rootfs/var/lib/dpkg/status",
         "Dir::Cache": scratch / "cache",
         "Dir::Etc::sourcelist": base / "sources.list",
-        # The host's own settings must not apply: they may name hooks.
+        # The host's own settings must not apply: they may contain hooks.
         **dict.fromkeys(("Dir::Etc::parts", "Dir::Etc::sourceparts", "Dir::Etc::preferencesparts"), scratch / "etc"),
         **dict.fromkeys(("Dir::Etc::main", "Dir::Etc::preferences"), "/dev/null"),
         "APT::Install-Recommends": "false",
         **({"Dir::Etc::trusted": key, "Dir::Etc::trustedparts": scratch / "etc"} if key else {}),
-        # apt's own user for downloads cannot reach a cache folder of root's.
+        # apt's own user for downloads cannot access a cache folder of root.
         "APT::Sandbox::User": "root",
     }
     return [f'{key} "{value}";' for key, value in options.items()]
@@ -104,14 +104,14 @@ def package_versions(root: Path) -> dict[str, str]:
 
 
 def libraries(root: Path, packages: Iterable[str]) -> dict[str, Path]:
-    """Return the shared libraries of packages in the system at ``root``, and the loader, by their path in a system of
-    their own, such as ``lib64/ld-linux-x86-64.so.2``. Plugins, which lie in deeper folders, are left out. Raise
-    :class:`SetupError` when a package has none."""
+    """Return the shared libraries of packages in the system at ``root``, and the loader, by their path in a container
+    image, such as ``lib64/ld-linux-x86-64.so.2``. Plugins, which are in deeper folders, are left out. Raise
+    :class:`SetupError` when a package has no libraries."""
     paths: dict[str, Path] = {}
     for package in packages:
         lists = sorted((root / "var/lib/dpkg/info").glob(f"{package}*.list"))
         lines = [line for path in lists if path.stem.split(":")[0] == package for line in path.read_text().splitlines()]
-        # With a merged /usr, packages name either /usr/lib or /lib; the loader is searched below /lib alone.
+        # With a merged /usr, packages list either /usr/lib or /lib; the loader is searched below /lib alone.
         of_package = {
             line.removeprefix("/usr").lstrip("/"): root / line.lstrip("/") for line in lines if _LIBRARY.fullmatch(line)
         }
@@ -122,7 +122,7 @@ def libraries(root: Path, packages: Iterable[str]) -> dict[str, Path]:
 
 
 def _followed(path: Path, *, root: Path) -> Path:
-    """Return the file that a link in the system at ``root`` leads to there."""
+    """Return the target of a link, resolved inside the system at ``root``."""
     while path.is_symlink():
         target = path.readlink()
         path = root / str(target).lstrip("/") if target.is_absolute() else path.parent / target
@@ -138,7 +138,7 @@ def _explain(error: ToolCommandError, *, what: str, target: Path) -> SetupError:
 
 
 def tidy(root: Path) -> None:
-    """Remove files that were copied from the host or only used to make the system, and files that must differ between
+    """Remove files that were copied from the host or only used for the build, and files that must differ between
     machines."""
     for name in (
         "etc/resolv.conf",
@@ -157,15 +157,15 @@ def tidy(root: Path) -> None:
                 remove(entry)
             else:
                 entry.unlink()
-    # Empty: each machine makes its own, and none takes this boot for a first one, at which systemd enables every unit.
-    # It is a new file, since the old one may be a hard link into another system.
+    # Empty: each machine makes its own, and no machine treats this boot as its first, at which systemd enables every
+    # unit. It is a new file, since the old one may be a hard link into another system.
     (root / "etc/machine-id").unlink(missing_ok=True)
     (root / "etc/machine-id").touch(mode=0o644)
 
 
 def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:
-    """Return the host's own archives of ``suite`` as lines for apt; none when the host runs another suite (use the
-    default)."""
+    """Return the host's own archives of ``suite`` as lines for apt; none when the host runs another suite, which means
+    the default archives."""
     release = _fields((etc / "os-release").read_text(encoding="utf-8").splitlines(), separator="=")
     of = distribution.KNOWN.get(release.get("id", ""))
     if of is None or release.get("version_codename") != suite:
@@ -181,7 +181,7 @@ def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:
 
 
 def _wanted(suite: str, of: str, components: Iterable[str]) -> bool:
-    """Return whether it is the distribution's own archive: others have suites or components of other names."""
+    """Return whether it is the distribution's own archive: others have suites or components with other names."""
     return suite in (of, f"{of}-updates", f"{of}-security", f"{of}/updates") and "main" in components
 
 
@@ -218,7 +218,7 @@ def _fields(lines: Iterable[str], *, separator: str) -> dict[str, str]:
 
 
 def _proxies() -> list[str]:
-    """Return the proxy settings of the host's apt, if it needs any."""
+    """Return the proxy settings of the host's apt, if any."""
     if shutil.which("apt-config") is None:
         return []
     return [line for line in output_of(["apt-config", "dump"]).splitlines() if _PROXY.fullmatch(line)]

@@ -19,7 +19,7 @@ from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Download, Tool
 
 _ANSWER_S = 5.0
-"""Time limit for a server to begin its answer, seconds (name look-up, connection, TLS and redirects together)."""
+"""Time limit for the beginning of a server's answer, seconds (name look-up, connection, TLS and redirects together)."""
 _STALL_S = 30.0
 """Longest stall of a running download, seconds."""
 _CHUNK = 1 << 20
@@ -45,7 +45,7 @@ def _urlopen(url: str) -> Response:
 
 @dataclass
 class _Opening:
-    """A request that waits for its answer in a thread, since a name look-up has no time limit of its own."""
+    """A request that waits for its answer in a thread, since a name look-up has no time limit."""
 
     url: str
     response: Response | None = None
@@ -67,7 +67,7 @@ class _Opening:
 
 @dataclass
 class Downloader:
-    """Fetches releases. It remembers which servers did not answer, so that each is waited for only once."""
+    """Fetches releases. It remembers servers that did not answer, so that each is waited for only once."""
 
     answer_s: float = _ANSWER_S
     unreachable: dict[str, str] = field(default_factory=dict)
@@ -75,7 +75,8 @@ class Downloader:
     def fetch(self, tool: Tool, download: Download, *, into: Path) -> None:
         """Put the tool's binaries into the folder ``into``.
 
-        Raise :class:`UnreachableError` when the file cannot be had, :class:`SetupError` when it is not the pinned one.
+        Raise :class:`UnreachableError` when the file cannot be downloaded, :class:`SetupError` when its checksum is
+        wrong.
         """
         received = into / ".download"
         try:
@@ -101,8 +102,8 @@ class Downloader:
             )
 
     def receive(self, url: str, path: Path) -> str:
-        """Write what ``url`` has into the file ``path``, unchecked, and return its SHA-256 in hexadecimal. Raise
-        :class:`UnreachableError` when it cannot be had."""
+        """Write the content of ``url`` into the file ``path``, unchecked, and return its SHA-256 in hexadecimal. Raise
+        :class:`UnreachableError` when it cannot be downloaded."""
         total = hashlib.sha256()
         response = self._open(url)
         try:

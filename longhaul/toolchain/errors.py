@@ -11,7 +11,7 @@ class SetupError(Exception):
 
 
 class ToolCommandError(SetupError):
-    """A command failed. ``output`` holds the last lines that it wrote."""
+    """A command failed. ``output`` has the last lines of its output."""
 
     def __init__(self, message: str, *, output: str) -> None:
         super().__init__(message)

@@ -37,7 +37,8 @@ class Compiler:
     go: Path
 
     def env(self, *, cgo: bool = False) -> dict[str, str]:
-        """Return the variables of a build. Of the user's Go settings, only the registry and the caches take effect."""
+        """Return the environment variables of a build. Of the user's Go settings, only the registry and the caches
+        apply."""
         return {
             **({"CC": "gcc", **dict.fromkeys(_C_FLAGS, "")} if cgo else {}),
             "PATH": f"{self.go.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
@@ -53,9 +54,9 @@ class Compiler:
 
 
 def find_compiler(pinned: Go, *, log: Path, progress: Progress) -> Compiler:
-    """Return the machine's Go if it is the pinned one, else fetch the pinned one with it. Raise :class:`NoGoError` when
-    the machine has none."""
-    # The second path is that of Go's own installation instructions, which sudo's PATH lacks.
+    """Return the machine's Go if it has the pinned version, else fetch the pinned one with it. Raise :class:`NoGoError`
+    when the machine has none."""
+    # The second path is from Go's own installation instructions; sudo's PATH lacks it.
     program = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if program is None:
         raise NoGoError(
@@ -81,13 +82,13 @@ def find_compiler(pinned: Go, *, log: Path, progress: Progress) -> Compiler:
 
 
 def _version(go: Path) -> str:
-    """Return the version as in ``go version go1.26.8 linux/amd64``: its third word."""
+    """Return the third word of an output such as ``go version go1.26.8 linux/amd64``."""
     words = output_of([str(go), "version"], env={"GOTOOLCHAIN": "local"}).split()
     return words[2] if len(words) > 2 else ""
 
 
 def _fetch(go: Path, pinned: Go, *, into: Path, log: Path, progress: Progress) -> None:
-    """Lay the module golang.org/toolchain out as the go command does by itself from Go 1.21 on."""
+    """Lay the module golang.org/toolchain out, as the go command does itself from Go 1.21 on."""
     progress(f"Go {pinned.version}: fetching it with the machine's {_version(go)}")
     arch = machine_arch()
     module = f"golang.org/toolchain@v0.0.1-go{pinned.version}.linux-{arch}"
@@ -113,8 +114,8 @@ def _fetch(go: Path, pinned: Go, *, into: Path, log: Path, progress: Progress) -
 
 
 def make_binary(binary: Binary, *, compiler: Compiler, modules_dir: Path, into: Path, log: Path) -> None:
-    """Compile one binary, or copy it out of its module, into the folder ``into``. Raise :class:`NoCError` when it needs
-    a C compiler and there is none."""
+    """Compile one binary, or copy it from its module, into the folder ``into``. Raise :class:`NoCError` when it needs a
+    C compiler and there is none."""
     folder = modules_dir / binary.module
     what = f"building {binary.name}"
     target = into / binary.name
@@ -147,7 +148,7 @@ def _file_in_module(file: str, *, compiler: Compiler, folder: Path, log: Path) -
 
 
 def explain(error: ToolCommandError, *, doing: str, where: Path) -> SetupError:
-    """Return the same failure, with what to do about it if that is known."""
+    """Return the error with advice, if its cause is known; otherwise unchanged."""
     if is_disk_full(error.output):
         full = disk_full(where, doing=doing)
         return SetupError(

@@ -1,10 +1,9 @@
-"""Checksums of provider plugins, for ``tools.toml``: only those that two servers agree on.
+"""Checksums of provider plugins, for ``tools.toml``: only those on which two servers agree.
 
-One is GitHub, which computes the SHA-256 of every file of a release when it is uploaded and tells it as the asset's
-``digest`` (docs.github.com, REST API, "Get a release by tag name"). The other is get.pulumi.com: what it serves is
-downloaded and hashed. A plugin's release uploads the same files to both (pulumi/pulumi-aws,
-``.github/workflows/publish.yml``). The ``…_checksums.txt`` that it uploads besides is of no use: it is the output of
-``shasum`` without ``-a 256``, and so SHA-1.
+One is GitHub, which computes the SHA-256 of every release file at its upload and returns it as the asset's ``digest``
+(docs.github.com, REST API, "Get a release by tag name"). The other is get.pulumi.com, whose file is downloaded and
+hashed. A plugin's release uploads the same files to both (pulumi/pulumi-aws, ``.github/workflows/publish.yml``). Its
+``…_checksums.txt`` is not used: it is the output of ``shasum`` without ``-a 256``, so SHA-1.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ ARCHES = ("amd64", "arm64")
 _RELEASE = "https://api.github.com/repos/{repository}/releases/tags/v{version}"
 _MIRROR = "https://get.pulumi.com/releases/plugins/{archive}"
 _RELEASE_BYTES = 8 << 20
-"""Longest answer about a release that is read."""
+"""Largest accepted answer about a release, bytes."""
 
 
 def checksums(pin: Pin, version: str, *, downloader: Downloader) -> dict[str, str]:
-    """Return the SHA-256 of a plugin's archive by architecture. Raise :class:`SetupError` when a server cannot be asked
+    """Return the SHA-256 of a plugin's archive by architecture. Raise :class:`SetupError` when a server does not answer
     or the two do not agree."""
     with tempfile.TemporaryDirectory(prefix="longhaul-plugins-") as folder:
         received = Path(folder) / "received"
@@ -54,7 +53,7 @@ def checksums(pin: Pin, version: str, *, downloader: Downloader) -> dict[str, st
 
 
 def write(path: Path, package: str, version: str, sums: Mapping[str, str]) -> None:
-    """Write a plugin's checksums into ``tools.toml``, in the place of those of other versions. Idempotent."""
+    """Write a plugin's checksums into ``tools.toml``, and replace those of other versions. Idempotent."""
     lines = "".join(f'sha256."{version}".{arch} = "{digest}"\n' for arch, digest in sums.items())
     head = rf'^\[plugin\.{re.escape(package)}\]\nrepository = "[^"\n]+"\n'
     text, count = re.subn(
@@ -72,7 +71,7 @@ def write(path: Path, package: str, version: str, sums: Mapping[str, str]) -> No
 
 
 def _digests(path: Path, *, what: str) -> dict[str, str]:
-    """Return the SHA-256 of a release's files by name, as GitHub's answer in ``path`` says."""
+    """Return the SHA-256 of a release's files by name, from GitHub's answer in ``path``."""
     if path.stat().st_size > _RELEASE_BYTES:
         raise SetupError(f"the plugin {what}: GitHub's answer about its release is longer than {_RELEASE_BYTES} bytes")
     try:

@@ -1,7 +1,7 @@
-"""Installation of the engine's provider plugins: from archives whose checksums are in ``tools.toml``, and no others.
+"""Installation of the engine's provider plugins, only from archives whose checksums are in ``tools.toml``.
 
-``pulumi plugin install --checksum`` is not used. It is content with the same or a newer version that is already there,
-whoever installed it, and forgets the checksum when Pulumi.yaml names the package (v3.250.0,
+``pulumi plugin install --checksum`` is not used. It accepts an installed plugin of the same or a newer version from any
+source, and ignores the checksum when Pulumi.yaml names the package (v3.250.0,
 ``pkg/cmd/pulumi/plugin/plugin_install.go``).
 """
 
@@ -27,11 +27,11 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Pin:
-    """A provider plugin of ``tools.toml``."""
+    """A provider plugin in ``tools.toml``."""
 
     package: str
     repository: str
-    """GitHub repository whose releases have its archives."""
+    """GitHub repository whose releases contain its archives."""
     sha256: Mapping[str, Mapping[str, str]]
     """SHA-256 of its archives, by version and machine architecture."""
 
@@ -40,7 +40,7 @@ class Pin:
         return f"pulumi-resource-{self.package}-v{version}-linux-{arch}.tar.gz"
 
     def url(self, version: str, arch: str) -> str:
-        """Return the address of an archive, the first of those that the engine itself tries (v3.250.0,
+        """Return the URL of an archive, the first of those that the engine itself tries (v3.250.0,
         ``sdk/go/common/workspace/plugins.go``)."""
         return f"https://github.com/{self.repository}/releases/download/v{version}/{self.archive(version, arch)}"
 
@@ -57,7 +57,8 @@ class Pin:
 
 
 def load_pins(path: Path | None = None) -> dict[str, Pin]:
-    """Return the plugins of ``tools.toml`` by package. Raise :class:`SetupError` when their part of it is invalid."""
+    """Return the plugins of ``tools.toml`` by package. Raise :class:`SetupError` when that part of the file is
+    invalid."""
     path = path or repository() / "tools.toml"
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8")).get("plugin", {})
@@ -81,15 +82,15 @@ def load_pins(path: Path | None = None) -> dict[str, Pin]:
 
 
 def pinned(package: str, *, pins: Mapping[str, Pin]) -> Pin:
-    """Return the pin of a package. Raise :class:`SetupError` for one that ``tools.toml`` does not have."""
+    """Return the pin of a package. Raise :class:`SetupError` when ``tools.toml`` has none."""
     if package not in pins:
         raise SetupError(f"tools.toml has no plugin {package}. It has: {', '.join(pins)}.")
     return pins[package]
 
 
 def install(pin: Pin, version: str, *, engine: Path, downloader: Downloader, progress: Progress) -> None:
-    """Install a plugin into the engine's home, in the place of one that may be there already. Raise
-    :class:`SetupError` when it has no checksum, cannot be had or is not the pinned one: then nothing is installed."""
+    """Install a plugin into the engine's home, and replace an existing one. Raise :class:`SetupError`, and install
+    nothing, when the archive has no pinned checksum, cannot be downloaded or differs from the checksum."""
     arch = machine_arch()
     expected = pin.checksum(version, arch)
     url = pin.url(version, arch)

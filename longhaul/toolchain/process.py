@@ -25,10 +25,10 @@ def run_logged(
     env: Mapping[str, str] | None = None,
     end: signal.Signals = signal.SIGTERM,
 ) -> None:
-    """Run ``argv``, its output appended to ``log``; ``env`` is added to this process's environment.
+    """Run ``argv``, with its output appended to ``log``; ``env`` is added to this process's environment.
 
     The command gets the signal ``end`` when this process is interrupted, and also when it is killed. Raise
-    :class:`ToolCommandError` with the end of the output when it fails.
+    :class:`ToolCommandError` with the end of the output when the command fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:

@@ -1,4 +1,4 @@
-"""Removes entries of a cache that have not been used for long."""
+"""Removes entries of a cache that have not been used for a long time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from pathlib import Path
 from longhaul.toolchain.cache import remove
 
 KEPT_S = 7 * 86400.0
-"""Time since the last use, seconds: long enough for a branch that is put aside for some days."""
+"""Seconds since the last use after which an entry may be removed: long enough for a branch that is put aside for some
+days."""
 
 
 def prune(folder: Path) -> list[str]:
-    """Remove the folders whose last use is too long ago and that no mount of this machine needs. Return their
-    names."""
+    """Remove folders that were last used more than :data:`KEPT_S` seconds ago and that no mount of this machine needs.
+    Return their names."""
     if not folder.is_dir():
         return []
     limit = time.time() - KEPT_S
@@ -26,12 +27,12 @@ def prune(folder: Path) -> list[str]:
 
 
 def _as_mounted(place: Path) -> str:
-    """Return the path as mountinfo writes it (proc(5))."""
+    """Return the path in mountinfo's notation (proc(5))."""
     return str(place.resolve()).replace(" ", "\\040")
 
 
 def _mounts() -> str:
-    """Return all mounts that any process sees: a lab machine mounts its image in its own mount namespace."""
+    """Return the mounts of all processes: a lab machine mounts its image in its own mount namespace."""
     by_namespace: dict[int, str] = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():

@@ -1,7 +1,7 @@
-"""Tree that the services run from on API servers' machines: folders of this checkout, and the locked Python packages
-that they need.
+"""Folder tree of the services on API servers' machines: folders of this checkout, and the locked Python packages that
+they need.
 
-It is made on the machine that bakes, for the baked machine's Python, so that no image needs pip and nothing is fetched
+It is built on the machine that bakes, for the baked machine's Python, so that no image needs pip and nothing is fetched
 at boot.
 """
 
@@ -24,14 +24,14 @@ PLACE = "usr/local/lib/longhaul-services"
 """Folder of modules and packages on the machine."""
 
 FOLDERS = ("clouds", "components/model", "contract", "services")
-"""Folders of this checkout that the services consist of."""
+"""Folders of this checkout that the services need."""
 
 GROUP = "services"
-"""Group of dependencies in pyproject.toml: what these folders import, of which the lock has all that it needs in
-turn."""
+"""Group of dependencies in pyproject.toml: the packages that these folders import. The lock adds the packages that
+those need."""
 
 _OF_AWS = ("autoscaling", "ec2", "sts")
-"""Services of AWS that are called. The descriptions of all others are two thirds of the size, and left out."""
+"""Services of AWS that are called. The descriptions of all others, two thirds of the size, are left out."""
 
 _LAYOUT = 1
 """Version of the result. Raise it when the code below makes a different result from the same sources."""
@@ -39,12 +39,12 @@ _PROJECT = "pyproject.toml"
 _LOCK = "requirements.lock"
 _PINNED = re.compile(r"([a-z0-9._-]+)==")
 _VIA = re.compile(r" +#(?: via)? +([a-z0-9._-]+)$")
-"""A comment of the lock: a package that needs the one above."""
+"""A comment in the lock: the package that needs the one above."""
 _PYTHON = re.compile(r"3\.\d{1,2}")
 
 
 def sources(root: Path | None = None) -> dict[str, str]:
-    """Return descriptions of everything that the tree is made of, by path."""
+    """Return descriptions of all sources of the tree, by path."""
     root = root or repository()
     modules = {f"{PLACE}/{name}": describe(path) for name, path in _modules(root)}
     return {**modules, _LOCK: digest(requirements(root)), "layout": str(_LAYOUT)}
@@ -65,7 +65,7 @@ def requirements(root: Path | None = None) -> str:
 
 
 def _locked(lock: str) -> tuple[dict[str, list[str]], dict[str, set[str]]]:
-    """Return the lines of each package in a lock, and which packages need it."""
+    """Return the lines of each package in a lock, and the packages that need it."""
     lines: dict[str, list[str]] = {}
     users: dict[str, set[str]] = {}
     name = ""
@@ -81,8 +81,8 @@ def _locked(lock: str) -> tuple[dict[str, list[str]], dict[str, set[str]]]:
 
 
 def ensure(*, python: str, machine: str, log_dir: Path, progress: Progress, root: Path | None = None) -> Path:
-    """Make the tree unless it is cached, and return its folder. ``python`` is the machine's version, such as ``3.12``,
-    and ``machine`` its processor by the kernel's name. Raise :class:`SetupError` when that fails."""
+    """Make the tree unless it is cached, and return its folder. ``python`` is the machine's Python version, such as
+    ``3.12``, and ``machine`` its processor by the kernel's name. Raise :class:`SetupError` when that fails."""
     if not _PYTHON.fullmatch(python):
         raise SetupError(f"the services need a machine with Python 3; it has {python!r}")
     root = root or repository()
@@ -129,7 +129,7 @@ def _pip(listed: Path, into: Path, *, python: str, machine: str) -> list[str]:
     platforms = (f"manylinux_2_28_{machine}", f"manylinux_2_17_{machine}", f"manylinux2014_{machine}")
     return [
         *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
-        # What a package does at its build would be done here, not there: wheels alone.
+        # Only wheels: a package's build would run on this machine, not on the target.
         *("--require-hashes", "--no-deps", "--no-compile", "--only-binary=:all:"),
         *("--implementation", "cp", "--python-version", python),
         *(word for platform in platforms for word in ("--platform", platform)),
@@ -138,7 +138,7 @@ def _pip(listed: Path, into: Path, *, python: str, machine: str) -> list[str]:
 
 
 def _trim(packages: Path) -> None:
-    """Leave out programs for people, and descriptions of services that are not called."""
+    """Remove programs for people, and descriptions of services that are not called."""
     shutil.rmtree(packages / "bin", ignore_errors=True)
     shutil.rmtree(packages / "boto3" / "examples", ignore_errors=True)
     for entry in (packages / "botocore" / "data").iterdir():

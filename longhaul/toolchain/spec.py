@@ -23,7 +23,7 @@ class Download:
     url: str
     sha256: str
     folder: str | None = None
-    """Folder of the archive that holds the binaries."""
+    """Folder in the archive that contains the binaries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,16 +32,16 @@ class Binary:
 
     name: str
     module: str
-    """Folder below ``tools/`` whose go.mod and go.sum pin it."""
+    """Folder below ``tools/`` with the go.mod and go.sum that pin it."""
     package: str = ""
     file: str = ""
     """Import path of a file in one of the module's dependencies."""
     ldflags: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     test: bool = False
-    """True when the package is a program of tests, which ``go test`` builds."""
+    """Whether the package is a test program, which ``go test`` builds."""
     cgo: bool = False
-    """True when it is built with a C compiler too. It then needs the C library that it was built with, or a newer
+    """Whether the build uses a C compiler. The binary then needs the C library that it was built with, or a newer
     one."""
     check: tuple[str, ...] = ()
     """Arguments that make it print its version."""
@@ -59,12 +59,12 @@ class Tool:
     downloads: Mapping[str, Download]
     """Downloads by machine architecture."""
     on_demand: bool = False
-    """True when it is got only by name, since most environments do without it."""
+    """Whether it is fetched only by name, since most environments do not need it."""
     also: tuple[str, ...] = ()
-    """Other versions of its release that are pinned."""
+    """Further pinned versions of its release."""
 
     def plain(self) -> dict[str, Any]:
-        """Return everything it is made of as plain values, for hashing and printing."""
+        """Return everything that it is made from as plain values, for hashing and printing."""
         document = asdict(self)
         del document["on_demand"], document["also"]
         for binary in document["binaries"]:
@@ -91,7 +91,7 @@ class Spec:
     go: Go
     tools: tuple[Tool, ...]
     modules_dir: Path
-    """The folder ``tools/``: one Go module folder per family."""
+    """The folder ``tools/``: one folder with a Go module for each family."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -100,7 +100,7 @@ class Spec:
 
     def select(self, names: Iterable[str]) -> tuple[Tool, ...]:
         """Return the tools that ``names`` (of tools, binaries or releases) select, each once. Without names, return all
-        except those that must be named."""
+        except those on demand."""
         wanted = list(names)
         if not wanted:
             return tuple(tool for tool in self.tools if not tool.on_demand)
@@ -127,8 +127,8 @@ def machine_arch() -> str:
 
 
 def load(path: Path | None = None, *, versions: Mapping[str, str] | None = None) -> Spec:
-    """Read ``tools.toml``; ``tools/`` lies beside it. ``versions`` chooses, by release, another version than its
-    default. Raise :class:`SetupError` when the file is invalid, or does not pin such a version."""
+    """Read ``tools.toml``; ``tools/`` is beside it. ``versions`` chooses, by release, a version other than the default.
+    Raise :class:`SetupError` when the file is invalid, or does not pin such a version."""
     chosen = versions or {}
     path = path or repository() / "tools.toml"
     try:
@@ -170,7 +170,7 @@ def _tool(name: str, raw: dict[str, Any], *, release: str, common: dict[str, Any
 
 
 def _download(raw: dict[str, Any], *, name: str, version: str, pinned: str) -> Download | None:
-    """Return the download of a version; None when its checksum is not known."""
+    """Return the download of a version; None without a checksum for it."""
     also = raw.get("also", {})
     sha256 = raw["sha256"] if version == pinned else also.get(version)
     if sha256 is None:

@@ -1,6 +1,6 @@
-"""The pinned tools of ``tools.toml``: fetched or built once, cached by version and by what they are made of.
+"""The pinned tools of ``tools.toml``: fetched or built once, and cached by version and sources.
 
-This module needs only Python 3.11: it runs before there is a virtual environment. ``LONGHAUL_TOOLS_FROM`` may be
+This module needs only Python 3.11: it runs before a virtual environment exists. ``LONGHAUL_TOOLS_FROM`` may be
 ``download`` or ``module`` to allow only that source.
 """
 
@@ -34,9 +34,9 @@ def ensure(
 ) -> dict[str, Path]:
     """Make sure that the named tools are cached, and return the path of each of their binaries by name.
 
-    Names may be of tools, binaries or releases; without any, all tools are meant except those that are got on demand. A
-    cached tool costs no network and no compiler. ``install_go`` and ``install_c`` are called when a compiler of that
-    language is needed and the machine has none. Raise :class:`SetupError` when a tool cannot be had.
+    Names may be of tools, binaries or releases; without any, all tools are meant except those on demand. A cached tool
+    needs no network and no compiler. ``install_go`` and ``install_c`` are called when a compiler of that language is
+    needed and the machine has none. Raise :class:`SetupError` when a tool cannot be fetched or built.
     """
     spec = spec or load()
     maker = _ToolMaker(spec=spec, log_dir=log_dir, progress=progress, install_go=install_go, install_c=install_c)
@@ -50,8 +50,8 @@ def ensure(
 
 
 def tool_dir(tool: Tool, *, spec: Spec) -> Path:
-    """Return the tool's folder in the cache, whether it exists or not. Its name depends on the version and everything
-    that the tool is made of."""
+    """Return the tool's folder in the cache, whether it exists or not. Its name depends on the version and on all
+    sources of the tool."""
     sums = [
         path.read_bytes()
         for module in sorted({binary.module for binary in tool.binaries})
@@ -61,7 +61,7 @@ def tool_dir(tool: Tool, *, spec: Spec) -> Path:
 
 
 def bin_dir(*, spec: Spec | None = None) -> Path:
-    """Return a folder for PATH with a link to every tool that :func:`ensure` has got for this ``tools.toml``."""
+    """Return a folder for PATH with a link to every tool of this ``tools.toml`` that :func:`ensure` has provided."""
     spec = spec or load()
     return cache_root() / "bin" / digest([str(tool_dir(tool, spec=spec)) for tool in spec.tools])
 
@@ -79,7 +79,7 @@ def _link(binaries: dict[str, Path], folder: Path) -> None:
 
 
 class _ToolMaker:
-    """Makes tools. It remembers what it learned about this machine."""
+    """Fetches or builds tools. It remembers facts about this machine."""
 
     def __init__(
         self,

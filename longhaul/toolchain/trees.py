@@ -1,4 +1,4 @@
-"""Trees of files that are laid into a root file system, and copies of such systems."""
+"""Trees of files that are copied into a root file system, and copies of such systems."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def files_of(trees: Iterable[Path]) -> Iterator[tuple[str, Path]]:
 
 
 def describe(path: Path) -> str:
-    """Return content and kind of a file in one line, for comparing images."""
+    """Return content and type of a file in one line, for comparing images."""
     if path.is_symlink():
         return f"link to {path.readlink()}"
     return f"{_mode(path):04o} {sha256_file(path)}"
 
 
 def _mode(path: Path) -> int:
-    """Return the mode as Git keeps it: only the executable bit counts."""
+    """Return the mode as Git stores it: only the executable bit counts."""
     return 0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644
 
 
@@ -49,7 +49,7 @@ def lay(files: Mapping[str, Path], root: Path) -> None:
 
 
 def copy_system(source: Path, target: Path) -> None:
-    """Copy a root file system, so that its files may be written to."""
+    """Copy a root file system; the copy's files may be written to."""
     output_of(["cp", "--archive", "--reflink=auto", str(source), str(target)])
 
 

@@ -1,4 +1,4 @@
-"""Way from this machine to a cluster's API, which has a private address."""
+"""Route from this machine to a cluster's API, which has a private address."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 WAIT_S = 30.0
-"""Seconds for which the API is tried: a load balancer that was made just now takes some."""
+"""Seconds for which the API is tried: a new load balancer takes some."""
 PERSON_S = 300.0
-"""Seconds that a person has after that to connect by the VPN."""
+"""Further seconds for a person to connect to the VPN."""
 PAUSE_S = 2.0
 """Seconds between two tries."""
 
 
 def require_api(environment: Environment, kubeconfig: Path, *, say: Callable[[str], None]) -> None:
-    """Return once an API server answers; where none does, and a VPN would lead there, ``say`` so, and wait for that.
-    ``CommandError`` when nobody connects. Without a VPN nothing is asked: the engine finds out by itself, and there is
-    nothing to advise."""
+    """Return once an API server answers. When none does and the environment has a VPN, print that with ``say`` and
+    wait. Raise ``CommandError`` when nobody connects. Without a VPN do not ask, since there is no advice to give; the
+    engine reports an unreachable API itself."""
     from contract.kubernetes.api import Api
 
     if environment.vpn is None:

@@ -86,7 +86,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _replacing(environment: Environment, options: argparse.Namespace) -> tuple[str, ...]:
-    """Return the engine's options for ``--replace``, and leave the infrastructure as the only phase."""
+    """Return the engine's options for ``--replace``, and make the infrastructure the only phase."""
     from longhaul.up.replaced_machines import replacing
 
     if options.only not in (None, Phase.INFRASTRUCTURE):
@@ -103,7 +103,7 @@ def _reclaim(environment: Environment, name: str) -> None:
 
 
 def _run(job: UpJob) -> list[PhaseOutcome]:
-    """Run every phase, or only the requested one. A signal between two phases ends it as one in a phase does."""
+    """Run every phase, or only the requested one. A signal between two phases ends the run like one during a phase."""
     if job.options.only:
         return [run_phase(job, job.options.only)]
     side = [phase for phase in phases(job.environment) if phase in (Phase.HOSTS, Phase.OBJECTS)]
@@ -120,7 +120,7 @@ def _run(job: UpJob) -> list[PhaseOutcome]:
 
 def _first(job: UpJob, outcomes: list[PhaseOutcome]) -> Exit:
     """Run the infrastructure and, for a new environment, the preparation of the hosts. Add their outcomes; return the
-    code with which the run ends here, or 0."""
+    exit code if the run ends here, else 0."""
     with _beside(job) as preparation:
         outcomes.append(run_phase(job, Phase.INFRASTRUCTURE, beside=preparation is not None))
         code = Exit.INTERRUPTED if outcomes[0].interrupted else outcomes[0].code
@@ -132,8 +132,8 @@ def _first(job: UpJob, outcomes: list[PhaseOutcome]) -> Exit:
 
 
 def _beside(job: UpJob) -> AbstractContextManager[Preparation | None]:
-    """Return a context that prepares the hosts beside the infrastructure, if the environment is new and nothing has to
-    be asked."""
+    """Return a context that prepares the hosts beside the infrastructure, if the environment is new and no question is
+    needed."""
     if job.options.yes and Phase.PREPARATION in phases(job.environment) and engine_for(job.where).is_new():
         return preparing(job)
     return nullcontext()
@@ -157,7 +157,7 @@ def _require_one_stack(only: Phase | None, rest: tuple[str, ...]) -> None:
 
 
 def _require_images(where: Context, environment: Environment) -> None:
-    """Refuse, before anything is made, images that are only placeholders: no machine boots from them."""
+    """Refuse placeholder images before anything is made: no machine boots from them."""
     from longhaul.project.image_placeholders import to_be_baked
 
     missing = to_be_baked(environment)

@@ -1,8 +1,9 @@
-"""Room for an etcd cluster that has reached its quota, made by the first member that can.
+"""Makes room in an etcd cluster that has reached its quota, by the first member that can.
 
-Two members that are at it would defragment two members at once, and cost the quorum. So the next member is asked only
-where nothing was begun for sure; an answer that is lost is none. A machine whose agent hangs would cost an hour and
-prove nothing, so each is first asked for nothing at all."""
+Two members that work at the same time would defragment two members at once, and cost the quorum. So the next member is
+asked only when it is certain that nothing was begun; a lost answer gives no certainty. A machine with a hanging agent
+would cost an hour, so each machine first gets a command that does nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
 
 COMMAND = "longhaul-node reclaim"
 PROBE, PROBE_S = "true", 300.0
-"""Command that does nothing, and its time limit in seconds. An agent runs one command at a time: it is enough for one
-that is under way to end, as a reclaim that somebody broke off, of three members of 8 GiB on local SSDs."""
+"""Command that does nothing, and its time limit, seconds. An agent runs one command at a time. The limit is long enough
+for a running command to end, such as an aborted reclaim of three members of 8 GiB on local SSDs."""
 LIMIT_S = 3600.0
-"""Time limit in seconds: seven members of 8 GiB, one after the other. Azure's agent gives a script 90 minutes
+"""Time limit, seconds: seven members of 8 GiB, one after the other. Azure's agent gives a script 90 minutes
 (learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
 
 
 def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]) -> str:
-    """Have one member compact and defragment its etcd cluster, and return what came of it; ``CommandError`` with each
-    member's reason when none did, or with the first one's when it may have begun. ``tell`` is told at once who is
-    passed over, and why."""
+    """Have one member compact and defragment its etcd cluster, and return its result. Raise ``CommandError`` with each
+    member's reason when none did it, or with the first one's when that may have begun. ``tell`` gets a line for each
+    member that is passed over."""
     from clouds.registry import cloud_of
     from components.model import control_machines, plan
     from components.model.control_plane.machines import members

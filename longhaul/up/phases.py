@@ -1,4 +1,4 @@
-"""The phases of ``longhaul up``: the infrastructure first, then hosts and objects side by side. These two wait for each
+"""The phases of ``longhaul up``: the infrastructure first, then hosts and objects side by side. These two need each
 other: nodes need the permission to join, DNS needs nodes to run on."""
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 
 
 REFRESH = "--refresh"
-"""The engine's option that reads the clouds first."""
+"""The engine's option that refreshes the state from the clouds first."""
 NICE = 10
-"""Niceness of the preparation: the infrastructure is on the critical path and comes first."""
+"""Niceness of the preparation: the infrastructure is on the critical path and has priority."""
 
 
 class Phase(StrEnum):
-    """A part of ``up`` that can run by itself."""
+    """A part of ``up`` that can run alone."""
 
     INFRASTRUCTURE = "infrastructure"
     """The stack ``<env>``: networks, vault, control plane, pools, links."""
     PREPARATION = "preparation"
     """The part of gateways and bare-metal hosts that does not depend on the infrastructure, by Ansible: packages,
-    binaries, units. It runs beside the first infrastructure; hosts that are nodes already are left alone."""
+    binaries, units. It runs beside the first infrastructure; hosts that are already nodes are left alone."""
     HOSTS = "hosts"
     """Gateways and bare-metal hosts, by Ansible."""
     OBJECTS = "objects"
@@ -56,12 +56,12 @@ class Phase(StrEnum):
 
 
 WITH_ENGINE = (Phase.INFRASTRUCTURE, Phase.OBJECTS)
-"""Phases whose work the engine does."""
+"""Phases that run the engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpJob:
-    """One run of ``up``. Each phase gets the whole of it, whichever process it runs in: no option can be lost."""
+    """One run of ``up``. Each phase gets all of it, in whichever process it runs, so that no option can be lost."""
 
     where: Context
     environment: Environment
@@ -77,7 +77,8 @@ class UpJob:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All options for the engine. By default it reads the clouds first: what vanished there is made anew."""
+        """Return all options for the engine. By default it refreshes the state from the clouds first, so that what
+        vanished there is made again."""
         given = self.options.no_refresh or any(word.startswith(("--refresh", "-r")) for word in self.rest)
         return (
             "--suppress-outputs",
@@ -93,7 +94,8 @@ class UpJob:
         return wants_json(self.options, self.rest)
 
     def consented(self, **variables: str) -> UpJob:
-        """Return the same job for phases that cannot ask, after whoever may ask has asked; with further variables."""
+        """Return the same job with ``--yes``, for phases that cannot ask after the user has agreed; with further
+        environment variables."""
         options = argparse.Namespace(**{**vars(self.options), "yes": True})
         return replace(self, options=options, environ={**self.environ, **variables})
 
@@ -114,7 +116,7 @@ def phases(environment: Environment) -> tuple[Phase, ...]:
 
 
 def run_phase(job: UpJob, phase: Phase, *, beside: bool = False) -> PhaseOutcome:
-    """Run one phase to its end, whatever that is. With ``beside``, another runs at the same time."""
+    """Run one phase to its end, successful or not. With ``beside``, another runs at the same time."""
     progress = job.progress(phase, beside=beside)
     return attempt(progress, lambda: _work(job, phase, progress))
 
@@ -139,7 +141,7 @@ def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
     engine = engine_for(job.where, job.environ, progress=progress)
     plugins.require(plugins.needed(job.environment), engine.environ)
     words: Sequence[str] = job.words
-    # Recovery comes first: another run that is alive may be working on the machines.
+    # Recovery comes first: another running `up` may be working on the machines.
     recover(engine)
     if engine.has_stack() is not False:
         from longhaul.vault.restore_record import refuse_half_restored
@@ -181,7 +183,7 @@ def _make(engine: Engine, words: Sequence[str]) -> Ran:
 
 
 class Forked:
-    """A phase that runs in a copy of this process."""
+    """A phase that runs in a fork of this process."""
 
     def __init__(self, job: UpJob, phase: Phase) -> None:
         self._job = job
@@ -190,7 +192,7 @@ class Forked:
         self._report = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed when it is read
 
     def run(self) -> int:
-        """Run the phase, and leave its outcome for :meth:`outcome`."""
+        """Run the phase, and store its outcome for :meth:`outcome`."""
         progress = self._job.progress(self._phase, beside=True)
         outcome = attempt(progress, lambda: self._work(progress))
         json.dump(asdict(outcome), self._report)
@@ -198,14 +200,14 @@ class Forked:
         return outcome.code
 
     def _work(self, progress: Progress) -> PhaseResult:
-        """Do the phase's work; an interrupt that comes after its end must not cost the account of it."""
+        """Do the phase's work; an interrupt after its end must not lose the outcome."""
         try:
             return _work(self._job, self._phase, progress)
         finally:
             hold_signals()
 
     def outcome(self, result: EngineResult) -> PhaseOutcome:
-        """Return the outcome after the end of :meth:`run`; that of ``result`` when it was killed."""
+        """Return the outcome after the end of :meth:`run`; when the fork was killed, one made from ``result``."""
         with self._report as report:
             report.seek(0)
             text = report.read()
@@ -220,7 +222,7 @@ class Forked:
 
 
 def run_side_by_side(job: UpJob, side: Sequence[Phase]) -> list[PhaseOutcome]:
-    """Run several phases at once, none of which asks anything."""
+    """Run several phases at once; none may ask a question."""
 
     def work() -> list[PhaseOutcome]:
         with kubeconfig_file(job.where, job.environment, job.environ, master=True) as kubeconfig:
@@ -233,7 +235,7 @@ def run_side_by_side(job: UpJob, side: Sequence[Phase]) -> list[PhaseOutcome]:
 
 
 class Preparation:
-    """The preparation of the hosts, at work beside the infrastructure."""
+    """The preparation of the hosts, running beside the infrastructure."""
 
     def __init__(self, job: UpJob) -> None:
         self._forked = Forked(job, Phase.PREPARATION)
@@ -245,14 +247,15 @@ class Preparation:
         self._fork.wait()
 
     def outcome(self) -> PhaseOutcome:
-        """Wait for its end and return its outcome, which decides nothing: the hosts' own phase does what is left."""
+        """Wait for its end and return its outcome, which does not affect the exit code: the hosts' own phase does the
+        rest."""
         result = EngineResult(code=self._fork.wait() or 0, interrupted=False)
         return replace(self._forked.outcome(result), decides=False)
 
 
 @contextmanager
 def preparing(job: UpJob) -> Iterator[Preparation]:
-    """Prepare the hosts during the block, and no longer."""
+    """Prepare the hosts during the block, and stop at its end."""
     preparation = Preparation(job)
     try:
         yield preparation
@@ -261,5 +264,5 @@ def preparing(job: UpJob) -> Iterator[Preparation]:
 
 
 def not_begun(side: Sequence[Phase], code: Exit) -> list[PhaseOutcome]:
-    """Return the outcomes of phases that did not begin, for a reason with the exit code ``code``."""
+    """Return the outcomes of phases that did not begin, with the exit code ``code`` as the reason."""
     return [PhaseOutcome(title=phase, code=code, seconds=None) for phase in side]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def power_on(environment: Environment) -> None:
     """Start every control-plane machine that is switched off, all at once, so that an etcd cluster without quorum
-    regains it. A machine that starts without its disk joins its etcd cluster anew, as a replacement does. A machine
-    that cannot be started is reported and left to the engine and its guards."""
+    regains it. A machine that starts without its disk joins its etcd cluster as a new member, as a replacement does. A
+    machine that cannot be started is reported and left to the engine and its guards."""
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:

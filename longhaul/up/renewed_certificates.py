@@ -1,5 +1,5 @@
-"""Hands renewed certificates and changed issuers out: machines look into the vault every ten minutes, and what has
-ended cannot wait for that, nor can an issuer that is not to be believed any more."""
+"""Distributes renewed certificates and changed issuers at once. Machines look into the vault only every ten minutes,
+which is too late for an expired certificate, or for an issuer that must not be trusted any more."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 READY_S = 30
-"""Seconds that a machine gets to be ready again, before the next one."""
+"""Seconds that a machine gets to become ready again, before the next one is asked."""
 FETCH = f"systemctl start longhaul-secrets-refresh.service && longhaul-node ready --wait {READY_S}"
-"""Command that has a machine fetch its secrets. Programs read a certificate that has changed by themselves; what has to
-be restarted because of another secret is back before the next machine's turn."""
+"""Command with which a machine fetches its secrets. Programs read a changed certificate by themselves; programs that
+have to restart because of another secret are back before the next machine's turn."""
 
 
 def hand_out(environment: Environment, renewed: Collection[str], say: Callable[[str], None]) -> None:
-    """Have the holders of the certificates named ``renewed`` fetch them, and API servers the issuers if these are among
-    them, one machine after the other."""
+    """Have the holders of the certificates named in ``renewed`` fetch them, and API servers the issuers if these are
+    among them, one machine after the other."""
     addresses = plan(environment)
     by_certificate = {certificate.name: certificate.holder for certificate in certificates(environment, addresses)}
     holders = {by_certificate[name] for name in renewed if name in by_certificate}

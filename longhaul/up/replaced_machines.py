@@ -1,4 +1,4 @@
-"""Machines of the control plane that ``longhaul up`` makes anew though nothing about them changed."""
+"""Control-plane machines that ``longhaul up`` replaces on request, although nothing about them changed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 URN = "**{type}::{machine}"
-"""The engine's pattern for a machine's resource; ``**`` stands for stack, project and parents with a ``$``."""
+"""The engine's pattern for a machine's resource; ``**`` matches stack, project and parents with a ``$``."""
 
 
 def replacing(environment: Environment, machines: Sequence[str]) -> tuple[str, ...]:
-    """Return the engine's options that replace ``machines``; ``CommandError`` when one is no machine of the control
-    plane."""
+    """Return the engine's options that replace ``machines``. Raise ``CommandError`` when one is not a machine of the
+    control plane."""
     from clouds.base.resources import ResourceKind
     from clouds.registry import cloud_of
     from components.model import control_machines, plan

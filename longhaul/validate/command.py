@@ -1,4 +1,4 @@
-"""``longhaul validate``: check environment files, or print the schema that an editor checks them with."""
+"""``longhaul validate``: check environment files, or print the schema with which an editor checks them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _examined(invocation: Invocation) -> Mapping[str, Examined]:
-    """Return the chosen environments with what is in doubt about them; ``ConfigurationError`` with everything that is
-    wrong."""
+    """Return the chosen environments with their cautions. Raise ``ConfigurationError`` with every problem."""
     from components.model import ConfigurationError
     from components.model.loading.load import examine_directory
 
@@ -55,7 +54,7 @@ def _examined(invocation: Invocation) -> Mapping[str, Examined]:
 
 
 def _of_images(project: Project, env: str, examined: Examined) -> Iterator[Problem]:
-    """Yield what is wrong with images that were baked here: their manifests tell which kubelet they hold."""
+    """Yield the problems of images that were baked here: their manifests list the kubelet's version."""
     from components.model.versions.steps import image_faults
     from longhaul.project.baked_images import image_versions
 
@@ -65,7 +64,7 @@ def _of_images(project: Project, env: str, examined: Examined) -> Iterator[Probl
 
 
 def _for_programs(invocation: Invocation) -> Exit:
-    """Print one document with everything that is wrong or in doubt. The exit code is the one for people."""
+    """Print one document with every problem and caution. Return the same exit code as for people."""
     from components.model import ConfigurationError
 
     names: list[str] = []
@@ -84,8 +83,7 @@ def _for_programs(invocation: Invocation) -> Exit:
 
 
 def _for_people(invocation: Invocation) -> Exit:
-    """Raise ``ConfigurationError`` with everything that is wrong, or print that the files are valid, with what is
-    in doubt about them."""
+    """Raise ``ConfigurationError`` with every problem, or print that the files are valid, with their cautions."""
     if invocation.options.schema:
         from components.model.loading.schema import stack_schema
 

@@ -1,4 +1,5 @@
-"""Encryption keys in the environment's vault: those in use, whose order says how far a rotation is, and former ones."""
+"""Encryption keys in the environment's vault: those in use, whose order shows the progress of a rotation, and former
+ones."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class EncryptionVault(RotationVault):
         return () if text is None else _parsed(RETIRED_KEYS, text).keys
 
     def retire(self, keys: Iterable[Key]) -> None:
-        """Add to the former keys."""
+        """Add keys to the former ones."""
         known = self.retired()
         more = tuple(key for key in keys if key not in known)
         if more:
@@ -45,10 +46,10 @@ def _parsed(name: str, text: str) -> EncryptionKeys:
 
 
 def names(keys: Iterable[Key]) -> str:
-    """Return keys' names for people."""
+    """Return the keys' names as text for people."""
     return ", ".join(key.name for key in keys)
 
 
 def for_programs(keys: EncryptionKeys, retired: Iterable[Key]) -> dict[str, Any]:
-    """Return what a rotation came to; names alone."""
+    """Return the result of a rotation, with the names of the keys only."""
     return {"phase": str(keys.phase), "keys": keys.names, "retired": [key.name for key in retired]}

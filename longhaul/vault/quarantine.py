@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class QuarantineVault(VaultRecord):
-    """The vault of an environment, as far as a quarantine needs it."""
+    """The part of an environment's vault that stores its quarantine."""
 
     def read(self) -> Quarantine:
         """Return the list."""
@@ -31,7 +31,7 @@ class QuarantineVault(VaultRecord):
         return quarantine
 
     def find(self) -> Quarantine | None:
-        """Return the list; None in an environment of a release that had none."""
+        """Return the list; None for an environment from a release without it."""
         text = self.text(QUARANTINE)
         if text is None:
             return None
@@ -50,7 +50,8 @@ class QuarantineVault(VaultRecord):
 
 
 def record_of(environment: Environment) -> QuarantineVault:
-    """Return the record of an environment; ``CommandError`` where its control plane's cloud has no vault for it."""
+    """Return the record of an environment. Raise ``CommandError`` when its control plane's cloud has no vault for
+    it."""
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
@@ -60,15 +61,16 @@ def record_of(environment: Environment) -> QuarantineVault:
 
 
 def has_list(state: Mapping[str, Any]) -> bool:
-    """Return whether a stack's state has the vault's list. A destruction that was interrupted may have deleted it,
-    and what lets anybody into the vault after it."""
+    """Return whether a stack's state contains the vault's list. An interrupted destruction may have deleted the list,
+    and then the access to the vault."""
     made = ((str(resource.get("type", "")), resource.get("id")) for resource in state.get("resources") or ())
     return any(kind.startswith("pulumi-python:dynamic") and id_ == QUARANTINE for kind, id_ in made)
 
 
 def refuse_kept(environment: Environment) -> None:
-    """Refuse to take an environment down that keeps machines in quarantine, or may: they would be lost, or hold their
-    network. Not to be asked where the list was never made, or is deleted already (:func:`has_list`)."""
+    """Refuse to destroy an environment that keeps machines in quarantine, or may keep some: they would be lost, or
+    block the deletion of their network. Do not call this when the list was never made or is already deleted
+    (:func:`has_list`)."""
     try:
         quarantine = record_of(environment).find()
     except CommandError as error:

@@ -1,4 +1,4 @@
-"""Texts in an environment's vault, as commands read and write them."""
+"""Texts in an environment's vault, for commands that read or write them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class VaultRecord:
-    """The vault of an environment. Every method raises ``CommandError`` when it does not answer."""
+    """The vault of an environment. Every method raises ``CommandError`` when the vault does not answer."""
 
     control: ControlAccess[Any]
     place: Place[Any]
@@ -39,7 +39,7 @@ class VaultRecord:
 
 
 def not_read(environment: Environment, message: str, error: CloudError) -> CommandError:
-    """Return the error for a vault that gave no secret, with what to do where nothing answered."""
+    """Return the error for a vault that did not return a secret, with advice when nothing answered."""
     if error.answered:
         return CommandError(f"{message}: {error}")
     step = f"no network here, or `longhaul up` has not made it yet: `longhaul doctor --env {environment.name}`"
@@ -47,7 +47,7 @@ def not_read(environment: Environment, message: str, error: CloudError) -> Comma
 
 
 def unusable(name: str, error: ValueError) -> CommandError:
-    """Return the error for a secret whose value is not what it should be."""
+    """Return the error for a secret with an invalid value."""
     return CommandError(
         f"the vault's secret {name} cannot be used, so nothing was done: {error}. Make an earlier version of it the "
         "newest one; the vault keeps them"

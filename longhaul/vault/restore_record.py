@@ -1,4 +1,4 @@
-"""Record of an environment's restore in its vault, so that the next run goes on with it and ``longhaul up`` waits.
+"""Record of an environment's restore in its vault, so that the next run continues it and ``longhaul up`` waits.
 
 Only officers write to the vault, so no machine can begin, change or end a restore.
 """
@@ -36,38 +36,38 @@ class RestoreState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Backup that an etcd cluster is restored from."""
+    """Backup from which an etcd cluster is restored."""
 
     backup: str
     """Class and name of the backup."""
     bump: int
-    """Number of revisions that the etcd cluster is ahead of the backup."""
+    """Number of revisions by which the etcd cluster is ahead of the backup."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HalfDone:
-    """A restore that was begun."""
+    """A restore that was begun, and may be done."""
 
     id: str
     state: RestoreState
     clusters: Mapping[str, Choice] = field(default_factory=dict)
-    """By name of the etcd cluster."""
+    """Backups by name of the etcd cluster."""
     revisions: Mapping[str, int] = field(default_factory=dict)
-    """Highest revision that any restore has begun with, by name of the etcd cluster: a later one begins above it."""
+    """Highest revision with which any restore began, by name of the etcd cluster: a later restore begins above it."""
     although_healthy: bool = False
-    """True for one that replaces an etcd cluster that has a quorum."""
+    """Whether it replaces an etcd cluster that has a quorum."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Book:
-    """The vault of an environment, as far as a restore needs it."""
+    """The part of an environment's vault that stores its restore."""
 
     control: ControlAccess[Any]
     place: Place[Any]
     environment: Environment
 
     def last(self) -> HalfDone | None:
-        """Return the last restore, whether it is done or not; None without any."""
+        """Return the last restore, done or not; None without one."""
         text = self._get(SECRET)
         if text is None:
             return None
@@ -90,7 +90,7 @@ class Book:
         self._set(SECRET, asdict(half))
 
     def set_cluster(self, role: Role, cluster: str) -> None:
-        """Record the id of an etcd cluster: members without data join no other one."""
+        """Record the id of an etcd cluster: members without data join only the cluster with this id."""
         name = etcd_state_secret(role)
         try:
             known = json.loads(self._get(name) or "{}")
@@ -115,9 +115,9 @@ class Book:
 
 
 def refuse_half_restored(environment: Environment) -> None:
-    """Refuse to go on while a restore is half done: machines that are made anew meanwhile would take its data with
-    them. A vault that is not there or lets nobody in yet, as in the midst of a first `up`, is left to what comes next;
-    not so a record that is damaged, or a vault that only now cannot answer."""
+    """Refuse to go on while a restore is unfinished: machines that are replaced meanwhile would lose its data. A vault
+    that does not exist or has no access rights yet, as during a first `up`, does not refuse. A damaged record does, and
+    so does a vault that only now cannot answer."""
     if environment.backups is None:
         return
     place = place_of(environment, environment.control_plane.site)

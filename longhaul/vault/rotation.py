@@ -1,4 +1,4 @@
-"""The environment's vault, as far as rotations of keys read and write it."""
+"""Secrets in the environment's vault, for rotations of keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ class RotationVault(VaultRecord):
     """The vault of an environment."""
 
     def get(self, name: str) -> str:
-        """Return the newest value of a secret that ``longhaul up`` makes; ``CommandError`` when it is not there."""
+        """Return the newest value of a secret that ``longhaul up`` makes. Raise ``CommandError`` when it does not
+        exist."""
         text = self.text(name)
         if text is None:
             env = self.environment.name
@@ -18,6 +19,6 @@ class RotationVault(VaultRecord):
         return text
 
     def change(self, name: str, value: str) -> None:
-        """Write a secret, unless it has that value: a run that goes on writes no further versions."""
+        """Write a secret, unless it already has this value: a repeated run writes no further versions."""
         if self.text(name) != value:
             self.write_text(name, value)

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Connect: with a profile as the client alone does, otherwise by what the environment's vault gives an operator."""
+    """Connect: with a profile like the client, otherwise with an operator's admission from the environment's vault."""
     options = invocation.options
     name, source = _of_operator(invocation) if options.profile is None else _of_profile(invocation)
     command.connect(name, source, options)

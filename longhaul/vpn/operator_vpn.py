@@ -1,5 +1,5 @@
-"""Admission of an operator to the laptops' VPN: from the environment's vault, so before anybody can sign in, and while
-no API server answers. Who may have it is who may read the authority's key (docs/vpn.md)."""
+"""Admission of an operator to the laptops' VPN from the environment's vault, even before anybody can sign in, and while
+no API server answers. Read access to the authority's key decides who gets one (docs/vpn.md)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def from_vault(environment: Environment) -> Source:
-    """Return what makes admissions. The vault is asked each time: who may not read the key any more gets no other.
-    ``CommandError`` for an environment without a VPN."""
+    """Return a source of admissions. It asks the vault each time, so a person without access to the key any more gets
+    no further admission. Raise ``CommandError`` for an environment without a VPN."""
     if environment.vpn is None:
         raise CommandError(
             f"{environment.name} has no VPN: declare `vpn` in its file, and run `longhaul up --env {environment.name}` "
@@ -40,8 +40,8 @@ def from_vault(environment: Environment) -> Source:
 
 
 def admit(environment: Environment, request: str) -> tuple[str, Admission]:
-    """Return the name of whoever asks, and an admission for the key of a request, of which nothing else is read.
-    ``CommandError`` when the vault does not give what is needed."""
+    """Return the caller's name, and an admission for the key in a request; the rest of the request is ignored. Raise
+    ``CommandError`` when the vault does not return the secrets."""
     from components.control_plane import issuing
 
     source = Authority(name=VPN, common_name="")
