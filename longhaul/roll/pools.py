@@ -65,7 +65,7 @@ class Several:
         group.replace(member)
 
     def rebuild(self, machine: LiveMachine) -> None:
-        """Do the second step in the machine's group."""
+        """Run the second step in the machine's group."""
         group, member = self._group_and_machine(machine)
         group.rebuild(member)
 

@@ -38,7 +38,7 @@ class Rotation:
     """Returns a new key."""
     tell: Callable[[str], None]
     has_lease: Callable[[], bool] = field(default=lambda: True)
-    """Tells whether this run is still the only one."""
+    """Returns whether this run still holds the lock."""
 
     def run(self) -> EncryptionKeys:
         """Run every phase from the one that the vault records, and return the keys in use."""
@@ -128,7 +128,7 @@ class Rotation:
         secret_keys.hand_out(self.record.environment, self.record.control, self.record.place, keys, tell=self.tell)
 
     def _write(self, keys: EncryptionKeys) -> EncryptionKeys:
-        """Write the next phase into the vault, if no other run may have."""
+        """Write the next phase into the vault, while this run still holds the lock."""
         if not self.has_lease():
             raise CommandError("another run has taken this rotation over: wait for its end, then run this again")
         self.record.set_keys(keys)

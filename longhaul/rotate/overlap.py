@@ -126,7 +126,7 @@ class Overlap:
     subject: RotationSubject
     tell: Callable[[str], None]
     has_lease: Callable[[], bool] = field(default=lambda: True)
-    """Tells whether this run is still the only one."""
+    """Returns whether this run still holds the lock."""
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(tz=UTC))
     sleep: Callable[[float], None] = time.sleep
 
@@ -239,7 +239,7 @@ class Overlap:
         return standing
 
     def _write(self, standing: RotationStanding) -> RotationStanding:
-        """Record how far the rotation is, if no other run may have."""
+        """Record the progress, while this run still holds the lock."""
         if not self.has_lease():
             raise CommandError("another run has taken this rotation over: wait for its end, then run this again")
         self.record.set(self.subject.name, standing)

@@ -139,7 +139,7 @@ def _tunnels(asked: RotationArguments) -> dict[str, Any]:
 
 
 def _standing_document(standing: RotationStanding, keys: tuple[str, ...]) -> dict[str, Any]:
-    """Return how far a rotation with overlap is; keys by the SHA-256 of what is public."""
+    """Return the progress of a rotation with overlap; public keys are shown by their SHA-256."""
     return {"phase": standing.phase, "until": standing.until.isoformat() if standing.until else None, "keys": keys}
 
 

@@ -188,7 +188,7 @@ def _silent(name: str, observed: Observed) -> bool:
 
 
 def _ssh_messages(name: str, observed: Observed) -> tuple[str, ...]:
-    """Return what a host said over SSH, or why it said nothing."""
+    """Return a host's problems reported over SSH, or why it reported nothing."""
     knock = observed.knocks.get(name)
     if knock is None:
         return ()

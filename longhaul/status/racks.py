@@ -40,9 +40,9 @@ class Knock:
     """Answer of a machine over SSH."""
 
     reached: bool | None
-    """None when nobody could ask."""
+    """Whether the machine was reached; None when nobody could ask."""
     reason: str = ""
-    """Reason why there is no answer, or not all of one."""
+    """Reason why the answer is missing or incomplete."""
     troubles: tuple[str, ...] = ()
     """Failed services, each with the reason."""
     carried: tuple[tuple[str, int, int], ...] | None = None

@@ -135,7 +135,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
 
 def _machine(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
     status = _machine_status(environment, machine, observed)
-    # Nothing waits for the learner: what ails it is a warning.
+    # The cluster works without the learner, so the learner's faults are warnings.
     return (
         replace(status, verdict=StatusVerdict.DEGRADED)
         if machine.is_learner and status.verdict is not StatusVerdict.OK

@@ -89,7 +89,7 @@ class Followed:
             self._show([self._account.state()])
 
     def stop(self) -> None:
-        """Show what is left, after the program's end."""
+        """Show the remaining events, after the program's end."""
         self._last_line_at = float("inf")
         self.look()
 

@@ -71,7 +71,7 @@ def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]
 
 
 def _member_answer(output: CommandOutput) -> dict[str, Any]:
-    """Return the member's answer, or a reason where it gave none."""
+    """Return the member's answer, or a mapping with the reason when it has none."""
     try:
         answer = json.loads(output.stdout)
     except ValueError:

@@ -96,7 +96,7 @@ def _for_people(invocation: Invocation) -> Exit:
 
 
 def _valid_text(name: str, warnings: Sequence[Problem]) -> str:
-    """Return the line of a valid file, and below it what is in doubt."""
+    """Return the line for a valid file, with its cautions below."""
     if not warnings:
         return f"{name}: valid"
     lines = (f"  warning: {warning}" for warning in warnings)
