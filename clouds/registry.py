@@ -39,12 +39,12 @@ def vault_at(url: str) -> Vault:
 
 
 def machines_at(location: Mapping[str, Any]) -> ControlMachines:
-    """Return the machines of the control plane with this location, of which ``ControlAccess.location`` has the
-    values."""
+    """Return the machines of the control plane with this location, whose values are those of
+    ``ControlAccess.location``."""
     return _control_access().machines_at(location)
 
 
 def _control_access() -> ControlAccess[Any]:
-    """Return the access to control planes. A single cloud holds them, so states do not name the cloud of a vault or a
+    """Return the access to control planes. Only one cloud holds them, so states do not name the cloud of a vault or a
     machine."""
     return next(access for cloud in clouds().values() if cloud.holds_control_plane and (access := cloud.control))

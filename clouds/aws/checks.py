@@ -1,4 +1,4 @@
-"""Checks of a site in AWS, its pools and the existing parts that it names, as far as the file alone tells."""
+"""Checks of a site in AWS, its pools and its existing resources that need only the file."""
 
 from __future__ import annotations
 

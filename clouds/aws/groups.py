@@ -1,4 +1,4 @@
-"""Auto scaling groups. No pool reaches the largest size of one, so each pool has one group."""
+"""Auto scaling groups. Each pool has one group, because no pool reaches a group's largest size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AwsPoolGroups(PoolGroups[AwsSite]):
         return (PoolGroup(name=place.cloud_name(resource), resource=resource, min=declared.min, max=declared.max),)
 
     def may_name(self, place: Place[AwsSite], pool: str, machine: str) -> bool:
-        """Return whether the name has the form of an instance id. The id does not tell the pool."""
+        """Return whether the name has the form of an instance id. An id does not show its pool."""
         return re.fullmatch(r"i-[0-9a-f]{8,17}", machine) is not None
 
     def unused_name(self, place: Place[AwsSite], pool: str) -> str:

@@ -30,15 +30,15 @@ MOST_IDS = 200
 MOST_ACTIVITIES = 100
 """Largest number of activities in one answer (Auto Scaling API, ``DescribeScalingActivities``)."""
 AT_LEAST = "violate group's min size constraint"
-"""Part of what AWS says when an end would make a group smaller than its ``MinSize`` (``ValidationError``)."""
+"""Part of AWS's message when a termination would make a group smaller than its ``MinSize`` (``ValidationError``)."""
 LAUNCH = "Launching a new EC2 instance"
-"""First words of the description of an activity that launches."""
+"""First words of a launch activity's description."""
 OVER = ("Successful", "Failed", "Cancelled")
 """Status codes of activities that have ended (Auto Scaling API, ``Activity``)."""
 HANGS = timedelta(minutes=15)
-"""Time after which a launch that has not ended is not waited for."""
+"""Time after which an unfinished launch is ignored."""
 NEXT_ZONE = timedelta(seconds=30)
-"""Time that a group in several zones has to try the next one, once a launch has failed."""
+"""Time for a group in several zones to try the next zone after a failed launch."""
 SIGNS = {
     Cause.QUOTA: (
         "vcpulimitexceeded", "vcpu limit", "instancelimitexceeded", "instance limit", "quota",
@@ -51,8 +51,8 @@ SIGNS = {
         "reservationcapacityexceeded",
     ),
 }  # fmt: skip
-"""Signs of a cause in an activity's message, which has a code only in groups of several types (docs.aws.amazon.com,
-"Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch failures"; EC2 API, "Error codes")."""
+"""Texts that indicate a cause in an activity's message, which has a code only in groups of several types
+(docs.aws.amazon.com, "Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch failures"; EC2 API, "Error codes")."""
 
 
 SCALES = (
@@ -64,7 +64,8 @@ SCALES = (
     "ec2:DescribeLaunchTemplates",
 )
 """Actions that an autoscaler needs (docs.aws.amazon.com, Service Authorization Reference, "Actions, resources, and
-condition keys for Amazon EC2 Auto Scaling"). Those that describe cannot be limited to a group; the other two can."""
+condition keys for Amazon EC2 Auto Scaling"). The ``Describe`` actions cannot be limited to a group; the other two
+can."""
 
 
 class AwsGroup:
@@ -73,7 +74,7 @@ class AwsGroup:
 
     in_place = False
     ends_at_once = 100
-    """Auto Scaling API, ``TerminateInstanceInAutoScalingGroup``, ``InstanceIds``."""
+    """Limit of ``InstanceIds`` (Auto Scaling API, ``TerminateInstanceInAutoScalingGroup``)."""
 
     def __init__(
         self,
@@ -124,14 +125,15 @@ class AwsGroup:
             return int(self._group()["DesiredCapacity"])
 
     def resize(self, count: int) -> None:
-        """Set the desired capacity. It is sent once: a repeat could come when the size is somebody else's."""
+        """Set the desired capacity. The request is sent once: a repeat could overwrite a size that somebody has set
+        since."""
         with aws_errors(self._subject):
             self._promptly("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
 
     def end(self, machines: Sequence[str]) -> None:
-        """Terminate instances in one call, which lowers the desired capacity by as many (Auto Scaling API,
-        ``TerminateInstanceInAutoScalingGroup``). It refuses to go below the group's smallest size: there the group
-        makes another instance for one that is alone in its call."""
+        """Terminate instances in one call, which lowers the desired capacity by their number (Auto Scaling API,
+        ``TerminateInstanceInAutoScalingGroup``). A group cannot become smaller than its minimum: then several instances
+        are refused, and a single one is terminated and replaced."""
         if len(machines) > 1:
             called = f"{machines[0]} and {len(machines) - 1} more"
             self._terminate(called, smaller=True, AutoScalingGroupName=self._name, InstanceIds=list(machines))
@@ -151,7 +153,8 @@ class AwsGroup:
             )
 
     def made_at(self, machines: Sequence[LiveMachine]) -> dict[str, str]:
-        """Return the instances' launch times. A filter, unlike a list of ids, may name instances that are gone."""
+        """Return the instances' launch times. A filter, unlike a list of ids, may name instances that no longer
+        exist."""
         ids = [machine.id for machine in machines]
         with aws_errors(f"{self._subject}, the age of its instances"):
             pages = self._client("ec2").get_paginator("describe_instances")
@@ -164,8 +167,8 @@ class AwsGroup:
             }
 
     def refusals(self) -> tuple[Refusal, ...]:
-        """Return the failed launches that no other launch has followed. The newest activities tell that, so that one
-        call does. A group that :meth:`look` saw in several zones is given time to try the next one."""
+        """Return the failed launches since the last successful one. One call for the newest activities is enough. A
+        group that :meth:`look` found in several zones gets time to try the next zone."""
         with aws_errors(f"{self._subject}, its scaling activities"):
             answer = self._client("autoscaling").describe_scaling_activities(
                 AutoScalingGroupName=self._name, MaxRecords=MOST_ACTIVITIES
@@ -207,8 +210,8 @@ def live_groups(place: Place[AwsSite], name: str) -> dict[str, AwsGroup]:
 
 
 def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[LiveMachine]:
-    """Yield the group's instances. States: docs.aws.amazon.com, "Amazon EC2 Auto Scaling instance lifecycle". A group
-    that protects each new instance says nothing of a single one by that."""
+    """Yield the group's instances. States: docs.aws.amazon.com, "Amazon EC2 Auto Scaling instance lifecycle".
+    Protection from scale-in is ignored in a group that protects every new instance."""
     every = bool(group.get("NewInstancesProtectedFromScaleIn"))
     for item in group.get("Instances", []):
         made_from = item.get("LaunchTemplate") or {}
@@ -220,7 +223,7 @@ def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[
             node=str(item["InstanceId"]),
             current=(made_from.get("LaunchTemplateId"), str(made_from.get("Version"))) == (template, version),
             life=next((life for start, life in LIVES.items() if state.startswith(start)), Life.PRESENT),
-            # An instance in standby is none of the desired capacity (Auto Scaling user guide, "Temporarily remove
+            # The desired capacity does not count an instance in standby (Auto Scaling user guide, "Temporarily remove
             # instances from your Auto Scaling group").
             counted=state != "Standby",
             keep_reason=f"AWS has it as {state}" if aside else "AWS protects it from scale-in" if protected else "",
@@ -230,9 +233,9 @@ def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[
 def refused(
     activities: Iterable[Mapping[str, Any]], *, now: datetime | None = None, grace: timedelta = timedelta()
 ) -> Iterator[Refusal]:
-    """Yield the failed launches among scaling activities; none while another launch is under way, and none after which
-    another has succeeded: a group that has no luck in one zone goes on in the next. A failure counts once it is as old
-    as ``grace``. Without ``now``, the time is that of the newest launch."""
+    """Yield the failed launches among scaling activities; none while another launch is running, and none before the
+    last successful launch, since a group that fails in one zone goes on in the next. A failure counts once it is as old
+    as ``grace``. ``now`` defaults to the time of the newest launch."""
     launches = [activity for activity in activities if str(activity.get("Description", "")).startswith(LAUNCH)]
     if not launches:
         return
@@ -248,5 +251,5 @@ def refused(
 
 
 def _words(message: str) -> str:
-    """Return what of a message is about this refusal alone."""
+    """Return the part of a message that is specific to this refusal."""
     return re.sub(r"^Could not launch [\w -]+ Instances\. |\s*Launching EC2 instance failed\.?\s*$", "", message)

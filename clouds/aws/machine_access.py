@@ -1,4 +1,4 @@
-"""Access of a program on a control plane's machine to AWS: it takes a role with a token of its identity in Azure."""
+"""Access to AWS for a program on a control plane's machine: it assumes a role with a token of its identity in Azure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from clouds.base.machine_access import NoTokenError, OwnAccess
 log = logging.getLogger(__name__)
 
 LOOK_S = 30.0
-"""Time between two looks at the token's age, and between two attempts to get one, seconds."""
+"""Seconds between two looks at the token's age, and between two attempts to get one."""
 EARLY_S = 600.0
-"""Remaining life of the token below which another one is asked for, seconds."""
+"""Remaining validity of the token below which a new one is requested, seconds."""
 
 
 def use(access: OwnAccess) -> None:
-    """Sign in: AWS's SDK takes the role with the token in a file, which is kept valid until the program needs it no
-    more. Nothing happens without a role."""
+    """Sign in: AWS's SDK assumes the role with the token in a file, which is kept valid until the program stops.
+    Without a role, do nothing."""
     if not access.role:
         return
     path = access.folder / "aws-token"

@@ -1,4 +1,4 @@
-"""Checks existing parts of a site that the environment names, by asking AWS. Every preview looks them up as well
+"""Checks a site's existing resources that the environment names, by asking AWS. Every preview looks them up as well
 (components/aws/existing.py); both use the verdicts of :mod:`clouds.aws.existing_networks`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks that the credentials may do on AWS what `longhaul up` does. IAM simulates the actions and executes none."""
+"""Checks that the credentials allow what `longhaul up` does on AWS. IAM simulates the actions and executes none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clouds.base.doctor import PAGE, CloudShare
 from clouds.base.findings import Finding, NotAllowedError, NotAskedError, ok, problem, unknown, warning
 
 POLICY = Path(__file__).with_name("operator-policy.json")
-"""The policy of who runs `longhaul up`, as IAM takes it. Each statement allows."""
+"""The policy for the person who runs `longhaul up`, in IAM's format. Each statement allows."""
 
 REGION_KEY = "aws:RequestedRegion"
 

@@ -36,7 +36,7 @@ _GROUPS = ("aws:ec2/securityGroup:SecurityGroup", "aws:ec2/defaultSecurityGroup:
 _BLOCK = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"
 
 TARGETS = ("destinationCidrBlock", "destinationIpv6CidrBlock", "cidrBlock", "ipv6CidrBlock")
-"""Properties that hold a route's destination, in a route of its own and in a route table."""
+"""Properties with a route's destination, in a separate route and in a route table."""
 
 NO_GATEWAY = ("vgw-", "local")
 """First letters of a route's ``gatewayId`` that is not an internet gateway: a virtual private gateway, or the VPC
@@ -110,7 +110,7 @@ def _interface(resource: Resource, _: Declared) -> Iterator[Breach]:
         settings = [(key, resource.inputs.get(key))]
     else:
         interfaces = list(sections(resource.inputs, "networkInterfaces"))
-        # Beside a second interface EC2 refuses the parameter and gives no address.
+        # With a second interface EC2 refuses the parameter and gives no public address.
         left_out = "false" if len(interfaces) > 1 else None
         settings = [(f"{place}.{key}", interface.get(key, left_out)) for place, interface in interfaces]
     if not settings:
@@ -230,8 +230,8 @@ def _tls(resource: Resource, _: Declared) -> Iterator[Breach]:
 
 
 def _has_metadata(resource: Resource) -> bool:
-    """Return whether the resource has metadata options of its own: not when the metadata service is off, nor when an
-    instance takes the options of its template."""
+    """Return whether the resource has its own metadata options: not when the metadata service is off, nor when an
+    instance uses the options of its template."""
     if at(resource.inputs, "metadataOptions.httpEndpoint") == "disabled":
         return False
     from_template = resource.kind == INSTANCE and resource.inputs.get("launchTemplate")

@@ -1,4 +1,4 @@
-"""Checks of pools in AWS, as far as the file alone tells."""
+"""Checks of pools in AWS that need only the file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ RESERVATION_GROUP = re.compile(r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:\d{12
 
 
 def pool_faults(place: Place[AwsSite]) -> Iterator[Fault]:
-    """Yield faults of a site's pools: zones that the site does not have, groups over several zones, reservations
-    that cannot be used, and what Azure alone has."""
+    """Yield faults of a site's pools: zones that the site lacks, groups over several zones, unusable reservations, and
+    settings that only Azure has."""
     yield from unknown_zones(place)
     for name, pool in place.pools.items():
         if pool.deletion_notice_min is not None:

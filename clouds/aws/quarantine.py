@@ -1,4 +1,4 @@
-"""Quarantine of a pool's machine on AWS: it goes on running, outside its group and behind rules of its own.
+"""Quarantine of a pool's machine on AWS: it keeps running, outside its group and with its own security group.
 
 Fields and errors: docs.aws.amazon.com, EC2 API, ``ModifyNetworkInterfaceAttribute``, ``ModifyInstanceAttribute``,
 ``TerminateInstances`` and ``DeleteVolume``; Auto Scaling API, ``DetachInstances``.
@@ -20,10 +20,10 @@ from clouds.base.place import Place
 from clouds.base.quarantine import PoolQuarantine, Suspect, suspect_in
 
 GONE = ("InvalidInstanceID.NotFound", "InvalidVolume.NotFound")
-"""Error codes of what is deleted already (EC2 API, "Error codes")."""
+"""Error codes for resources that are already deleted (EC2 API, "Error codes")."""
 ENDED = ("shutting-down", "terminated")
 LOOK_S = 5
-"""Seconds between two looks at an instance that ends."""
+"""Seconds between two looks at an instance that is shutting down."""
 LOOKS = 120
 
 
@@ -31,7 +31,7 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
     """Quarantine of pools' machines in AWS."""
 
     def consequences(self) -> tuple[str, ...]:
-        """Return what becomes of a machine."""
+        """Return sentences about the consequences for a machine."""
         return (
             "it goes on running, with its memory and its disks, behind a security group that admits operators' SSH and "
             "nothing else, in and out",
@@ -40,15 +40,14 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
         )
 
     def find(self, place: Place[AwsSite], pool: str, node: str) -> Suspect | None:
-        """Return the instance; its Node is named by its id."""
+        """Return the instance whose id is the Node's name; None without one."""
         return suspect_in(live_groups(place, pool), node)
 
     def isolate(self, place: Place[AwsSite], suspect: Suspect) -> None:
-        """Give each of its interfaces the one group for quarantine.
+        """Give each of the instance's interfaces only the security group for quarantine.
 
-        Connections that are open go on until they are silent: EC2 tracks them, and asks its rules only about new ones
-        ("Amazon EC2 security group connection tracking"). Neither do rules stop queries to the VPC's resolver (same
-        page).
+        Open connections continue until they are idle: EC2 tracks them, and checks its rules only for new ones ("Amazon
+        EC2 security group connection tracking"). Rules do not stop queries to the VPC's resolver either (same page).
         """
         instance = _instance(place, suspect.machine)
         if instance is None:
@@ -61,7 +60,8 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
                 )
 
     def keep(self, place: Place[AwsSite], suspect: Suspect) -> tuple[str, ...]:
-        """Have its disks outlive it, since whoever is root on it can end it (``InstanceInitiatedShutdownBehavior``)."""
+        """Make the instance's disks outlive it, since root on the instance can terminate it
+        (``InstanceInitiatedShutdownBehavior``)."""
         instance = _instance(place, suspect.machine)
         if instance is None:
             return ()
@@ -76,7 +76,7 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
         return (suspect.machine, *disks.values())
 
     def replace(self, place: Place[AwsSite], suspect: Suspect) -> None:
-        """Detach it. The group keeps its size, so it launches another."""
+        """Detach the instance. The group keeps its size, so it launches another."""
         scaling = shared().client("autoscaling", place.site.region)
         with aws_errors(f"AWS {place.site.region}, {suspect.group} without {suspect.machine}"):
             there = scaling.describe_auto_scaling_instances(InstanceIds=[suspect.machine])["AutoScalingInstances"]
@@ -102,7 +102,7 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
 
 @contextmanager
 def _unless_gone() -> Iterator[None]:
-    """Ignore that something is deleted already."""
+    """Ignore errors about resources that are already deleted."""
     try:
         yield
     except AwsError as error:
@@ -115,7 +115,8 @@ def _ec2(place: Place[AwsSite]) -> Any:
 
 
 def _instance(place: Place[AwsSite], machine: str) -> Mapping[str, Any] | None:
-    """Return an instance as EC2 describes it; None when it has ended. A filter may name one that EC2 has forgotten."""
+    """Return an instance as EC2 describes it; None when it has terminated. A filter may name an instance that EC2 has
+    forgotten."""
     with aws_errors(f"AWS {place.site.region}, {machine}"):
         answer = _ec2(place).describe_instances(Filters=[{"Name": "instance-id", "Values": [machine]}])
     instances: Iterator[Mapping[str, Any]] = (

@@ -34,7 +34,7 @@ Instance quotas" and "Amazon EC2 On-Demand Instances quotas")."""
 
 _OLDER = "All P4, P3 and P2 Spot Instance Requests"
 OLDER_SPOT = {"p2": _OLDER, "p3": _OLDER, "p4": _OLDER, "p5": "All P5 Spot Instance Requests"}
-"""Former names of the quotas of family P, on the first of these pages, before they became one quota."""
+"""Former names of the quotas of family P, from the first of these pages, before they became one quota."""
 
 ADDRESSES = "EC2-VPC Elastic IPs"
 VPCS = "VPCs per Region"
@@ -126,9 +126,9 @@ def _words(demand: MachineDemand) -> str:
 
 
 def _cores_in_use(ec2: Any, environment: str) -> dict[tuple[str, bool], int]:
-    """Return the virtual cores of others' instances, by type and whether they are spot: EC2's ``DescribeInstances``
-    (pending and running), ``DescribeInstanceTypes``. Instances of another ``InstanceLifecycle``, such as a capacity
-    block's, do not count."""
+    """Return the virtual cores of instances outside the environment, by type and whether they are spot: EC2's
+    ``DescribeInstances`` (pending and running), ``DescribeInstanceTypes``. Instances of another ``InstanceLifecycle``,
+    such as a capacity block's, do not count."""
     counts: dict[tuple[str, bool], int] = {}
     running = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     with reader_errors("the instances that run", needs="ec2:DescribeInstances"):
@@ -159,8 +159,8 @@ def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
 
 
 def _networks(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
-    """Check the quotas of Elastic IPs, one for each zone, and of VPCs, one for each site; and that of a VPC's ranges
-    where a site takes more than AWS's default. Existing parts do not count (components/aws/network.py)."""
+    """Check the quotas of Elastic IPs, one for each zone, and of VPCs, one for each site; and the quota of a VPC's
+    ranges when a site needs more than AWS's default. Existing resources do not count (components/aws/network.py)."""
     sites = [share.places[name].site for name in names]
     addresses, networks = sum(len(made_zones(site)) for site in sites), sum(not site.existing.vpc for site in sites)
     with reader_errors("the Elastic IPs that there are", needs="ec2:DescribeAddresses"):
@@ -179,7 +179,7 @@ def _networks(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list
 
 
 def _connections(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
-    """Check the quotas of VPN connections, one for each address of another site. On an existing gateway others'
+    """Check the quotas of VPN connections, one for each address of another site. On an existing gateway, other
     connections count too."""
     wanted = {name: share.remote_addresses[name] for name in names if share.remote_addresses[name]}
     if not wanted:

@@ -13,8 +13,8 @@ PREFIX_ADDRESSES = 16
 """Addresses of a delegated prefix, /28 (docs.aws.amazon.com, "Prefix delegation for Amazon EC2 network interfaces")."""
 
 KEPT = 5
-"""Addresses of a subnet that AWS keeps for itself: the first four and the last (docs.aws.amazon.com, "Subnet CIDR
-blocks"). The first four are in the part for the nodes' own addresses."""
+"""Addresses of a subnet that AWS reserves: the first four and the last (docs.aws.amazon.com, "Subnet CIDR blocks"). The
+first four are in the part for the nodes' own addresses."""
 
 LARGEST_RANGE = 16
 """Prefix length of a VPC's largest range and of its largest subnet (docs.aws.amazon.com, "VPC CIDR blocks" and "Subnet
@@ -30,7 +30,7 @@ RANGES = 5
 
 
 def vpc_ranges(block: IPv4Network) -> tuple[IPv4Network, ...]:
-    """Return the ranges of the VPC that a site's block takes."""
+    """Return the ranges of the VPC for a site's block."""
     return (block,) if block.prefixlen >= LARGEST_RANGE else tuple(block.subnets(new_prefix=LARGEST_RANGE))
 
 
@@ -42,7 +42,7 @@ def pod_reservations(subnet: IPv4Network) -> tuple[IPv4Network, ...]:
 
 def node_capacity(subnet: IPv4Network) -> int:
     """Return the number of nodes that fit into a node subnet, each with a /28 and an address of its own: 480 in a /19.
-    A subnet larger than EC2's largest holds no more than that."""
+    A subnet larger than EC2's maximum fits no more than that."""
     subnet = vpc_ranges(subnet)[0]
     prefixes = sum(part.num_addresses for part in pod_reservations(subnet)) // PREFIX_ADDRESSES
     return int(min(prefixes, _own_share(subnet).num_addresses - KEPT))

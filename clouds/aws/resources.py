@@ -56,22 +56,23 @@ class AwsResourceTypes(ResourceTypes):
         }
 
     def sealed(self) -> tuple[str, ...]:
-        """Connections of the VPN gateway."""
+        """Return the type of the VPN gateway's connections."""
         return (
             "aws:ec2/vpnConnection:VpnConnection",
-            # AWS tells of a route only with all of its connection.
+            # AWS returns a route only together with its whole connection.
             "aws:ec2/vpnConnectionRoute:VpnConnectionRoute",
         )
 
     def lasting(self) -> Mapping[str, Lasting]:
-        """Networks and buckets."""
+        """Return the types of networks and buckets."""
         return {
             "aws:ec2/vpc:Vpc": Lasting(why="everything in it would have to go first", with_site=True),
             "aws:s3/bucket:Bucket": Lasting(why="what it holds, snapshots or state, is gone with it"),
         }
 
     def rules(self, type_: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
-        """The rule that a resource is. In AWS -1 is any protocol, and a rule without ports is for any port."""
+        """Return the security rule that the resource is. In AWS, -1 means any protocol, and a rule without ports any
+        port."""
         direction = _DIRECTIONS.get(type_)
         if direction is None:
             return ()

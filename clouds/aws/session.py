@@ -20,7 +20,7 @@ CONNECT_S = 10.0
 READ_S = 20.0
 """Time limit of one answer, in seconds."""
 PROMPT_CONNECT_S, PROMPT_READ_S = 2.0, 5.0
-"""The same for a write that may not come late: within the 15 s of a lease (contract/kubernetes/election.py)."""
+"""The same for a write that must not arrive late: within the 15 s of a lease (contract/kubernetes/election.py)."""
 ATTEMPTS = 5
 """Largest number of tries of one request, including those after throttling (botocore's mode ``standard``)."""
 CONNECTIONS = 64
@@ -127,7 +127,7 @@ def shared() -> AwsSession:
 
 
 def prompt() -> AwsSession:
-    """Return the session for writes that are sent once, and given up soon."""
+    """Return the session for writes that are sent once, with short time limits."""
     return _prompt(_who())
 
 

@@ -39,5 +39,5 @@ class AwsSite(SiteBase):
 
     @property
     def gateways(self) -> tuple[Gateway, ...]:
-        """Empty, because AWS has a gateway of its own."""
+        """Return nothing: AWS has its own gateway."""
         return ()

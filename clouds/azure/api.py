@@ -1,6 +1,6 @@
-"""Azure's interfaces, as far as Longhaul uses them without Pulumi: run command, states of machines, the vault.
-Names and versions are from learn.microsoft.com, "Azure REST API reference" (Compute 2024-07-01); Azure's own client
-asks for the vault's secrets."""
+"""Azure's interfaces for Longhaul's requests without Pulumi: run command, states of machines, the vault. Names and
+versions are from learn.microsoft.com, "Azure REST API reference" (Compute 2024-07-01); Azure's own client reads the
+vault's secrets."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from azure.keyvault.secrets import SecretClient
 
 PURGE_S = 300.0
-"""Time limit for the purge of a vault, in seconds."""
+"""Time limit for the purge of a vault, seconds."""
 SOFT_DELETE_S = 120.0
-"""Time limit for a secret to be deleted or recovered, in seconds; Azure answers before it is."""
+"""Time limit for a secret to be deleted or recovered, seconds; Azure answers before that is done."""
 START_S = 600.0
 """Time limit for a machine to run again, in seconds."""
 
@@ -41,8 +41,8 @@ BUSY_S = 2.0
 """Pause between tries, in seconds."""
 
 VAULT_CONNECTIONS = 3
-"""Number of repeats of a connection to a vault, six seconds in all: a vault that nobody can reach from here, or that is
-not there, has to be told soon."""
+"""Number of repeated connections to a vault, six seconds in all: a vault that is unreachable from here, or does not
+exist, must be reported soon."""
 
 PROBE = "longhaul-probe"
 """Name of a secret that does not exist: a request for it shows whether secrets may be read."""
@@ -84,8 +84,8 @@ class AzureApi:
 
     def run_command(self, resource_group: str, machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
         """Run a shell script as root on a machine through Azure's agent, and return its output. No network route to the
-        machine is needed. Azure keeps the last 4,096 bytes alone (learn.microsoft.com, "Run scripts in your Linux VM by
-        using action Run Commands", "Restrictions"), so what the script says comes compressed."""
+        machine is needed. The output comes compressed, because Azure keeps only its last 4,096 bytes
+        (learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands", "Restrictions")."""
         path = self._path(resource_group, machine, "runCommand")
         body = {"commandId": "RunShellScript", "script": [packing(script)]}
         output = _command_output(
@@ -151,13 +151,13 @@ def _view(name: str, properties: Mapping[str, Any]) -> MachineView:
 
 
 def packing(script: str) -> str:
-    """Return a script that prints what another one prints, as gzip in base64. Its exit status is lost, which Azure does
-    not tell either."""
+    """Return a script that runs ``script`` and prints its output as gzip in base64. The exit status is lost; Azure does
+    not report it anyway."""
     return f"(\n{script}\n) | gzip --best | base64 --wrap=0"
 
 
 def unpacked(text: str) -> str:
-    """Return what such a script printed; ``AzureError`` when it was too long for an answer."""
+    """Return the output of such a script. Raise ``AzureError`` when it was too long for an answer."""
     try:
         return gzip.decompress(base64.b64decode(text, validate=True)).decode(errors="replace").rstrip("\n")
     except (ValueError, EOFError, OSError, zlib.error):
@@ -180,9 +180,9 @@ class KeyVault:
         self._url = url.rstrip("/")
 
     def await_access(self, limit_s: float) -> None:
-        """Wait until the vault answers and admits the caller, who was given a role just now. One answer does not mean
-        that the next one is the same, because a role does not come into force everywhere at once. So for ``limit_s``
-        seconds from now on, whatever this process asks the vault is asked again after such a refusal."""
+        """Wait until the vault admits the caller, whose role was assigned just now. A role does not take effect
+        everywhere at once, so a later request may still be refused. For ``limit_s`` seconds from now, all requests of
+        this process to the vault are repeated after such a refusal."""
         door = _door(self._url, credentials())
         door.awaited(limit_s)
         while True:
@@ -205,8 +205,8 @@ class KeyVault:
             raise
 
     def set(self, name: str, value: str, *, content_type: str = "") -> None:
-        """Write a new version of a secret. A deleted secret is recovered first; one that is just being deleted can be
-        neither written nor recovered for some seconds, and is awaited for :data:`SOFT_DELETE_S` at most."""
+        """Write a new version of a secret. A deleted secret is recovered first. While a secret is being deleted it can
+        be neither written nor recovered; that is awaited for at most :data:`SOFT_DELETE_S` seconds."""
         self._asked(name, lambda client: _write(client, name, value, content_type=content_type))
 
     def delete(self, name: str) -> None:
@@ -230,8 +230,8 @@ class KeyVault:
 
 
 def _role_may_come(error: AzureError) -> bool:
-    """Return whether a vault refuses a caller as it does while a role is not in force yet. A refusal by its firewall is
-    final, and so is the lack of credentials."""
+    """Return whether a vault's refusal may mean that the caller's role is not in force yet. A refusal by its firewall
+    is final, and so are missing credentials."""
     return error.code == ROLE_MISSING or (error.status == 401 and error.code != "")
 
 
@@ -259,19 +259,19 @@ def _recover(client: SecretClient, name: str) -> None:
 
 
 class _Door:
-    """The way into one vault."""
+    """Access to one vault."""
 
     def __init__(self, client: SecretClient) -> None:
         self.client, self.until = client, 0.0
 
     def awaited(self, limit_s: float) -> None:
-        """Repeat for ``limit_s`` seconds what is refused."""
+        """For ``limit_s`` seconds, repeat refused requests."""
         self.until = max(self.until, time.monotonic() + limit_s)
 
 
 @locked_cache
 def _door(url: str, _credentials: tuple[str | None, ...]) -> _Door:
-    """Return one way into a vault for all callers with the same credentials, as for the resource manager."""
+    """Return the same access to a vault for all callers with the same credentials."""
     from azure.keyvault.secrets import SecretClient
 
     return _Door(

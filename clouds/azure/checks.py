@@ -1,4 +1,4 @@
-"""Checks of a site in Azure, its pools and the existing parts that it names, as far as the file alone tells."""
+"""Checks of a site in Azure, its pools and its existing resources that need only the file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from clouds.base.place import Place
 from clouds.base.ranges import is_public
 
 LARGEST_PREFIX = 19
-"""Largest prefix length of a site's block with a VPN gateway: its gateway subnet is then a /27, the smallest that Azure
-takes for other SKUs than Basic (learn.microsoft.com, "About VPN Gateway configuration settings", "Gateway subnet").
-"""
+"""Largest prefix length of a site's block with a VPN gateway: its gateway subnet is then a /27, the smallest that
+Azure accepts for SKUs other than Basic (learn.microsoft.com, "About VPN Gateway configuration settings", "Gateway
+subnet")."""
 
 
 class AzureSiteChecks(SiteChecks[AzureSite]):

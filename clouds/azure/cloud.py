@@ -49,7 +49,8 @@ class Azure(Cloud[AzureSite]):
     holds_control_plane = True
     provider = "azure-native"
     administrator_keys = MappingProxyType({"ssh-ed25519": 256, "ssh-rsa": 2048})
-    """learn.microsoft.com/azure/virtual-machines/linux/create-ssh-keys-detailed, "Supported SSH key formats"."""
+    """Key types by learn.microsoft.com/azure/virtual-machines/linux/create-ssh-keys-detailed, "Supported SSH key
+    formats"."""
     user_data_limit = 65535
     """Bytes before the base64 of the API (compute REST API, "OSProfile.customData")."""
 
@@ -58,7 +59,7 @@ class Azure(Cloud[AzureSite]):
         return site.subscription
 
     def immutable_settings(self, site: AzureSite, ranges: SiteRanges) -> dict[str, str]:
-        """Return the region, the subscription, the tenant, and the existing parts that the site is in."""
+        """Return the region, the subscription, the tenant, and the site's existing resources."""
         there = {key: getattr(site.existing, key) for key in ("resource_group", "network", "dns_zone")}
         return {
             "region": site.region,

@@ -12,8 +12,8 @@ VERSION = "2024-01-01"
 
 
 def retain(container: str, *, days: int) -> None:
-    """Keep every blob of the container with this id from change and deletion until it is ``days`` days old. Raise
-    ``AzureError``."""
+    """Protect every blob of the container with this id from change and deletion until the blob is ``days`` days old.
+    Raise ``AzureError`` when Azure refuses."""
     body = {"properties": {"immutabilityPeriodSinceCreationInDays": days, "allowProtectedAppendWrites": False}}
     ResourceManager().ask("PUT", _policy(container), version=VERSION, body=body)
 
@@ -38,7 +38,7 @@ def end_retention(container: str) -> None:
 
 def _find_policy(container: str) -> dict[str, Any] | None:
     policy = ResourceManager().find(_policy(container), version=VERSION)
-    # Azure answers with a policy of 0 days for a container that has none.
+    # For a container without a retention, Azure returns a policy of 0 days.
     if policy is None or not policy.get("properties", {}).get("immutabilityPeriodSinceCreationInDays"):
         return None
     return policy

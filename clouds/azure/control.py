@@ -17,7 +17,7 @@ from clouds.base.place import Place
 
 
 class AzureControlMachines:
-    """Machines of a control plane in one resource group. Azure is asked by their methods alone, so an object costs
+    """Machines of a control plane in one resource group. Only its methods send requests, so making an object costs
     nothing."""
 
     def __init__(self, *, subscription: str, group: str, prefix: str) -> None:
@@ -82,8 +82,8 @@ class AzureControlAccess(ControlAccess[AzureSite]):
         KeyVault(f"https://{vault}.vault.azure.net").set(name, value, content_type=kind)
 
     def signed_in(self, place: Place[AzureSite]) -> str:
-        """Return the caller's name of a person or id of an application, from a token that was asked for already; empty
-        when there is none."""
+        """Return the caller's name of a person or id of an application, from a stored token; empty without one. No
+        request is sent."""
         return kept_credential().holder()
 
     def backups(self, place: Place[AzureSite], storage: str, container: str, prefix: str) -> list[BackupView]:
@@ -99,8 +99,8 @@ class AzureControlAccess(ControlAccess[AzureSite]):
         return head(storage, container, name, length)
 
     def free_vault(self, place: Place[AzureSite], vault: str) -> None:
-        """Purge the deleted vault. Azure keeps it and its name for a week, and the environment could not be made again
-        before that. If the caller may not purge it, the error contains the command for a user who may."""
+        """Purge the deleted vault. Azure keeps it and its name for a week, during which the environment could not be
+        made again. If the caller may not purge it, the error contains the command for a user who may."""
         try:
             _api(place).purge_vault(vault, region=place.site.region)
         except AzureError as error:

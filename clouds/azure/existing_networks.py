@@ -20,7 +20,7 @@ VAULT_ENDPOINT = "Microsoft.KeyVault"
 
 
 BACKUP_SUBNETS = ("etcd", "events")
-"""Parts whose machines make backups."""
+"""Subnets of machines that make backups."""
 
 
 @dataclass(frozen=True, kw_only=True)

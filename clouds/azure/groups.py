@@ -1,4 +1,4 @@
-"""Scale sets: how many machines one can hold, and so how many scale sets a pool needs."""
+"""Scale sets: the number of machines that one can hold, and the number of scale sets that a pool needs."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ class AzurePoolGroups(PoolGroups[AzureSite]):
         return f"{self.of_pool(place, pool)[0].name}zzzzzz"
 
     def largest(self, type_: str, machine_type: str) -> int | None:
-        """Scale sets have no maximum of their own."""
+        """Return the largest size of a scale set, which has no maximum of its own; None for another type."""
         return largest_set(machine_type) if without_version(type_) == SCALE_SET else None

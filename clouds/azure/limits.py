@@ -25,19 +25,19 @@ PEERED_ADDRESSES = 128_000
 networks"). Support raises neither."""
 
 ZONES = ("1", "2", "3")
-"""Names of the zones of a region, as each subscription sees them (learn.microsoft.com, "What are Azure availability
-zones?", physical and logical zones)."""
+"""Names of a region's zones in each subscription (learn.microsoft.com, "What are Azure availability zones?", physical
+and logical zones)."""
 
 OTHERS = 64
-"""Addresses of a site that are not for nodes: the control plane's, at most 29 machines, and as many again for what
-replaces them, its load balancer, the VPN gateway."""
+"""Addresses of a site that are not for nodes: for the control plane, at most 29 machines and as many replacements, its
+load balancer, and the VPN gateway."""
 
 
 class AzureSiteLimits(SiteLimits[AzureSite]):
     """Limits of sites in Azure and of their pools."""
 
     def rooms(self, site: AzureSite, ranges: SiteRanges) -> tuple[Room, ...]:
-        """Return the one room of all zones. A node takes single addresses of the subnet: one of its own, and one for
+        """Return the only room, for all zones. A node uses single addresses of the subnet: one for itself, and one for
         each pod (components/azure/pools.py). No range holds more than Azure allows in a network."""
         range_ = ranges.parts["nodes"]
         nodes = min(range_.num_addresses - KEPT, ADDRESSES - OTHERS) // (1 + ranges.pods_each)
@@ -48,8 +48,8 @@ class AzureSiteLimits(SiteLimits[AzureSite]):
         return (PEERED_ADDRESSES - sites * OTHERS) // (1 + pods_each)
 
     def cautions(self, place: Place[AzureSite]) -> Iterator[Caution]:
-        """Yield the doubts about the site's zones and region. A region that holds the control plane and has no service
-        tag is refused (clouds/azure/checks.py). Azure publishes no list of types by region that needs no account."""
+        """Yield cautions about the site's zones and region. A region for the control plane without a service tag is
+        refused (clouds/azure/checks.py). Azure publishes no list of types by region without an account."""
         unknown = [zone for zone in place.site.zones if zone not in ZONES]
         if unknown:
             yield Caution(

@@ -1,6 +1,6 @@
 """Resources of an environment that Azure itself lists: public addresses, and everything that is left of it.
 
-Fields: learn.microsoft.com, "Public IP Addresses - List". All that is made is tagged (components/environment/tags.py).
+Fields: learn.microsoft.com, "Public IP Addresses - List". All resources have tags (components/environment/tags.py).
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ from clouds.base.place import Place
 from clouds.base.refusals import Refusal, cause_of
 
 LOOK_S = 5.0
-"""Pause between two looks at a machine that is being updated to a model, in seconds."""
+"""Seconds between two looks at a machine that is being updated to a model."""
 TAKES_OVER_S = 900.0
-"""Time limit of that update, in seconds."""
+"""Time limit for that update, seconds."""
 LIVES = {"deleting": Life.LEAVING, "creating": Life.CHANGING, "updating": Life.CHANGING, "migrating": Life.CHANGING}
 
 FAILED = "ProvisioningState/failed"
@@ -53,7 +53,7 @@ class AzureGroup:
 
     in_place = True
     ends_at_once = 1000
-    """More than a scale set has."""
+    """Larger than any scale set, so there is no limit."""
 
     def __init__(
         self,
@@ -111,22 +111,22 @@ class AzureGroup:
         return int(self._document()["sku"]["capacity"])
 
     def resize(self, count: int) -> None:
-        """Set the capacity, and leave the rest of the SKU as it is. Each request is sent once: a repeat could come when
-        the size is somebody else's. Azure answers 412 when somebody has changed the scale set in between (REST
-        reference, "Virtual Machine Scale Sets - Update", ``If-Match``)."""
+        """Set the capacity, and leave the rest of the SKU unchanged. Each request is sent once: a repeat could
+        overwrite a size that somebody has set since. Azure answers 412 when somebody has changed the scale set in
+        between (REST reference, "Virtual Machine Scale Sets - Update", ``If-Match``)."""
         document = self._promptly.get(self._path, version=COMPUTE_VERSION)
         body = {"sku": {**document["sku"], "capacity": count}}
         only = {"If-Match": str(document["etag"])} if document.get("etag") else {}
         self._promptly.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body, headers=only)
 
     def end(self, machines: Sequence[str]) -> None:
-        """Delete machines in one request, which lowers the capacity by as many (REST reference, "Virtual Machine Scale
-        Sets - Delete Instances")."""
+        """Delete machines in one request, which lowers the capacity by their number (REST reference, "Virtual Machine
+        Scale Sets - Delete Instances")."""
         body = {"instanceIds": list(machines)}
         self._promptly.ask("POST", f"{self._path}/delete", version=COMPUTE_VERSION, body=body)
 
     def made_at(self, machines: Sequence[LiveMachine]) -> dict[str, str]:
-        """Return the times of creation. One request for the list is less than one for each machine."""
+        """Return the times of creation. One request for the list is cheaper than one for each machine."""
         wanted = {machine.id for machine in machines}
         items = list(self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION)) if wanted else []
         times = {
@@ -135,14 +135,14 @@ class AzureGroup:
         return {id_: made for id_, made in times.items() if id_ in wanted and made}
 
     def refusals(self) -> tuple[Refusal, ...]:
-        """Return the machines that could not be allocated. They stay in the scale set and count as its capacity, as
-        failed; their instance view says why (REST reference, "Virtual Machine Scale Set VMs - List", ``$expand``). A
-        quota that the request itself exceeds is refused at once, and leaves none."""
+        """Return the machines that could not be allocated. They stay in the scale set as failed and count towards its
+        capacity; their instance view has the reason (REST reference, "Virtual Machine Scale Set VMs - List",
+        ``$expand``). A request that exceeds a quota is refused at once, and leaves no such machine."""
         items = self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION, expand="instanceView")
         return tuple(refusal for item in items if (refusal := refusal_of(item)))
 
     def console(self, machine: LiveMachine) -> str:
-        """Return the command that asks the machine itself, through Azure's agent."""
+        """Return the command that runs on the machine itself, through Azure's agent."""
         group = self._path.split("/resourceGroups/")[1].split("/")[0]
         return (
             f"az vmss run-command invoke --resource-group {group} --name {self._name} --instance-id {machine.id} "
@@ -191,9 +191,9 @@ def machine_of(item: Mapping[str, Any]) -> LiveMachine | None:
 
 
 def refusal_of(item: Mapping[str, Any]) -> Refusal | None:
-    """Return why a machine was not made; None when it was. One that has power, or is stopped, has failed at something
-    else: provisioning states are those of the last operation (learn.microsoft.com, "States and billing status of Azure
-    Virtual Machines")."""
+    """Return why a machine was not made; None when it was made. A machine that is running or stopped has failed at
+    something else: provisioning states are those of the last operation (learn.microsoft.com, "States and billing status
+    of Azure Virtual Machines")."""
     properties = item.get("properties") or {}
     statuses = (properties.get("instanceView") or {}).get("statuses") or []
     failed = next((status for status in statuses if str(status.get("code", "")).startswith(FAILED)), None)

@@ -1,4 +1,4 @@
-"""Checks existing parts of a site that the environment names, by asking Azure. Every preview looks them up as well
+"""Checks a site's existing resources that the environment names, by asking Azure. Every preview looks them up as well
 (components/azure/existing.py); both use the verdicts of :mod:`clouds.azure.existing_networks`."""
 
 from __future__ import annotations

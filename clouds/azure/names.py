@@ -39,8 +39,7 @@ instance IDs and VM names for Virtual Machine Scale Sets")."""
 
 
 def resource_group(place: Place[AzureSite]) -> str:
-    """Return the resource group that holds everything of a site: the existing one that the site names, if it names
-    one."""
+    """Return the resource group of a site's resources: the existing one that the site names, else Longhaul's."""
     return place.site.existing.resource_group or place.cloud_name(f"{place.environment}-{place.name}")
 
 

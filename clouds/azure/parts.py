@@ -1,4 +1,4 @@
-"""Parts of a site in Azure that Longhaul makes, and parts that exist already."""
+"""Resources of a site in Azure that Longhaul makes, and existing ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clouds.base.prices import Part
 
 
 def control_subnets(place: Place[AzureSite]) -> tuple[str, ...]:
-    """Return the parts of a site whose machines fetch secrets from the vault: those of the control plane, and of the
+    """Return the parts of a site whose machines fetch secrets from the vault: the control plane's, and those of the
     laptops' VPN beside it."""
     if not place.is_control:
         return ()

@@ -1,4 +1,4 @@
-"""Checks that the credentials may do on Azure what `longhaul up` does, and that the subscription is prepared."""
+"""Checks that the credentials allow what `longhaul up` does on Azure, and that the subscription is prepared."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from clouds.base.doctor import PAGE, CloudShare
 from clouds.base.findings import Finding, ok, problem
 
 ROLE = Path(__file__).with_name("operator-role.json")
-"""The role of who runs `longhaul up`, as the Azure CLI takes it."""
+"""The role for the person who runs `longhaul up`, in the Azure CLI's format."""
 
 PROVIDERS = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.KeyVault", "Microsoft.ManagedIdentity")
 """Resource providers that must be registered in a subscription."""
 
 
 AUTOSCALER_ROLE = Path(__file__).with_name("autoscaler-role.json")
-"""The role of an autoscaler, as the resource manager takes it."""
+"""The role of an autoscaler, in the resource manager's format."""
 
 
 FEATURES = (("Microsoft.Compute", "EncryptionAtHost"),)
@@ -81,7 +81,8 @@ def _touches(pattern: str, action: str) -> bool:
 
 
 def scaling_role(share: CloudShare[AzureSite], reader: AzureReader, subscription: str) -> Iterator[Finding]:
-    """Check that the autoscaler's role is there where one acts (learn.microsoft.com, "Role Definitions - List")."""
+    """Check that the autoscaler's role exists when an autoscaler acts (learn.microsoft.com, "Role Definitions -
+    List")."""
     names = [name for name in by_subscription(share)[subscription] if share.places[name].pools]
     if not names or not any(place.scales for place in share.places.values()):
         return

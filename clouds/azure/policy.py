@@ -135,7 +135,7 @@ def _network(resource: Resource, declared: Declared) -> Iterator[Breach]:
     if action != "Deny":
         yield Breach(what=f"{acls}.defaultAction is {shown(action)}: the whole internet reaches it", write="Deny")
     bypass = at(resource.inputs, f"{acls}.bypass")
-    # An account's own rules come as a service of Azure, without which nothing deletes what is old.
+    # The account's own lifecycle rules run as an Azure service, without which nothing deletes old blobs.
     if bypass != "None" and (vault or bypass != "AzureServices"):
         yield Breach(
             what=f"{acls}.bypass is {shown(bypass)}: services of other tenants pass by the rules", write="None"
@@ -243,7 +243,7 @@ class AzurePolicyChecks(PolicyChecks[AzureSite]):
 
     def public(self, place: Place[AzureSite]) -> frozenset[str]:
         """Return the names of the site's public addresses, as `components/azure/network.py` and `vpn.py` name them, and
-        of what lets laptops in."""
+        of the resources through which laptops connect."""
         egress = {f"{place.environment}-{place.name}-egress"} if makes_egress(place) else set()
         gateway = place.has_tunnels and makes_vpn_gateway(place.site)
         numbers = range(gateway_addresses(place.site)) if gateway else ()
@@ -280,7 +280,8 @@ class AzurePolicyChecks(PolicyChecks[AzureSite]):
 
 
 def _laptops(place: Place[AzureSite]) -> Iterator[str]:
-    """Yield the names of what lets laptops in, as `components/azure/machines.py` and `network.py` name it."""
+    """Yield the names of the resources through which laptops connect, as `components/azure/machines.py` and
+    `network.py` name them."""
     for number in range(place.vpn_machines):
         yield f"{place.environment}-vpn-{number}-public"
         yield f"{place.environment}-vpn-{number}-interface"

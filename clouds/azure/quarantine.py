@@ -1,9 +1,10 @@
 """Quarantine of a pool's machine on Azure: its system disk is kept as a snapshot, it is powered off, and it is deleted.
 
-A scale set in uniform orchestration has one model for all machines: none of them can have security rules of its own,
-and none can leave it and go on ("Orchestration modes for Virtual Machine Scale Sets"). So what isolates it is that it
-is off, at once and without a shutdown of its own. Requests: "Azure REST API reference", Virtual Machine Scale Set VMs
-(2024-07-01), ``powerOff`` and ``delete``; Snapshots (2024-03-02)."""
+A scale set in uniform orchestration has one model for all machines: no machine can have its own security rules, or
+leave the set and keep running ("Orchestration modes for Virtual Machine Scale Sets"). So it is isolated by being
+powered off, at once and without a shutdown. Requests: "Azure REST API reference", Virtual Machine Scale Set VMs
+(2024-07-01), ``powerOff`` and ``delete``; Snapshots (2024-03-02).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from clouds.base.place import Place
 from clouds.base.quarantine import PoolQuarantine, Suspect, suspect_in
 
 LIMIT_S = 900.0
-"""Time limit of one operation, in seconds."""
+"""Time limit of one operation, seconds."""
 OFF = ("PowerState/stopped", "PowerState/deallocated")
 
 
@@ -27,7 +28,7 @@ class AzurePoolQuarantine(PoolQuarantine[AzureSite]):
     """Quarantine of pools' machines in Azure."""
 
     def consequences(self) -> tuple[str, ...]:
-        """Return what becomes of a machine."""
+        """Return sentences about the consequences for a machine."""
         return (
             "it is powered off without a shutdown: its memory is lost, and it reaches nothing and nobody reaches it",
             "its system disk is kept as a snapshot; temporary and local disks are lost",
@@ -35,11 +36,11 @@ class AzurePoolQuarantine(PoolQuarantine[AzureSite]):
         )
 
     def find(self, place: Place[AzureSite], pool: str, node: str) -> Suspect | None:
-        """Return the machine; its Node is named by its computer name."""
+        """Return the machine whose computer name is the Node's name; None without one."""
         return suspect_in(live_groups(place, pool), node)
 
     def isolate(self, place: Place[AzureSite], suspect: Suspect) -> None:
-        """Power it off, which keeps its disk and its place in the scale set."""
+        """Power the machine off, which keeps its disk and its place in the scale set."""
         manager, path = ResourceManager(), _machine(place, suspect)
         document = manager.find(path, version=COMPUTE_VERSION, expand="instanceView")
         if document is None or _codes(document) & set(OFF):
@@ -48,7 +49,8 @@ class AzurePoolQuarantine(PoolQuarantine[AzureSite]):
         manager.finished(begun, what=f"{suspect.node}: powering it off", limit_s=LIMIT_S)
 
     def keep(self, place: Place[AzureSite], suspect: Suspect) -> tuple[str, ...]:
-        """Make a snapshot of its system disk, which nobody reaches by a network. A disk goes with its machine."""
+        """Make a snapshot of the machine's system disk, which no network reaches. The disk itself is deleted with the
+        machine."""
         manager = ResourceManager()
         snapshot = f"{resource_group_path(place)}/providers/Microsoft.Compute/snapshots/{suspect.node}-quarantine"
         there = manager.find(snapshot, version=SNAPSHOT_VERSION)
@@ -74,14 +76,14 @@ class AzurePoolQuarantine(PoolQuarantine[AzureSite]):
         return (snapshot,)
 
     def replace(self, place: Place[AzureSite], suspect: Suspect) -> None:
-        """Delete it, by which the scale set becomes smaller, and give the scale set its size again."""
+        """Delete the machine, which makes the scale set smaller, and restore the scale set's size."""
         manager, path = ResourceManager(), _machine(place, suspect)
         if manager.find(path, version=COMPUTE_VERSION) is not None:
             begun = manager.ask("DELETE", path, version=COMPUTE_VERSION)
             manager.finished(begun, what=f"{suspect.node}: its deletion", limit_s=LIMIT_S)
         set_path = _set(place, suspect)
         sku = manager.get(set_path, version=COMPUTE_VERSION)["sku"]
-        # An autoscaler may have asked for more meanwhile.
+        # An autoscaler may have requested more meanwhile.
         if int(sku["capacity"]) < suspect.wanted:
             body = {"sku": {**sku, "capacity": suspect.wanted}}
             manager.ask("PATCH", set_path, version=COMPUTE_VERSION, body=body)
@@ -103,6 +105,6 @@ def _machine(place: Place[AzureSite], suspect: Suspect) -> str:
 
 
 def _codes(machine: Mapping[str, Any]) -> set[str]:
-    """Return the codes of its states."""
+    """Return the codes of the machine's states."""
     view = machine["properties"].get("instanceView") or {}
     return {str(status.get("code", "")) for status in view.get("statuses") or ()}

@@ -1,4 +1,4 @@
-"""Azure's words for machines that it does not give: in the statuses of machines, and in answers to requests.
+"""Azure's words when it refuses machines, in the statuses of machines and in answers to requests.
 
 Sources: learn.microsoft.com, "Troubleshoot allocation failures", "Resolve errors for resource quotas", "Resolve errors
 for SKU not available" and "Error messages for Azure Spot Virtual Machines and scale sets".
@@ -15,12 +15,12 @@ SIGNS = {
     Cause.QUOTA: ("quota",),
     Cause.CAPACITY: ("allocationfailed", "overconstrained", "allocation failed", "capacity"),
 }
-"""Signs of a cause in a code and message."""
+"""Texts in a code or message that indicate a cause."""
 NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|\S*/\S*")
-"""Names and paths in a message: a resource's own name may have a sign in it."""
+"""Names and paths in a message, which are ignored: a resource's own name may contain such a text."""
 
 
 def refuses_machines(code: str, message: str) -> bool:
-    """Return whether an error with this code and message refuses machines. Azure answers some of them with 409, as it
-    does while another operation is under way."""
+    """Return whether an error with this code and message refuses machines. Azure answers some of these with 409, like
+    an error while another operation is running."""
     return cause_of(f"{code} {NAMES.sub(' ', message)}", SIGNS) is not Cause.OTHER

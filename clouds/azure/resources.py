@@ -50,11 +50,11 @@ class AzureResourceTypes(ResourceTypes):
         }
 
     def sealed(self) -> tuple[str, ...]:
-        """Connections of the VPN gateway."""
+        """Return the type of the VPN gateway's connections."""
         return ("azure-native:network:VirtualNetworkGatewayConnection",)
 
     def lasting(self) -> Mapping[str, Lasting]:
-        """Groups, networks, names, stores and the vault."""
+        """Return the types of groups, networks, names, stores and the vault."""
         store = Lasting(why="what it holds, snapshots or state, is gone with it")
         return {
             "azure-native:keyvault:Vault": Lasting(why="every private key of the environment is in it"),
@@ -73,13 +73,13 @@ class AzureResourceTypes(ResourceTypes):
         }
 
     def rules(self, type_: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
-        """The rules of a security group; no other type has ``securityRules``."""
+        """Return the rules of a security group; no other type has ``securityRules``."""
         entries = inputs.get("securityRules") if type_.startswith("azure-native:") else None
         return tuple(_rule(rule) for rule in entries if isinstance(rule, Mapping)) if isinstance(entries, list) else ()
 
 
 def _rule(rule: Mapping[str, Any]) -> str:
-    """A rule in words: source and destination are each one value or several."""
+    """Return a rule as text. Source and destination are each one value or several."""
     protocol = "any" if rule.get("protocol") == "*" else str(rule.get("protocol")).lower()
     direction = {"Inbound": "in", "Outbound": "out"}.get(str(rule.get("direction")), str(rule.get("direction")))
     source, target = (_several(rule, f"{end}AddressPrefix", "es") for end in ("source", "destination"))

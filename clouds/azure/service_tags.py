@@ -11,7 +11,7 @@ from __future__ import annotations
 CLOUD = "AzureCloud"
 
 DAY, SOURCE = "2025-10-28", "ServiceTags_Public.json, change number 375"
-"""Day of the words, and the file that they are of."""
+"""Date of the words, and the file with them."""
 
 WORDS = frozenset(
     {
@@ -44,7 +44,7 @@ OTHERWISE = {
     "switzerlandnorth": "switzerlandn",
     "switzerlandwest": "switzerlandw",
 }
-"""Words for regions whose name is another one."""
+"""Words for regions that differ from the region's name."""
 
 
 def regions() -> frozenset[str]:
@@ -53,7 +53,7 @@ def regions() -> frozenset[str]:
 
 
 def cloud_tag(region: str) -> str:
-    """Return the tag of a region; raise ``LookupError`` for one that is not in the table."""
+    """Return the tag of a region. Raise ``LookupError`` when the table lacks it."""
     if region not in regions():
         raise LookupError(f"{region} has no service tag in clouds/azure/service_tags.py")
     return f"{CLOUD}.{OTHERWISE.get(region, region)}"

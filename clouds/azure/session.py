@@ -29,23 +29,24 @@ if TYPE_CHECKING:
     from azure.core.rest import HttpResponse
 
 TIMEOUT_S = 60.0
-"""Time limit of one request, in seconds."""
+"""Time limit of one request, seconds."""
 PROMPT_CONNECT_S, PROMPT_READ_S = 2.0, 5.0
-"""The same for the requests of a write that may not come late: two of them within the 15 s of a lease
+"""The same for the requests of a write that must not arrive late: two of them within the 15 s of a lease
 (contract/kubernetes/election.py)."""
 METHODS = frozenset(("GET", "PUT", "DELETE", "PATCH", "POST"))
-"""Methods whose requests are repeated after an error that passes."""
+"""Methods whose requests are repeated after a transient error."""
 TRIES = 5
 """Number of repeats of one request; the pauses between them double."""
 BUSY = "Conflict"
 """Error code with which Azure refuses a run command while another one runs on the machine (learn.microsoft.com, "Run
 scripts in your Linux VM by using action Run Commands": one at a time; Azure/azure-cli issue 32305 shows the answer)."""
 TOO_MANY, NOT_THERE = 429, 404
-"""Statuses of answers to too many requests, and about what does not exist."""
+"""Status codes for too many requests, and for something that does not exist."""
 
 PASSING = (0, 408, 409, 412, 429, 500, 502, 503, 504)
-"""Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``, and 409, which means another
-operation on the same resource unless its words refuse machines, and 412: somebody else has changed it meanwhile."""
+"""Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``; 409, which means another
+operation on the same resource unless its message refuses machines; and 412, which means that somebody else has changed
+the resource meanwhile."""
 CONNECTIONS = 64
 """Largest number of simultaneous connections to one host."""
 LONGEST_PAUSE_S = 10.0
@@ -122,14 +123,14 @@ class AzureSession:
         with azure_errors(f"{method} {url.split('?', maxsplit=1)[0]}"):
             sent = {**self._headers, **(headers or {}), "Authorization": f"Bearer {self.token()}"}
             request = HttpRequest(method, url, json=body, headers=sent)
-            # What is posted here may be done twice: starts, restarts, sizes, and commands that only look.
+            # A POST may be repeated: starts, restarts, sizes, and commands that only read.
             answer: HttpResponse = self._client.send_request(request, retry_on_methods=METHODS)
             answer.raise_for_status()
         return answer
 
     def fetch(self, url: str, to: Path) -> None:
-        """Write the content at ``url``, which may be large, to a file. Raise ``AzureError``, also when it breaks
-        off."""
+        """Write the content at ``url``, which may be large, to a file. Raise ``AzureError`` on any failure, including
+        an interrupted download."""
         from azure.core.rest import HttpRequest
 
         with azure_errors(f"GET {url.split('?', maxsplit=1)[0]}"):
@@ -148,9 +149,9 @@ class AzureSession:
 
 
 def retries(tries: int = TRIES, *, connections: int = TRIES) -> RetryPolicy[Any, Any]:
-    """Return the repeats of a request whose connection fails, or that Azure is too busy for: half a minute in all, so
-    that what is awaited for ten minutes is not given up for one of these. ``tries`` is the number of repeats after an
-    answer of Azure's, ``connections`` of those after a connection that failed."""
+    """Return the policy for repeating a request when its connection fails, or Azure is too busy. The repeats take half
+    a minute in all, so that one such failure does not end a wait of ten minutes. ``tries`` is the number of repeats
+    after an answer, ``connections`` the number after a failed connection."""
     from azure.core.pipeline.policies import RetryPolicy
 
     return RetryPolicy(
@@ -163,7 +164,7 @@ def retries(tries: int = TRIES, *, connections: int = TRIES) -> RetryPolicy[Any,
 
 
 def transport(*, connect_s: float = TIMEOUT_S, read_s: float = TIMEOUT_S) -> RequestsTransport:
-    """Return connections of the SDK's for many threads."""
+    """Return the SDK's transport, with connections for many threads."""
     import requests
     from azure.core.pipeline.transport import RequestsTransport
 
@@ -174,8 +175,8 @@ def transport(*, connect_s: float = TIMEOUT_S, read_s: float = TIMEOUT_S) -> Req
 
 @contextmanager
 def azure_errors(what: str, *, server: str = "") -> Iterator[None]:
-    """Turn the SDK's errors into :class:`AzureError`, whose message says ``what`` was asked for. A 401 of ``server`` is
-    its refusal; any other means that there is no credential to ask with."""
+    """Turn the SDK's errors into :class:`AzureError`, whose message says ``what`` was requested. A 401 from ``server``
+    is a refusal by that server; any other 401 means that no credentials were found."""
     from azure.core.exceptions import AzureError as CoreError
     from azure.core.exceptions import ClientAuthenticationError
 
@@ -240,7 +241,7 @@ class ResourceManager:
     """Azure's resource manager: documents and lists by their path. Every method raises :class:`AzureError`."""
 
     def __init__(self, session: RequestSender | None = None, *, root: str = MANAGEMENT, prompt: bool = False) -> None:
-        """``prompt``: each request is sent once, and given up soon; only without a ``session``."""
+        """With ``prompt``, each request is sent once, with short time limits; it excludes ``session``."""
         self._given, self._root, self._prompt = session, root, prompt
 
     def get(self, path: str, *, version: str, **query: str) -> dict[str, Any]:
@@ -278,7 +279,7 @@ class ResourceManager:
         headers: Mapping[str, str] | None = None,
     ) -> Any:
         """Send any other request and return its answer. It may start an operation that :meth:`finished` waits for.
-        ``options`` are the request's own, which have no ``$``."""
+        ``options`` are further query parameters, whose names have no ``$``."""
         more = "".join(f"&{name}={quote(value)}" for name, value in (options or {}).items())
         return self._session.request(method, self._url(path, version, {}) + more, body=body, headers=headers)
 

@@ -30,8 +30,8 @@ class AzureSite(SiteBase):
     zones: Annotated[tuple[Annotated[str, Field(pattern=r"^[1-9]$", examples=["1"])], ...], Replaces.STATE] = Field(
         default=("1", "2", "3"), min_length=1, max_length=ZONES
     )
-    """Availability zones over which machines are spread, in this order. Addresses are in that zone if it is one, and in
-    all of the region's otherwise; they stay where they were made."""
+    """Availability zones over which machines are spread, in this order. With a single zone, addresses are in that zone;
+    otherwise they are in all zones of the region. They keep the zones in which they were made."""
     image: Annotated[str, Replaces.SITE] = Field(
         pattern=r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/galleries/[^/]+/images/[^/]+/versions/\d+\.\d+\.\d+$",
         examples=[
@@ -42,17 +42,17 @@ class AzureSite(SiteBase):
             "patternErrorMessage": "the resource id of an image version in a compute gallery, three numbers at its end"
         },
     )
-    """Resource id of the node image's version in an Azure compute gallery. A version is three numbers: machines made at
-    different times would have different systems with an alias such as `latest`."""
+    """Resource id of the node image's version in an Azure compute gallery. A version is three numbers: with an alias
+    such as `latest`, machines made at different times would have different systems."""
     existing: Annotated[AzureExisting, Replaces.STATE] = Field(default_factory=AzureExisting)
     """Existing parts of the site, which Longhaul does not make."""
     encrypted: Annotated[bool, Replaces.STATE] = False
-    """Has Azure encrypt what machines of this site, and of sites that are peered with it and say so too, send to
-    each other. It does so between machines of some series, among which are none with GPUs; all others go on speaking
-    plain. A machine that is there takes part once it was stopped and started (learn.microsoft.com, "What is Azure
-    Virtual Network encryption?"). With an existing `network`, turn it on there."""
+    """Whether Azure encrypts traffic between machines of this site, and with peered sites that have this setting too.
+    It works only between machines of some series, none of which has GPUs; all other traffic stays unencrypted. An
+    existing machine takes part after it was stopped and started (learn.microsoft.com, "What is Azure Virtual Network
+    encryption?"). With an existing `network`, turn encryption on there."""
 
     @property
     def gateways(self) -> tuple[Gateway, ...]:
-        """Empty, because Azure has a gateway of its own."""
+        """Return nothing: Azure has its own gateway."""
         return ()

@@ -1,7 +1,7 @@
-"""Tokens that are kept, so that the source behind them is asked once for each audience, however many threads ask.
+"""Stores tokens, so that their source is asked once for each audience, for any number of threads.
 
-Azure CLI as a source takes seconds for each token, and ``AzureCliCredential`` keeps none (learn.microsoft.com,
-"AzureCliCredential Class": who calls ``get_token`` has to cache).
+Azure CLI as a source takes seconds for each token, and ``AzureCliCredential`` stores none (learn.microsoft.com,
+"AzureCliCredential Class": callers of ``get_token`` have to cache).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from clouds.base.machine_access import NoTokenError, socket_token
 from contract.azure import TOKENS_VARIABLE
 
 EARLY_S = 300.0
-"""Remaining life of a token in seconds below which another one is asked for, as in azure-core's own policy."""
+"""Remaining validity of a token below which a new one is requested, seconds, as in azure-core's own policy."""
 
 
 PROCESS_S = 90
-"""Time limit of a program that gives tokens, Azure CLI for one, in seconds. Its default is 10, and `az` needs up to 13
-on a machine that is busy (github.com/Azure/azure-cli/issues/20404 and 29329)."""
+"""Time limit for a program that returns tokens, such as Azure CLI, seconds. The default is 10, and `az` needs up to 13
+on a busy machine (github.com/Azure/azure-cli/issues/20404 and 29329)."""
 
 
 class KeptTokens:
-    """A credential of azure-identity that keeps the tokens of another one."""
+    """A credential of azure-identity that stores another one's tokens."""
 
     def __init__(self, credential: Any, *, wall: Callable[[], float] = time.time) -> None:
         self._credential, self._wall = credential, wall
@@ -36,9 +36,9 @@ class KeptTokens:
         self._futures: dict[str, Future[Any]] = {}
 
     def get_token(self, *scopes: str, **options: Any) -> Any:
-        """Return a token that is valid for some minutes more. Raise azure-identity's own errors; all threads
-        that wait get the same."""
-        if options.get("claims"):  # The service refuses the token that is kept.
+        """Return a token that is valid for some minutes more. Raise azure-identity's own errors; all waiting threads
+        get the same one."""
+        if options.get("claims"):  # The service refuses the stored token.
             return self._credential.get_token(*scopes, **options)
         key = repr((scopes, sorted(options.items())))
         future, asks = self._answer(key)
@@ -50,13 +50,13 @@ class KeptTokens:
         return future.result()
 
     def holder(self) -> str:
-        """Return whom the tokens that are held are for; empty when there are none or they do not say."""
+        """Return the name of the stored tokens' holder; empty when there is no token or it names nobody."""
         with self._lock:
             futures = [future for future in self._futures.values() if future.done() and future.exception() is None]
         return next(filter(None, (holder(str(future.result().token)) for future in futures)), "")
 
     def _answer(self, key: str) -> tuple[Future[Any], bool]:
-        """Return the answer that is kept or under way, or else an empty one and that the caller has to ask for it."""
+        """Return the stored or running request, and False; or a new request that the caller has to answer, and True."""
         with self._lock:
             future = self._futures.get(key)
             if future is not None and (not future.done() or self._valid(future)):
@@ -85,13 +85,13 @@ def holder(token: str) -> str:
 
 
 class SocketTokens:
-    """A credential whose tokens a program of the same machine gives, for Azure's resource manager alone."""
+    """Credential for Azure's resource manager only, whose tokens come from a program on the same machine."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     def get_token(self, *_scopes: str, **_options: Any) -> Any:
-        """Return a token. Raise azure-core's ``ClientAuthenticationError`` when none is given."""
+        """Return a token. Raise azure-core's ``ClientAuthenticationError`` when the program returns none."""
         from azure.core.credentials import AccessToken
         from azure.core.exceptions import ClientAuthenticationError
 

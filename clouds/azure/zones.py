@@ -1,8 +1,8 @@
-"""Availability zones of what is not a machine: addresses, and what is reached at them.
+"""Availability zones of resources that are not machines: addresses and load balancers.
 
-Machines are in the zones that a site names. An address is in one zone or in all of the region's: Azure makes three of a
-public address's two (Azure/azure-rest-api-specs issue 20691), and refuses two for a load balancer's frontend
-(hashicorp/terraform-provider-azurerm pull request 12208). The zones of either never change
+Machines are in the zones that a site names. An address is in one zone or in all three of the region: Azure turns two
+zones of a public address into three (Azure/azure-rest-api-specs issue 20691), and refuses two for a load balancer's
+frontend (hashicorp/terraform-provider-azurerm pull request 12208). The zones of either never change
 (learn.microsoft.com/azure/load-balancer/load-balancer-standard-availability-zones, "Limitations").
 """
 
@@ -15,6 +15,6 @@ REGION = ("1", "2", "3")
 
 
 def address_zones(zones: Sequence[str]) -> list[str]:
-    """Return the zones of an address in a site whose machines are in ``zones``: the one that they are in, or all, the
-    zone-redundant form."""
+    """Return the zones of an address in a site whose machines are in ``zones``: the zone itself if there is one, else
+    all (zone-redundant)."""
     return list(zones) if len(zones) == 1 else list(REGION)

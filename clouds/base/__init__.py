@@ -1,1 +1,1 @@
-"""Types and functions that all clouds share, and the protocols that each cloud implements."""
+"""Types and functions that all clouds share, and the base class of each aspect of a cloud."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clouds.base.ranges import SiteRanges
 
 MADE = "made by Longhaul"
-"""Value of an immutable setting whose part Longhaul makes, instead of an existing part that the file names."""
+"""Value of an immutable setting for a part that Longhaul makes, when the file names no existing one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +56,8 @@ class Picture:
 class Cloud(Generic[SiteT]):
     """One cloud, whose sites are of one type; racks count as one.
 
-    A cloud defines the attributes without a value, and overrides what differs from the defaults here. An aspect of
-    several functions is a class of ``clouds/base/<aspect>.py``, which the cloud's module of the same name derives from.
+    A cloud defines the attributes without a value, and overrides what differs from the defaults here. An aspect with
+    several functions is a class in ``clouds/base/<aspect>.py``; the cloud's module of the same name derives from it.
     The cloud imports that module when the aspect is first used, so unused aspects cost no start-up time.
     """
 
@@ -80,7 +80,7 @@ class Cloud(Generic[SiteT]):
     """Types of SSH public keys that its machines can be made with, each with its least size in bits; empty when they
     are made without the administrator's key."""
     user_data_limit: ClassVar[int | None] = None
-    """Bytes of user data that a machine takes; None where it takes none at all."""
+    """Largest size of a machine's user data, bytes; None when machines have none."""
     node_controller_takes_role: ClassVar[bool] = False
     """True when the node controller needs a role in the cloud that the program makes."""
 
@@ -95,12 +95,12 @@ class Cloud(Generic[SiteT]):
         return {}
 
     def live_groups(self, place: Place[SiteT], pool: str) -> Mapping[str, LiveGroup]:
-        """Return a pool's running groups by their names in the cloud, in the order in which they are filled; empty
-        where no pool can be."""
+        """Return a pool's running groups by their names in the cloud, in the order in which they are filled; empty when
+        the cloud cannot have pools."""
         return {}
 
     def node_controller_settings(self, place: Place[SiteT]) -> dict[str, str]:
-        """Return the site's settings in the node controller's document: key and value (images/rootfs,
+        """Return the site's settings in the node controller's document by key (images/rootfs,
         controller/environment.py). The caller adds ``kind``."""
         return {}
 
@@ -110,85 +110,84 @@ class Cloud(Generic[SiteT]):
         return None
 
     def use_access(self, access: OwnAccess) -> None:
-        """Have all requests of this process to the cloud made with the identity of a program on a control plane's
-        machine."""
+        """Use the identity of a program on a control plane's machine for all requests of this process to the cloud."""
 
     @property
     def control(self) -> ControlAccess[SiteT] | None:
-        """Machines of a control plane; None when none can be in this cloud yet."""
+        """Return the access to a control plane's machines; None when this cloud cannot have a control plane yet."""
         return None
 
     @property
     def quarantine(self) -> PoolQuarantine[SiteT] | None:
-        """Quarantine of pools' machines; None when no machine of a pool can be put into it here."""
+        """Return the quarantine of pools' machines; None when this cloud does not support it."""
         return None
 
     @property
     def checks(self) -> SiteChecks[SiteT]:
-        """Checks of a site, as far as the file alone tells."""
+        """Return the checks of a site that need only the file."""
         return SiteChecks()
 
     @property
     def doctor(self) -> CloudDoctor[SiteT]:
-        """Checks of what an environment needs of the cloud."""
+        """Return the checks of what an environment needs in the cloud."""
         return CloudDoctor()
 
     @property
     def groups(self) -> PoolGroups[SiteT]:
-        """Groups that pools become."""
+        """Return the groups of pools."""
         return PoolGroups()
 
     @property
     def images(self) -> MachineImages[SiteT]:
-        """Images that machines boot."""
+        """Return the images of machines."""
         return MachineImages()
 
     @property
     def limits(self) -> SiteLimits[SiteT]:
-        """Limits of sites and pools."""
+        """Return the limits of sites and pools."""
         return SiteLimits()
 
     @property
     def listing(self) -> ResourceListing[SiteT]:
-        """Resources that the cloud itself lists."""
+        """Return the lists of an environment's resources."""
         return ResourceListing()
 
     @property
     def machine_types(self) -> MachineTypes:
-        """Machine types that need no declaration."""
+        """Return the machine types that need no declaration."""
         return MachineTypes()
 
     @property
     def names(self) -> ResourceNames[SiteT]:
-        """Names of resources."""
+        """Return the names of resources."""
         return ResourceNames()
 
     @property
     def parts(self) -> SiteParts[SiteT]:
-        """Parts of sites that are made, and parts that exist already."""
+        """Return the parts of sites that are made, and existing ones."""
         return SiteParts()
 
     @property
     def policy(self) -> PolicyChecks[SiteT]:
-        """Checks of resources against the rules."""
+        """Return the checks of resources against the rules."""
         return PolicyChecks()
 
     @property
     def prices(self) -> PriceList[SiteT]:
-        """Prices that the cloud publishes."""
+        """Return the prices that the cloud publishes."""
         return PriceList()
 
     @property
     def resources(self) -> ResourceTypes:
-        """Types of the program's resources."""
+        """Return the types of the program's resources."""
         return ResourceTypes()
 
     @property
     def tags(self) -> TagRules[SiteT]:
-        """Tags that the cloud accepts."""
+        """Return the rules for tags."""
         return TagRules()
 
     @property
     def tunnels(self) -> SiteTunnels[SiteT]:
-        """Tunnels to sites."""
+        """Return the tunnels to sites."""
         return SiteTunnels()

@@ -33,7 +33,7 @@ class BackupView:
     size: int
     """Number of encrypted bytes."""
     made: datetime
-    """Time at which it was there, by the storage's clock."""
+    """Time at which it was stored, by the storage's clock."""
     metadata: Mapping[str, str]
 
 
@@ -49,8 +49,8 @@ class Vault(Protocol):
     """The secrets of one vault. Every method raises ``CloudError`` when the vault refuses or does not answer."""
 
     def await_access(self, limit_s: float) -> None:
-        """Wait until the vault admits a caller who was given a role just now. For ``limit_s`` seconds, this process
-        asks again whatever a role that is not in force yet refuses."""
+        """Wait until the vault admits a caller whose role was assigned just now. For ``limit_s`` seconds, this process
+        repeats requests that are refused because a role is not in force yet."""
 
     def get(self, name: str) -> str | None:
         """Return the newest value of a secret; None when there is no such secret."""
@@ -89,7 +89,7 @@ class ControlAccess(ABC, Generic[SiteT]):
 
     @abstractmethod
     def location(self, place: Place[SiteT]) -> dict[str, str]:
-        """Return the plain values by which :meth:`machines_at` finds the machines of a site, as states keep them."""
+        """Return the plain values by which :meth:`machines_at` finds the machines of a site; states store them."""
 
     @abstractmethod
     def machines_at(self, location: Mapping[str, Any]) -> ControlMachines:
@@ -117,12 +117,12 @@ class ControlAccess(ABC, Generic[SiteT]):
 
     @abstractmethod
     def signed_in(self, place: Place[SiteT]) -> str:
-        """Return who the caller is to the vault, by a name that means something to people where there is one, as far as
-        answers to earlier requests say; otherwise an empty text. It is for logs and proves nothing."""
+        """Return the caller's name in the vault's cloud, readable if possible, from answers to earlier requests;
+        otherwise empty. It is for logs and proves nothing."""
 
     @abstractmethod
     def backups(self, place: Place[SiteT], storage: str, container: str, prefix: str) -> list[BackupView]:
-        """Return what a container of the backups' storage holds below a prefix, the oldest first."""
+        """Return the backups in a container of the storage below a prefix, the oldest first."""
 
     @abstractmethod
     def fetch_backup(self, place: Place[SiteT], storage: str, container: str, name: str, to: Path) -> None:

@@ -17,8 +17,8 @@ class CloudError(Exception):
         absent: bool = False,
     ) -> None:
         """``passing`` is true when a retry may succeed; ``answered`` is false when no server was reached. ``code`` is
-        the cloud's own word for the refusal, empty without one. ``busy`` is true when the cloud has too many requests,
-        or the machine another command: the answer says nothing about the machine. ``absent`` is true when what was
-        asked about does not exist."""
+        the cloud's error code, empty without one. ``busy`` is true when the cloud has too many requests, or the machine
+        is running another command, so that the answer says nothing about the machine. ``absent`` is true when the
+        requested resource does not exist."""
         super().__init__(message)
         self.passing, self.answered, self.code, self.busy, self.absent = passing, answered, code, busy, absent

@@ -1,4 +1,4 @@
-"""Faults and doubts about a file that the user wrote."""
+"""Faults in a file that the user wrote, and cautions about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Fault:
 
     @property
     def key(self) -> str:
-        """The location as one writes it, with dots."""
+        """Return the location in dotted form."""
         return ".".join(map(str, self.at))
 
     def holds(self, broken: frozenset[Location]) -> bool:
@@ -32,15 +32,16 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Caution(Fault):
-    """One doubt about a file that is valid. Files with it keep working: it is shown by ``validate`` and ``plan``."""
+    """A warning about a valid file. Files with it keep working; ``validate`` and ``plan`` show it."""
 
     name: str
     """Name, unique for its place, by which two files of an environment are compared."""
     pool: str = ""
-    """Pool that it is about; empty for a site's or the environment's own."""
+    """Pool that it is about; empty for one about the site or the environment."""
     site: str = ""
-    """Site that it is about; empty for the environment's own."""
+    """Site that it is about; empty for one about the environment."""
     never_safe: bool = False
-    """True when no plan of the file is safe, whatever changes."""
+    """Whether every plan of the file is unsafe, whatever changes."""
     refused: bool = False
-    """True when a plan is refused that brings it. Where it was before, it needs care and blocks no other change."""
+    """Whether a plan that introduces it is refused. A caution that existed before needs care and blocks no other
+    change."""

@@ -20,7 +20,7 @@ class Severity(StrEnum):
 
     @property
     def weight(self) -> int:
-        """Number to sort by, because the words would sort alphabetically."""
+        """Return a number for sorting, because the words would sort alphabetically."""
         return tuple(Severity).index(self)
 
 
@@ -34,7 +34,7 @@ class Finding:
     where: tuple[str, ...] = ()
     """Keys with their file, names of resources, or other places that the finding is about."""
     why: str = ""
-    """A reason that is the same wherever this is found, with its source."""
+    """Reason, with its source; it is the same for all findings of this kind."""
     do: str = ""
     """Advice: what to do, or what to write instead."""
     lines: tuple[str, ...] = ()

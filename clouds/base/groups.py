@@ -1,4 +1,4 @@
-"""Groups of like machines, which a cloud scales: scale sets and auto scaling groups."""
+"""Groups of equal machines that a cloud scales: scale sets and auto scaling groups."""
 
 from __future__ import annotations
 

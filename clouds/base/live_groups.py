@@ -32,7 +32,7 @@ class LiveMachine:
     """True when the machine was made from the group's present model or template."""
     life: Life = Life.PRESENT
     counted: bool = True
-    """False when the group's size does not include the machine."""
+    """Whether the group's size includes the machine."""
     keep_reason: str = ""
     """Reason why the machine must be left alone; empty when the cloud records none."""
 
@@ -64,11 +64,11 @@ class Rolled(Protocol):
         """Start to replace a machine on which no workload runs. The group keeps its size."""
 
     def rebuild(self, machine: LiveMachine) -> None:
-        """Do the second step of a replacement in place, once the cloud reports the machine as current. A group that
+        """Run the second step of a replacement in place, once the cloud reports the machine as current. A group that
         does not replace in place raises ``NotImplementedError``."""
 
     def remake(self, machine: LiveMachine) -> None:
-        """Replace a machine that has no Node on which the steps could be recorded. Do all steps, and wait between them
+        """Replace a machine without a Node, on which steps could be recorded. Run all steps, and wait between them
         where necessary."""
 
 
@@ -86,20 +86,20 @@ class LiveGroup(Rolled, Scaled, Protocol):
     """A pool's group in the cloud, which can be observed, replaced and resized."""
 
     ends_at_once: int
-    """Largest number of machines that one request ends."""
+    """Largest number of machines that one request can end."""
 
     def end(self, machines: Sequence[str]) -> None:
-        """End the machines with these ids, and let the group be smaller by as many in the same step: it makes no
-        others, unless it would have fewer than its cloud lets it. What an error leaves out is still there. Raise
-        :class:`CloudError` when the cloud refuses or does not answer."""
+        """End the machines with these ids, and lower the group's size by their number in the same step. The group makes
+        a replacement only when it would fall below its cloud's minimum. After an error, machines that were not ended
+        remain. Raise :class:`CloudError` when the cloud refuses or does not answer."""
 
     def made_at(self, machines: Sequence[LiveMachine]) -> Mapping[str, str]:
-        """Return the times at which machines were made, in RFC 3339, by their ids. Leave out what the cloud does not
-        know. Raise :class:`CloudError` when the cloud refuses or does not answer."""
+        """Return the times at which machines were made, in RFC 3339, by their ids. Machines that the cloud does not
+        know are left out. Raise :class:`CloudError` when the cloud refuses or does not answer."""
 
     def refusals(self) -> Sequence[Refusal]:
-        """Return the refusals that stand: those after which the cloud has given nothing more. It is one question for
-        the whole group. Raise :class:`CloudError` when the cloud refuses or does not answer."""
+        """Return the refusals since the group last got a machine, by one request for the whole group. Raise
+        :class:`CloudError` when the cloud refuses or does not answer."""
 
     def console(self, machine: LiveMachine) -> str:
-        """Return the command that shows what a machine says, for a machine that is no node."""
+        """Return the command that shows a machine's console output, for a machine that is not a node."""

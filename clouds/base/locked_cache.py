@@ -11,8 +11,8 @@ T = TypeVar("T")
 
 
 def locked_cache(make: Callable[..., T]) -> Callable[..., T]:
-    """Keep what ``make`` returns for the same arguments, as ``functools.cache`` does. Threads that come together wait
-    for the first, whereas ``cache`` lets each of them make a value of its own."""
+    """Store the result of ``make`` for the same arguments, like ``functools.cache``. Threads that call at the same time
+    wait for the first, whereas ``cache`` lets each of them make a value of its own."""
     lock, kept = Lock(), cache(make)
 
     @wraps(make)

@@ -1,4 +1,4 @@
-"""Access of a program on a control plane's machine to the clouds, by an identity that was made for it."""
+"""Access to the clouds for a program on a control plane's machine, with an identity that was made for it."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SOCKET_S = 30.0
-"""Time limit of a token's socket, in seconds: a program starts for the answer, and asks the metadata service twice."""
+"""Time limit for a token from the socket, seconds: a program starts for each answer, and asks the metadata service
+twice."""
 
 
 class NoTokenError(Exception):
-    """Raised when the socket gives no token, with the reason."""
+    """The socket returns no token; the message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnAccess:
-    """Data for signing in."""
+    """Data with which a program signs in."""
 
     machine: str
     role: str
-    """Role to take in a cloud that is another one than the machine's; may be empty."""
+    """Role to assume in a cloud other than the machine's; may be empty."""
     regions: tuple[str, ...]
     """Regions of the cloud's sites."""
     folder: Path
-    """Folder that only the program reads."""
+    """Folder that only the program can read."""
     token: Callable[[], tuple[str, float]]
-    """Returns a token of the program's identity and the end of its validity, in seconds since the epoch;
+    """Returns a token of the program's identity and the end of its validity, in seconds since the epoch; raises
     :class:`NoTokenError` when there is none."""
     stop: threading.Event
     """Set when the access is no longer needed."""
 
 
 def socket_token(path: str) -> tuple[str, float]:
-    """Return the token that a program of the same machine gives by a socket, one a connection (images/rootfs,
-    cloud_token.py), and the end of its validity in seconds since the epoch. Raise :class:`NoTokenError` when it gives
-    none, with the program's own words."""
+    """Return the token from a program on the same machine, which serves one for each connection to its socket
+    (images/rootfs, cloud_token.py), and the end of its validity in seconds since the epoch. Raise :class:`NoTokenError`
+    with the program's own words when it returns none."""
     try:
         given = json.loads(_read(path))
         if "error" in given:

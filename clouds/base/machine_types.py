@@ -39,8 +39,8 @@ class MachineProperties(Section):
     local_ssd_gb: int = Field(default=0, ge=0, le=10_000_000)
     """Local NVMe storage in GB (10⁹ bytes), all disks together; 0 when the type has none."""
     efa_cards: int = Field(default=0, ge=0, le=32)
-    """Number of network cards that can have an Elastic Fabric Adapter, the first among them; 0 when the type has none.
-    EC2 tells it as `MaximumEfaInterfaces`."""
+    """Number of network cards that can have an Elastic Fabric Adapter, including the first; 0 when the type has none.
+    EC2 reports it as `MaximumEfaInterfaces`."""
 
 
 def built_in(

@@ -1,4 +1,4 @@
-"""Doors of the machines of the laptops' VPN."""
+"""Ports of the machines of the laptops' VPN."""
 
 from __future__ import annotations
 

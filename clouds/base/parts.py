@@ -1,4 +1,4 @@
-"""Parts of a site that Longhaul makes, and parts that exist already."""
+"""Parts of a site that Longhaul makes, and existing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site within its environment: everything that a cloud is told about a site."""
+"""A site within its environment: everything that a cloud gets to know about a site."""
 
 from __future__ import annotations
 

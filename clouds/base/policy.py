@@ -26,7 +26,7 @@ class Resource:
 
     @property
     def kind(self) -> str:
-        """The type, whichever version of its cloud's interface it names."""
+        """Return the type without the version of its cloud's interface."""
         return without_version(self.type)
 
 

@@ -44,8 +44,8 @@ class Pool(Section):
     max: Annotated[int, Replaces.SIZE] = Field(ge=1, le=7500)
     """Largest number of machines."""
     spare: Annotated[int, Replaces.NOTHING] = Field(default=0, ge=0, le=7500)
-    """Number of empty machines that the autoscaler keeps beyond what is needed, so that work starts without waiting
-    for one. They cost what others do."""
+    """Number of empty machines that the autoscaler keeps beyond what is needed, so that work starts without waiting for
+    one. They cost as much as other machines."""
     labels: Annotated[dict[LabelKey, LabelValue], Replaces.NEW_NODES] = Field(default_factory=dict)
     """Node labels."""
     taints: Annotated[tuple[Taint, ...], Replaces.NEW_NODES] = ()
@@ -55,29 +55,29 @@ class Pool(Section):
     zones: Annotated[tuple[str, ...], Replaces.STATE] = Field(default=(), examples=[["a"]])
     """Zones of the site that the machines are in. Left out, they are spread over all of them."""
     reservation: Annotated[LeftOut[Reservation], Replaces.NEW_NODES] = None
-    """Reserved capacity that the machines use. Left out, capacity is asked for when a machine is made. Spot machines
-    cannot use any."""
+    """Reserved capacity that the machines use. Left out, capacity is requested when a machine is made. Spot machines
+    cannot use a reservation."""
     placement_group: Annotated[bool, Replaces.NEW_NODES] = False
-    """True when the machines stand close together, in a cluster placement group of AWS that Longhaul makes. They are
-    then in one zone. Azure's types with InfiniBand are in one group without it."""
+    """Whether the machines are close together, in a cluster placement group of AWS that Longhaul makes. They are then
+    in one zone. Azure's types with InfiniBand are in one group without this setting."""
     efa: Annotated[bool, Replaces.NEW_NODES] = False
-    """True when every network card of the machine type that can has an Elastic Fabric Adapter, for traffic between
-    GPUs of several machines. AWS alone has them. Machines that use them together are in one zone."""
+    """Whether every network card of the machine type that supports it has an Elastic Fabric Adapter, for traffic
+    between GPUs of several machines. Only AWS has them. Machines that use them together are in one zone."""
     system_disk_gib: Annotated[int | None, Replaces.NEW_NODES] = Field(default=None, ge=32, le=4095)
     """Size in GiB of each machine's system disk: system, logs, and images where the type has no local SSD. It is at
     least as large as the image's. Left out, 200 on AWS, and the image's own size on Azure."""
     deletion_notice_min: Annotated[int | None, Replaces.NEW_NODES] = Field(default=None, ge=5, le=15)
-    """Minutes before a machine is deleted at which Azure tells it, so that its pods end in time; it is deleted as soon
-    as they have. Left out, machines are deleted at once. Spot machines have a notice of their own."""
+    """Minutes of notice that Azure gives a machine before it deletes it, so that its pods end in time; it is deleted as
+    soon as they have ended. Left out, machines are deleted at once. Spot machines have a notice of their own."""
     priority: Annotated[int, Replaces.NOTHING] = Field(default=100, ge=0, le=1000)
     """Priority of the pool: pools with a lower number are filled first."""
     fallbacks: Annotated[tuple[Name, ...], Replaces.NOTHING] = ()
-    """Pools that come right after this one in the order in which pools are asked. A pool that fits is asked anyway.
-    Work of teams stays within its kind."""
+    """Pools that come right after this one in the order in which pools are asked for machines. A pool that fits is
+    asked anyway. Work of teams stays within its kind."""
     idle_minutes: Annotated[int | None, Replaces.NOTHING] = Field(default=None, ge=1, le=10_080)
-    """Minutes without work after which a node of the pool may go. Left out, the autoscaler's own."""
+    """Minutes without work after which a node of the pool may be removed. Left out, the autoscaler's own value."""
     join_minutes: Annotated[int | None, Replaces.NOTHING] = Field(default=None, ge=2, le=240)
-    """Minutes in which a machine of the pool becomes a node. Left out, the autoscaler's own."""
+    """Minutes in which a machine of the pool must become a node. Left out, the autoscaler's own value."""
     huge_pages_gib: Annotated[int, Replaces.NEW_NODES] = Field(default=0, ge=0)
     """Memory of each machine that is reserved as huge pages of 1 GiB, in GiB. Pods request it as `hugepages-1Gi`, and
     it cannot be used for anything else. At most 85% of the memory, with the 10 GiB that machines with `efa` reserve

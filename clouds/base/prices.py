@@ -94,12 +94,12 @@ class Price:
 
     @property
     def hourly(self) -> Decimal:
-        """Price for one hour. A monthly price is divided by 730, to 28 digits."""
+        """Return the price for one hour. A monthly price is divided by 730, to 28 digits."""
         return self.amount if self.unit == "hour" else self.amount / HOURS_A_MONTH
 
     @property
     def monthly(self) -> Decimal:
-        """Price for a month of 730 hours."""
+        """Return the price for a month of 730 hours."""
         return self.amount if self.unit == "month" else self.amount * HOURS_A_MONTH
 
     def __str__(self) -> str:
@@ -129,7 +129,7 @@ class PriceRequest(Generic[SiteT_co]):
 
     @property
     def today(self) -> date:
-        """Day on which the prices are read."""
+        """Return the day on which the prices are read."""
         return self.now.date()
 
 

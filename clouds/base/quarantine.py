@@ -1,4 +1,4 @@
-"""Machines of pools that are taken out of their group and kept for a look, as their cloud can do it."""
+"""Quarantine of pools' machines: a cloud takes a machine out of its group and keeps it for an investigation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clouds.base.place import Place, SiteT
 
 @dataclass(frozen=True, kw_only=True)
 class Suspect:
-    """A machine of a pool, as its cloud knows it."""
+    """A machine of a pool in its cloud."""
 
     node: str
     """Name of its Node."""
@@ -22,11 +22,11 @@ class Suspect:
     machine: str
     """The cloud's id of the machine."""
     wanted: int
-    """Number of machines that its group should have had before."""
+    """Number of machines that its group should have had before the quarantine."""
 
 
 def suspect_in(groups: Mapping[str, LiveGroup], node: str) -> Suspect | None:
-    """Return the machine of a Node's name; None when no group has it. ``groups``: a pool's groups by name."""
+    """Return the machine with a Node's name; None when no group has it. ``groups`` are a pool's groups by name."""
     for name, group in groups.items():
         view = group.look()
         for machine in view.machines:
@@ -36,30 +36,29 @@ def suspect_in(groups: Mapping[str, LiveGroup], node: str) -> Suspect | None:
 
 
 class PoolQuarantine(ABC, Generic[SiteT]):
-    """Quarantine of a pool's machine. Every method but :meth:`consequences` raises ``CloudError`` when the cloud
-    refuses or does not answer, and each change may be repeated: whatever interrupts a quarantine, the next run begins
-    anew."""
+    """Quarantine of a pool's machine. Every method except :meth:`consequences` raises ``CloudError`` when the cloud
+    refuses or does not answer. Each change may be repeated: after any interruption, the next run begins again."""
 
     @abstractmethod
     def consequences(self) -> tuple[str, ...]:
-        """Return what becomes of a machine here, and what is lost of it; a sentence each, without a full stop."""
+        """Return sentences about what happens to a machine in this cloud and what is lost; each without a full stop."""
 
     @abstractmethod
     def find(self, place: Place[SiteT], pool: str, node: str) -> Suspect | None:
-        """Return the machine of a Node's name; None when no group of the pool has it."""
+        """Return the machine with a Node's name; None when no group of the pool has it."""
 
     @abstractmethod
     def keep(self, place: Place[SiteT], suspect: Suspect) -> tuple[str, ...]:
-        """See to it that its system disk stays, and return the ids of what is kept; none when the machine has
-        ended. It comes first: whoever is on the machine notices that it is cut off, and can end it."""
+        """Keep the machine's system disk, and return the ids of what is kept; none when the machine has ended. This
+        comes first: an attacker on the machine notices its isolation, and can end the machine."""
 
     @abstractmethod
     def isolate(self, place: Place[SiteT], suspect: Suspect) -> None:
-        """Cut the machine off, so that it reaches nothing and nothing but operators reaches it."""
+        """Isolate the machine: it reaches nothing, and only operators reach it."""
 
     @abstractmethod
     def replace(self, place: Place[SiteT], suspect: Suspect) -> None:
-        """Take the machine out of its group, which makes another in its place."""
+        """Take the machine out of its group, which makes a replacement."""
 
     @abstractmethod
     def release(self, place: Place[SiteT], kept: tuple[str, ...]) -> None:

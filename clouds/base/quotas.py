@@ -18,7 +18,7 @@ class Quota:
     unit: str
     limit: int
     used: int
-    """Amount in use already, by others than the environment unless ``mixed``."""
+    """Amount already in use, outside the environment unless ``mixed``."""
     least: int
     """Amount that the environment needs with every pool at its `min`."""
     most: int

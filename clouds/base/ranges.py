@@ -31,8 +31,8 @@ def is_public(range_: IPv4Address | IPv4Network) -> bool:
 
 
 def why_not_operators(range_: IPv4Network) -> str:
-    """Return why a range cannot be one of operators, which the clouds see from outside; empty when it can be. Azure's
-    vaults accept no private range (learn.microsoft.com, "Configure Azure Key Vault firewalls and virtual
+    """Return why a range cannot be an operators' range, which the clouds see from outside; empty when it can be.
+    Azure's vaults accept no private range (learn.microsoft.com, "Configure Azure Key Vault firewalls and virtual
     networks")."""
     if range_.prefixlen == 0:
         return "is the whole internet"
@@ -42,7 +42,7 @@ def why_not_operators(range_: IPv4Network) -> str:
 
 
 OPERATORS = "the public range that people and CI leave by, such as 198.51.100.0/28"
-"""Advice in place of a range that cannot be one of operators."""
+"""Advice in place of a range that cannot be an operators' range."""
 
 
 def parse_range(text: str) -> Network | None:
@@ -64,7 +64,6 @@ class SiteRanges:
     parts: Mapping[str, IPv4Network]
     """Range of each subnet, by the part of the site that uses it."""
     zones: tuple[IPv4Network, ...]
-    """Ranges for nodes and pods of each zone, where a zone has a subnet of its own. The order is that of the site's
-    zones."""
+    """Ranges for nodes and pods of each zone, when each zone has its own subnet, in the order of the site's zones."""
     pods_each: int = 16
     """Number of addresses for pods on one node."""

@@ -1,4 +1,4 @@
-"""Refusals: machines that a group was asked for and that its cloud did not make, in the same terms for all clouds."""
+"""Refusals: machines that a group requested and its cloud did not make, in the same terms for all clouds."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """Cause of a refusal, as far as it decides what helps."""
+    """Cause of a refusal, as far as it determines the remedy."""
 
     CAPACITY = "capacity"
-    """The cloud has no such machine there now."""
+    """The cloud has no such machine available now."""
     QUOTA = "quota"
-    """The account may have no more of them."""
+    """The account must not have more of them."""
     SPOT = "spot"
-    """The cloud has no spare machine, or not at the price."""
+    """The cloud has no spare machine, or none at this price."""
     OTHER = "other"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """One attempt to make a machine that was refused."""
+    """One refused attempt to make a machine."""
 
     cause: Cause
     at: datetime
     words: str
     """The cloud's own words."""
     machine: str = ""
-    """Id of the machine that its group counts all the same, until somebody deletes it; empty where the group counts
-    none."""
+    """Id of a failed machine that its group counts until somebody deletes it; empty when the group counts none."""
 
 
 def cause_of(words: str, signs: Mapping[Cause, tuple[str, ...]]) -> Cause:
-    """Return the first cause of which a sign, in lower case, is among a cloud's words."""
+    """Return the first cause that has a text in ``signs``, in lower case, in the cloud's words."""
     text = words.lower()
     return next((cause for cause, some in signs.items() if any(sign in text for sign in some)), Cause.OTHER)

@@ -1,4 +1,4 @@
-"""The dated table of a cloud's regions and of the machine types that it sells in them, and doubts by that table."""
+"""The dated table of a cloud's regions and of the machine types sold in them, and cautions from that table."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ FILE = "regions.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Regions:
-    """Regions and machine types of a cloud on a day. Clouds open regions and sell types in more of them all the time:
-    what is not in the table may be there by now."""
+    """Regions and machine types of a cloud on a date. Clouds open regions and sell further types all the time, so
+    something that the table lacks may exist by now."""
 
     day: str
     """Day on which the table was written, YYYY-MM-DD."""
     source: str
     regions: Mapping[str, str]
-    """Letters of each region's availability zones; empty where the source has none."""
+    """Letters of each region's availability zones; empty when the source has none."""
     types: Mapping[str, tuple[str, ...]]
-    """Regions in which each machine type is sold; empty where the source has no types."""
+    """Regions in which each machine type is sold; empty when the source has no types."""
 
 
 @cache
@@ -57,8 +57,8 @@ def write_regions(package: str, table: Regions) -> None:
 
 
 def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterator[Caution]:
-    """Yield a caution if the table has no such region or not so many zones; else one for each pool whose type the table
-    lacks in it. If the table lacks a region's zones, it lacks its machine types too."""
+    """Yield a caution if the table lacks the region or has fewer zones in it; else one for each pool whose type the
+    table lacks in it. If the table lacks a region's zones, it lacks its machine types too."""
     region, at = place.site.region, ("sites", place.name, "region")
     if region not in table.regions:
         yield Caution(
@@ -70,7 +70,7 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
         )
         return
     zones, named = table.regions[region], place.site.zones
-    # Accounts differ in which letters they have, so one that the table lacks in between is in no doubt.
+    # Accounts have different letters, so a letter that the table lacks in between causes no caution.
     if zones and (len(named) > len(zones) or max(named) > max(zones)):
         yield Caution(
             name="unknown-zones",
@@ -97,6 +97,6 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
 
 
 def _closest(table: Regions, region: str) -> str:
-    """Return a few regions whose names are the closest."""
+    """Return the known regions with the most similar names."""
     close = get_close_matches(region, sorted(table.regions), n=3, cutoff=0)
     return f"a region of the table, such as {', '.join(close)}"

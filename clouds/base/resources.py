@@ -12,7 +12,8 @@ _VERSION = re.compile(r"/v\d+\w*(?=:)")
 
 
 def without_version(token: str) -> str:
-    """Return the type's token without a version of its cloud's interface: `azure-native:network/v20240501:Subnet`."""
+    """Return the type's token without the version of its cloud's interface
+    (`azure-native:network/v20240501:Subnet`)."""
     return _VERSION.sub("", token)
 
 
@@ -51,9 +52,9 @@ class Lasting:
     why: str
     """Reason, as the end of a sentence."""
     with_site: bool = False
-    """True when such a resource goes with its site; otherwise it goes with the whole environment alone."""
+    """Whether such a resource is deleted with its site; otherwise only with the whole environment."""
     with_learner: bool = False
-    """True when it goes with the learner that is taken out of the file."""
+    """Whether it is deleted with the learner when the file drops the learner."""
 
 
 class ResourceTypes:
@@ -74,10 +75,10 @@ class ResourceTypes:
         return {}
 
     def sealed(self) -> tuple[str, ...]:
-        """Return the types that a search for drift leaves out: to read one is to read a tunnel's key, which its role
+        """Return the types that a search for drift leaves out: a refresh would read a tunnel's key, which the role
         forbids."""
         return ()
 
     def rules(self, type_: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the security rules of a resource, a line each: direction, ports, ranges. Empty for another type."""
+        """Return the security rules of a resource, one line each: direction, ports, ranges. Empty for another type."""
         return ()

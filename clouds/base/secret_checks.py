@@ -13,7 +13,7 @@ from clouds.base.inputs import at, is_hidden, is_secret, is_unknown, walk
 from clouds.base.policy import Breach, Check, Declared, Resource
 
 LARGEST = 1 << 20
-"""Largest number of bytes that are unpacked from one part. Clouds take at most 64 KiB packed
+"""Largest number of bytes that are unpacked from one part. Clouds accept at most 64 KiB packed
 (components/render/cloud_init.py); anything larger than this is not read."""
 
 DEEPEST = 3
@@ -30,11 +30,11 @@ _VALUE = rf"{_QUOTE}(?![/$<{{\[]|https?:)(?:[^\s\"',;{{}}\[\]$]|\$(?!{{)){{6,}}"
 """A real value: not a placeholder (`${…}`, `<…>`), not a path, not an address."""
 
 _ENTRY = rf"{_QUOTE}[a-z]+(?:-[a-z0-9]+)*(?:[\"'\s,;}}]|$)"
-"""Name of an entry in the vault, which machines may be told."""
+"""Name of an entry in the vault, which machines may know."""
 
 _NAMES = (
     r"passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|pre[_-]?shared[_-]?key|psk|client-key-data|"
-    # etcd's `initial-cluster-token` is a name that tells clusters apart (etcd.io, "Configuration options").
+    # etcd's `initial-cluster-token` is a name that distinguishes clusters (etcd.io, "Configuration options").
     r"(?<!cluster_)token"
 )
 """Names of keys that hold a secret, in lower case."""
@@ -82,7 +82,7 @@ def _decoded(packed: str) -> str | None:
     try:
         content = base64.b64decode("".join(packed.split()), validate=True)
         if content.startswith(GZIP):
-            # 31 means data with a gzip header (zlib.decompressobj).
+            # 31 selects the gzip format (zlib.decompressobj).
             content = zlib.decompressobj(31).decompress(content, LARGEST)
         text = content.decode()
     except (binascii.Error, zlib.error, UnicodeDecodeError):

@@ -24,7 +24,7 @@ class Section(BaseModel):
 
 
 class _Written:
-    """Refuses a key that is there without a value, which would read as if the section were declared."""
+    """Refuses a key without a value, which would look as if the section were declared."""
 
     @staticmethod
     def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -29,27 +29,27 @@ class Gateway(Section):
 class SiteBase(Section):
     """Keys that every site has."""
 
-    if TYPE_CHECKING:  # Each cloud's own type defines them. Declared here, they would change the order of fields.
+    if TYPE_CHECKING:  # Each cloud's own type defines these keys. Fields declared here would come before the others.
 
         @property
         def kind(self) -> str:
-            """Kind of its cloud, as files write it."""
+            """Return the kind of its cloud, as in files."""
 
         @property
         def region(self) -> str:
-            """The cloud's name of its region; empty for on-premises sites."""
+            """Return the cloud's name of its region; empty for on-premises sites."""
 
         @property
         def image(self) -> str:
-            """The cloud's name of its node image; empty for on-premises sites."""
+            """Return the cloud's name of its node image; empty for on-premises sites."""
 
         @property
         def gateways(self) -> tuple[Gateway, ...]:
-            """Machines of the operator that end its tunnels; none in clouds, which have gateways of their own."""
+            """Return the operator's machines that end its tunnels; none in clouds, which have their own gateways."""
 
         @property
         def zones(self) -> tuple[str, ...]:
-            """Names of its availability zones; none for on-premises sites."""
+            """Return the names of its availability zones; none for on-premises sites."""
 
     range: Annotated[Range | None, Replaces.STATE] = Field(default=None, examples=["10.64.0.0/16"])
     """The site's block, /8 to /20. Left out, the site gets the next free block of `prefix` bits of the supernet, in the
@@ -64,6 +64,6 @@ class SiteBase(Section):
         json_schema_extra={"patternErrorMessage": "an http or https address without a path"},
     )
     """Address from which the site's machines get binaries, Debian packages and container images. Left out, they get
-    them from their publishers. They take what the builder has signed for (`depots.key`) and nothing else, and believe a
-    server by `depots.authority`. With plain `http`, anyone on the network path sees what they install, and can withhold
-    it or show an older depot: a plan that brings it is refused."""
+    them from their publishers. They accept only content that the builder has signed (`depots.key`), and only a server
+    that `depots.authority` has certified. With plain `http`, anyone on the network path sees what they install, and can
+    withhold it or show an older depot: a plan that introduces it is refused."""

@@ -1,4 +1,4 @@
-"""Tunnels between sites as their gateways see them, and the risks of these gateways."""
+"""Tunnels between sites as their gateways report them, and the risks of these gateways."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Risk:
 
 @dataclass(frozen=True, kw_only=True)
 class TunnelView:
-    """One end of a tunnel, or of a connection with several tunnels, as a cloud's gateway sees it."""
+    """One end of a tunnel, or of a connection with several tunnels, as a cloud's gateway reports it."""
 
     link: str
     """Link that it belongs to, `<site>-<site>`."""
@@ -69,8 +69,8 @@ class SiteTunnels(Generic[SiteT]):
         return False
 
     def views(self, place: Place[SiteT], links: Sequence[str]) -> list[TunnelView]:
-        """Return the tunnels of these links as the site's own gateway sees them; an empty list when no cloud knows this
-        gateway. Raise ``CloudError`` when the cloud does not answer."""
+        """Return the tunnels of these links as the site's own gateway reports them; an empty list when no cloud knows
+        this gateway. Raise ``CloudError`` when the cloud does not answer."""
         return []
 
     def addresses(self, site: SiteT) -> int:

@@ -26,7 +26,7 @@ REPORT_EVERY = 64 << 20
 
 
 class WebError(Exception):
-    """Raised when an interface cannot be read. The message says which address, and what came instead."""
+    """Raised when an interface cannot be read. The message has the URL and what came instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,8 @@ class Web:
     """Longest time without data from the server, in seconds."""
     session: requests.Session = field(default_factory=requests.Session)
     unreachable: set[str] = field(default_factory=set)
-    """Hosts, with their ports, that gave no connection. They are not asked again: each question would wait as long."""
+    """Hosts, with their ports, that accepted no connection. They are not asked again, since each request would wait as
+    long."""
 
     def __post_init__(self) -> None:
         retry = Retry(
@@ -69,8 +70,9 @@ class Web:
         return content
 
     def scan(self, url: str, read: Callable[[Iterator[str]], T], *, say: Callable[[str], None]) -> T:
-        """Return the result of ``read`` for the lines of the text at ``url``, which is never held in memory as a whole.
-        A download that breaks off starts again from the beginning. Raise ``WebError`` when it breaks off each time."""
+        """Return the result of ``read`` for the lines of the text at ``url``, which is never held in memory as a
+        whole. An interrupted download starts again from the beginning. Raise ``WebError`` when every attempt is
+        interrupted."""
         tried = 0
         while True:
             try:

@@ -20,15 +20,15 @@ class OnpremSite(SiteBase):
 
     @property
     def region(self) -> str:
-        """Empty, because there are no regions."""
+        """Return an empty text: there are no regions."""
         return ""
 
     @property
     def image(self) -> str:
-        """Empty, because hosts are prepared in place."""
+        """Return an empty text: hosts are prepared in place."""
         return ""
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """Empty, because there are no zones."""
+        """Return nothing: there are no zones."""
         return ()
