@@ -34,6 +34,7 @@ OF_A_CLOUD = (
 KNOWN = {
     "components/model/network/traffic.py": "flows to a cloud's own interfaces, which Azure and AWS each need",
     "components/environment/lean_sdk.py": "versions in tokens of one SDK",
+    "contract/documents/node_controller.py": "fields of each cloud's sites, which machines read without the clouds",
     "images/rootfs/": "machines' programs, which have neither the model nor packages",
     "lab/drill/aging.py": "the control plane's vault, which is Azure's",
     "lab/project.py": "regions that the lab's AWS has",

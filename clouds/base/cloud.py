@@ -100,8 +100,8 @@ class Cloud(Generic[SiteT]):
         return {}
 
     def node_controller_settings(self, place: Place[SiteT]) -> dict[str, str]:
-        """Return the site's settings in the node controller's document by key (images/rootfs,
-        controller/environment.py). The caller adds ``kind``."""
+        """Return the site's settings in the node controller's document by key
+        (contract/documents/node_controller.py). The caller adds ``kind``."""
         return {}
 
     def token_issuer(self, site: SiteT) -> str | None:

@@ -10,7 +10,8 @@ from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.model import AddressPlan, Environment
 from components.objects.labels import meta
-from components.render.controller import CONFIGMAP, KEY, environment_document
+from components.render.controller import environment_document
+from contract.documents.node_controller import CONFIGMAP, KEY
 from contract.objects import SYSTEM_NAMESPACE
 
 PART = "environment"

@@ -85,7 +85,7 @@ SCHEMAS = (
         precedence=110,
         subjects=_users(NODE_CONTROLLER, AUTOSCALER_USER),
         rule={
-            "verbs": ["get", "create", "update"],
+            "verbs": ["get", "create", "patch"],
             "api_groups": ["coordination.k8s.io"],
             "resources": ["leases"],
             "namespaces": [SYSTEM_NAMESPACE],

@@ -12,7 +12,7 @@ from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_
 from components.objects.admission import refuse
 from components.objects.labels import meta
 from components.objects.programs import RBAC, grant
-from components.render.controller import CONFIGMAP
+from contract.documents.node_controller import CONFIGMAP
 from contract.labels import HOST_LABEL
 from contract.objects import AUTHORITIES_CONFIGMAP, LOOKED_AT, NODE_CONTROLLER_LEASE, SYSTEM_NAMESPACE
 from contract.users import BOOTSTRAPPERS, JOIN_USER, NODES_GROUP
@@ -72,7 +72,7 @@ SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
         "api_groups": ["coordination.k8s.io"],
         "resources": ["leases"],
         "resource_names": [NODE_CONTROLLER_LEASE],
-        "verbs": ["get", "update"],
+        "verbs": ["get", "patch"],
     },
     {
         "api_groups": [""],

@@ -49,8 +49,7 @@ def importable() -> None:
 def certificate_request(_: Path) -> Target:
     """Read a certificate request as the API server has it."""
     importable()
-    from controller.request import RefusedError, parse
-
+    from contract.certificate_requests import RefusedError, parse
     from tests.images import kubelets
 
     def read(data: bytes) -> None:
@@ -88,7 +87,8 @@ def attested_document(_: Path) -> Target:
     """Read an attested document whose signature is right."""
     importable()
     from attest import documents
-    from controller.request import RefusedError
+
+    from contract.certificate_requests import RefusedError
 
     def read(data: bytes) -> None:
         with suppress(RefusedError):
@@ -103,7 +103,8 @@ def token(_: Path) -> Target:
     """Read the claims of a token whose signature is right."""
     importable()
     from attest import tokens
-    from controller.request import RefusedError
+
+    from contract.certificate_requests import RefusedError
 
     tenant: Any = _Tenant(ACCOUNT)
     head = {"alg": "RS256", "kid": "1"}
@@ -124,11 +125,12 @@ def sts_answer(_: Path) -> Target:
     importable()
     from attest.aws import AwsProofs
     from attest.proof import ProofQuestion
-    from controller.environment import parse
-    from controller.inventory import SourceError
-    from controller.request import RefusedError
+    from attest.web import SourceError
 
-    question = ProofQuestion(environment=parse(json.dumps(ENVIRONMENT)), fingerprint="0" * 64, challenge="0123456789")
+    from contract.certificate_requests import RefusedError
+    from contract.documents.node_controller import of_text
+
+    question = ProofQuestion(environment=of_text(json.dumps(ENVIRONMENT)), fingerprint="0" * 64, challenge="0123456789")
     proof = _aws_proof()
 
     def read(data: bytes) -> None:
@@ -142,11 +144,11 @@ def sts_answer(_: Path) -> Target:
 def environment_document(_: Path) -> Target:
     """Read the environment that the objects phase wrote for the node controller."""
     importable()
-    from controller.environment import DocumentError, parse
+    from contract.documents.node_controller import NodeEnvironmentError, of_text
 
     def read(data: bytes) -> None:
-        with suppress(DocumentError):
-            parse(data.decode(errors="replace"))
+        with suppress(NodeEnvironmentError):
+            of_text(data.decode(errors="replace"))
 
     return Target(read, (ENVIRONMENT,))
 
@@ -245,7 +247,7 @@ def _place(find: Callable[[], object], *, whole: bool = False) -> Callable[[byte
 
 
 def _found(path: str) -> Any:
-    from controller.environment import CONFIGMAP, KEY
+    from contract.documents.node_controller import CONFIGMAP, KEY
 
     return {"data": {KEY: json.dumps(ENVIRONMENT)}} if path.endswith(f"/{CONFIGMAP}") else None
 

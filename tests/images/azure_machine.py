@@ -13,10 +13,10 @@ from typing import Any
 from attest.azure import AzureProofs
 from attest.proof import ProofQuestion
 from attest.tokens import Tenant
-from controller.environment import Environment, Pool, Site
-from controller.request import Attested, RefusedError
 
 from components.control_plane import issuing
+from contract.certificate_requests import Attested, RefusedError
+from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
 from lab.cloud.azure.attested import Attester, Facts
 from lab.cloud.azure.identity import TokenEndpoints
 from lab.cloud.pki import ensure_pki
@@ -31,11 +31,11 @@ SET = (
 )
 ARM = "https://management.azure.com/"
 
-ENVIRONMENT = Environment(
+ENVIRONMENT = NodeEnvironment(
     name="lab",
     aws_role="",
     sites={
-        "weu": Site(
+        "weu": NodeSite(
             name="weu",
             kind="azure",
             region="westeurope",
@@ -44,7 +44,7 @@ ENVIRONMENT = Environment(
             tenant=TENANT,
         )
     },
-    pools={"gpu": Pool(name="gpu", site="weu", group="lab-gpu", more_groups=("lab-gpu-s1",))},
+    pools={"gpu": NodePool(name="gpu", site="weu", group="lab-gpu", more_groups=("lab-gpu-s1",))},
     hosts={},
 )
 QUESTION = ProofQuestion(environment=ENVIRONMENT, fingerprint="ab" * 32, challenge=NONCE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.api import Api, ApiError
-
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
 from tests.images import kubelets
 
 NODE = "i-0123456789abcdef0"
@@ -19,14 +19,14 @@ class FakeApi(Api):
         self.written: list[tuple[str, str, dict[str, Any]]] = []
         self.refuse = 0
 
-    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None, **more: Any) -> dict[str, Any]:
+    def _request(self, method: str, path: str, *, query: Any = None, body: Any = None, **more: Any) -> dict[str, Any]:
         if self.refuse:
-            raise ApiError(self.refuse, f"{method} {path}: {self.refuse}")
+            raise ApiError(f"{method} {path}: {self.refuse}", status=self.refuse)
         if method != "GET":
             self.written.append((method, path, body))
             return dict(body)
         if path not in self.objects:
-            raise ApiError(404, f"{path} not found")
+            raise ApiError(f"{path} not found", status=404)
         return self.objects[path]
 
     def said(self, part: str) -> list[dict[str, Any]]:
@@ -39,11 +39,11 @@ class Held:
     def __init__(self) -> None:
         self.documents: list[dict[str, Any]] = []
 
-    def held(self) -> dict[str, Any]:
+    def by_name(self) -> dict[str, Any]:
         return {each["metadata"]["name"]: each for each in self.documents}
 
-    def one(self, name: str) -> dict[str, Any] | None:
-        return self.held().get(name)
+    def find(self, name: str) -> dict[str, Any] | None:
+        return self.by_name().get(name)
 
 
 def joining(node: str = NODE) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from attest.challenge import Challenges
 from attest.join_endpoint import ENVIRONMENT, REQUESTS, JoinAnswer, JoinEndpoint
 from attest.proof import ProofQuestion
 from attest.server import Server
-from controller.api import ApiError
-from controller.environment import CONFIGMAP, KEY
-from controller.events import Events
-from controller.request import Attested
 
 from components.control_plane import issuing
+from contract.certificate_requests import Attested
+from contract.documents.node_controller import CONFIGMAP, KEY
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.events import Events
 from tests.images import kubelets
 from tests.images.fake_api import FakeApi
 from tests.images.node_world import ENVIRONMENT as DOCUMENT
@@ -39,12 +39,12 @@ class Api(FakeApi):
         document = {"metadata": {"name": CONFIGMAP}, "data": {KEY: json.dumps(DOCUMENT)}}
         self.objects[ENVIRONMENT] = document
 
-    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None, **more: Any) -> dict[str, Any]:
-        made = super()._json(method, path, query=query, body=body, **more)
+    def _request(self, method: str, path: str, *, query: Any = None, body: Any = None, **more: Any) -> dict[str, Any]:
+        made = super()._request(method, path, query=query, body=body, **more)
         if method == "POST" and path == REQUESTS:
             own = f"{REQUESTS}/{body['metadata']['name']}"
             if own in self.objects:
-                raise ApiError(409, "already exists")
+                raise ApiError("already exists", status=409)
             self.objects[own] = {**body, "spec": {**body["spec"], "username": self.user}}
         return made
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 from controller import judge
-from controller.api import Api
 from controller.identity import ManagedIdentity
 from controller.inventory import Inventory, Machine, State
 from controller.metrics import Metrics
 from controller.run import Controller
 from controller.sources import source
 
+from contract.kubernetes.machine import MachineApi
 from contract.users import BOOTSTRAPPERS
 from lab import tools
 from tests.images import kubelets
@@ -113,12 +113,11 @@ class World:
         place = machines.control[API]
         self.pki = place.path("/etc/longhaul/pki")
         self.service = Caller(self.base, self.trust, pem=self.pki / "join.pem")
-        self.api = Api(
-            host="127.0.0.1",
-            port=machines.control.environment.control_plane.api.port,
-            authority=self.pki / "kubernetes-ca.crt",
-            certificate=self.pki / "node-controller.pem",
-        )
+        self.api = self.as_holder(self.pki / "node-controller.pem")
+
+    def as_holder(self, certificate: Path) -> MachineApi:
+        """Return the API as a program asks it that has a certificate."""
+        return MachineApi(self.base, authority=self.pki / "kubernetes-ca.crt", certificate=certificate)
 
     def controller(self) -> Controller:
         return Controller(

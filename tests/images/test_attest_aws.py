@@ -11,22 +11,22 @@ import node_proofs
 import pytest
 from attest.aws import BUSY, AwsProofs
 from attest.proof import ProofQuestion
-from controller.environment import Environment, Pool, Site
 from controller.inventory import SourceError
-from controller.request import Attested, RefusedError
 from node_attest import JoinError, ProofRequest
 
+from contract.certificate_requests import Attested, RefusedError
+from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
 from tests.images.aws_pool import POOL, STRANGERS, AwsPool, aws_pool
 from tests.support.loopback import Answering
 
-ENVIRONMENT = Environment(
+ENVIRONMENT = NodeEnvironment(
     name="lab",
     aws_role="arn:aws:iam::123456789012:role/lab-node-controller",
     sites={
-        "use1": Site(name="use1", kind="aws", region="us-east-1", node_role="node"),
-        "other": Site(name="other", kind="aws", region="us-west-2", node_role="other"),
+        "use1": NodeSite(name="use1", kind="aws", region="us-east-1", node_role="node"),
+        "other": NodeSite(name="other", kind="aws", region="us-west-2", node_role="other"),
     },
-    pools={"cpu": Pool(name="cpu", site="use1", group="pool")},
+    pools={"cpu": NodePool(name="cpu", site="use1", group="pool")},
     hosts={},
 )
 ELSEWHERE = replace(ENVIRONMENT, aws_role="arn:aws:iam::210987654321:role/lab-node-controller")
@@ -128,13 +128,6 @@ def test_a_region_of_another_site_or_of_none(prove: Machine, region: str) -> Non
 )
 def test_what_is_no_proof(prove: Machine, change: dict[str, Any]) -> None:
     assert says({**prove(), **change}) == "Malformed"
-
-
-def test_a_document_of_an_older_longhaul_refuses_nobody(prove: Machine) -> None:
-    sites = {"use1": replace(ENVIRONMENT.sites["use1"], node_role="")}
-    older = replace(QUESTION, environment=replace(ENVIRONMENT, sites=sites))
-    with pytest.raises(SourceError, match="longhaul up --only objects"):
-        says(prove(), question=older)
 
 
 # STS's possible answers.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,20 +13,18 @@ import jwt
 import pytest
 from attest.tokens import FAILED_S, KEYS_S, UNKNOWN_S
 from controller.inventory import SourceError
-from controller.request import Attested
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from components.control_plane import issuing
+from contract.certificate_requests import Attested
 from lab.cloud.azure.attested import Attester, Facts
 from lab.cloud.azure.identity import TokenEndpoints
 from lab.cloud.pki import ensure_pki
 from tests.images.azure_machine import (
     ARM,
-    ENVIRONMENT,
     FACTS,
     MACHINE,
     NONCE,
-    QUESTION,
     SET,
     SUBSCRIPTION,
     TENANT,
@@ -117,13 +114,6 @@ def signed(
     subject = issuing.Subject(common_name=name, dns_names=[name], usages=usages, days=1)
     (azure.folder / "ca" / "ca.pem").write_text(authority.certificate)
     return sign(azure.folder, content, issuing.issue(subject, authority=authority))
-
-
-def test_a_document_of_an_older_longhaul_refuses_nobody(azure: Azure) -> None:
-    older = replace(ENVIRONMENT, sites={"weu": replace(ENVIRONMENT.sites["weu"], tenant="")})
-    proof = {"document": azure.document(), "token": azure.token()}
-    with pytest.raises(SourceError, match="longhaul up --only objects"):
-        azure.proofs.attested(proof, replace(QUESTION, environment=older))
 
 
 # The token.

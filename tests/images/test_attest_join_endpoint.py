@@ -19,9 +19,9 @@ from attest.join_endpoint import (
     SENDER_AT_ONCE,
 )
 from controller.inventory import SourceError
-from controller.request import Attested, RefusedError, fingerprint, parse
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from contract.certificate_requests import Attested, RefusedError, fingerprint, parse
 from tests.images import kubelets
 from tests.images.join_world import NODE, SENDER, JoinWorld
 

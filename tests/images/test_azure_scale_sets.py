@@ -15,28 +15,28 @@ from attest.azure import AzureProofs
 from attest.proof import ProofQuestion
 from attest.tokens import Tenant
 from controller.azure import AzureMachines
-from controller.environment import Environment, Pool, Site
 from controller.identity import ManagedIdentity
-from controller.request import RefusedError
 from node_attest import ProofRequest
 
 from clouds.azure.live_groups import AzureGroup
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import Life
+from contract.certificate_requests import RefusedError
+from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
 from lab.cloud.app import SUBSCRIPTION, TENANT
 from tests.lab.cloud import sets
 from tests.lab.cloud.conftest import GROUP, Live, running
 from tests.lab.cloud.test_metadata import ask
 
 NONCE = "0123456789"
-SITE = Site(
+SITE = NodeSite(
     name="weu", kind="azure", region="westeurope", subscription=SUBSCRIPTION, resource_group="lab", tenant=TENANT
 )
-ENVIRONMENT = Environment(
+ENVIRONMENT = NodeEnvironment(
     name="lab",
     aws_role="",
     sites={"weu": SITE},
-    pools={"gpu": Pool(name="gpu", site="weu", group="lab-gpu")},
+    pools={"gpu": NodePool(name="gpu", site="weu", group="lab-gpu")},
     hosts={},
 )
 
@@ -146,8 +146,12 @@ def test_a_node_proves_itself_with_its_set_s_identity(
     question = ProofQuestion(environment=ENVIRONMENT, fingerprint="ab" * 32, challenge=NONCE)
     attested = proofs.attested(proof, question)
     assert (attested.site, attested.machine) == ("weu", sets.listed(live)[0]["properties"]["vmId"])
-    foreign = Environment(
-        name="lab", aws_role="", sites={"weu": SITE}, hosts={}, pools={"a": Pool(name="a", site="weu", group="lab-a")}
+    foreign = NodeEnvironment(
+        name="lab",
+        aws_role="",
+        sites={"weu": SITE},
+        hosts={},
+        pools={"a": NodePool(name="a", site="weu", group="lab-a")},
     )
     with pytest.raises(RefusedError, match="the token is of no scale set"):
         proofs.attested(proof, ProofQuestion(environment=foreign, fingerprint="ab" * 32, challenge=NONCE))

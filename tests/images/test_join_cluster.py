@@ -20,8 +20,6 @@ from attest.aws import AwsProofs
 from attest.join_endpoint import COMPONENT, JoinEndpoint
 from attest.server import Server
 from controller import judge
-from controller.api import Api
-from controller.events import Events
 from controller.inventory import Inventory
 from controller.metrics import Metrics
 from controller.run import Controller
@@ -30,6 +28,8 @@ from node_attest import JoinPaths, JoinSettings, ProofRequest
 from node_registered import CACHED
 
 from components.model import load, plan
+from contract.kubernetes.events import Events
+from contract.kubernetes.machine import MachineApi
 from lab import tools
 from tests.images import kubelets
 from tests.images.aws_pool import STRANGERS, AwsPool, aws_pool
@@ -86,10 +86,9 @@ class Joining:
         return len(self.cluster.get("csr")["items"])
 
 
-def api(cluster: ApiServer, certificate: Path) -> Api:
-    return Api(
-        host="127.0.0.1", port=cluster.port, authority=cluster.folder / "ca.crt", certificate=certificate, timeout_s=60
-    )
+def api(cluster: ApiServer, certificate: Path) -> MachineApi:
+    url = f"https://127.0.0.1:{cluster.port}"
+    return MachineApi(url, authority=cluster.folder / "ca.crt", certificate=certificate, timeout_s=60)
 
 
 def controller(cluster: ApiServer, cloud: Cloud, failed: list[str]) -> Controller:

@@ -14,10 +14,10 @@ import node_join
 import node_proofs
 import pytest
 from attest.join_endpoint import JoinAnswer
-from controller.request import Attested, RefusedError
 from cryptography import x509
 from node_attest import JoinError, JoinPaths, JoinSettings, ProofRequest
 
+from contract.certificate_requests import Attested, RefusedError
 from tests.images.join_world import NODE, PROOF, SERVICE, JoinWorld
 
 

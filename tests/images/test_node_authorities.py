@@ -15,13 +15,14 @@ from urllib.parse import urlsplit
 import node_authorities
 import pytest
 import worker_checks
-from controller.api import Api, ApiError
 from digests import digests
 from node_authorities import PUBLISHED, Authorities
 from node_place import Worker
 
 from components.control_plane import issuing
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.machine import MachineApi
 from contract.units import KUBELET
 from longhaul.rotate import servers
 from tests.images.test_worker_checks import WORKER
@@ -71,7 +72,7 @@ class Cluster(ThreadingHTTPServer):
     def follow(self) -> None:
         """Have the node's timer come once."""
         pem = self.folder / "server.pem"
-        api = Api(host="127.0.0.1", port=self.server_port, authority=self.file, certificate=pem)
+        api = MachineApi(f"https://127.0.0.1:{self.server_port}", authority=self.file, certificate=pem)
         Authorities(api=api, node="n", used=self.used, boot=self.boot).follow()
 
     @property

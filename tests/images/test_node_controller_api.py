@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import interruption
 import pytest
 from controller import node_removal
-from controller.election import Election
 from controller.inventory import State
 from gpu.own_node import OwnNode, by_type, tainted
 from gpu.verdict import GpuVerdict, conditions
 
 from contract.annotations import GPU_BOOT
 from contract.conditions import DRIVER_MISMATCH, GPU_HEALTHY, INTERRUPTION
+from contract.kubernetes.election import Candidate
 from contract.labels import GPU_LABEL, INTERRUPTED
+from contract.objects import NODE_CONTROLLER_LEASE
 from contract.taints import INTERRUPTED_TAINT, PREFLIGHT_TAINT
 from tests.images import kubelets
 from tests.images.kubelets import SERVING
@@ -178,7 +179,7 @@ def test_a_node_tells_of_its_gpus_and_the_controller_lifts_their_taint(world: Wo
     kubelet.post(
         "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": [taint]}}
     )
-    own = OwnNode(replace(world.api, certificate=world.folder / f"{name}.pem"), name)
+    own = OwnNode(world.as_holder(world.folder / f"{name}.pem"), name)
     assert own.holders() == []
 
     def tell(status: str, *, boot: str) -> None:
@@ -228,7 +229,7 @@ def test_a_node_that_is_taken_back_says_so_and_is_closed_by_the_controller(world
     name = world.cloud.put("i-000000b1", "10.65.128.46")
     kubelet = world.join(name)
     world.register(name, "use1", caller=kubelet)
-    own = OwnNode(replace(world.api, certificate=world.folder / f"{name}.pem"), name, component=interruption.COMPONENT)
+    own = OwnNode(world.as_holder(world.folder / f"{name}.pem"), name, component=interruption.COMPONENT)
     found = own.read()
     found["spec"]["taints"] = [INTERRUPTED_TAINT]
     assert kubelet.ask("PUT", f"/api/v1/nodes/{name}", found)[0] == 403, "a node does not set it itself"
@@ -248,14 +249,17 @@ def test_a_node_that_is_taken_back_says_so_and_is_closed_by_the_controller(world
 
 
 def test_one_leads_until_it_lets_go(world: World) -> None:
-    first, second = (Election(world.api, identity=name) for name in ("one", "two"))
-    assert first.attempt()
-    assert not second.attempt()
-    assert first.attempt()
-    first.release()
-    assert second.attempt()
-    assert not first.attempt()
-    second.release()
+    first, second = (Candidate(world.api, NODE_CONTROLLER_LEASE, identity=name) for name in ("first", "second"))
+    stop = threading.Event()
+    with first.leading(stop) as leads:
+        assert leads is not None
+        assert leads()
+        assert not second._is_free()
+        assert second.leader == "first"
+    assert second._is_free()
+    with second.leading(stop) as leads:
+        assert leads is not None
+        assert not first._is_free()
 
 
 def test_the_controller_may_do_nothing_else(world: World) -> None:

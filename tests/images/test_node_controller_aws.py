@@ -11,35 +11,35 @@ from typing import Any
 import boto3
 import botocore.auth
 import pytest
+import sigv4
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotoCredentials
 from cloud_token import AUDIENCE, answer
-from controller import sigv4
 from controller.aws import GROUP_TAG, AwsMachines
-from controller.environment import Environment, Pool, Site
-from controller.identity import EARLY_S, AssumedRole, Credentials, ManagedIdentity
+from controller.identity import EARLY_S, AssumedRole, ManagedIdentity, PassingCredentials
 from controller.inventory import SourceError, State
 from moto import mock_aws
 
+from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
 from tests.images.fakes import IDENTITY, resource_id
 from tests.support.loopback import Answering, Asked
 
 ROLE = "arn:aws:iam::123456789012:role/lab-node-controller"
-SITE = Site(name="use1", kind="aws", region="us-east-1")
-ENVIRONMENT = Environment(
+SITE = NodeSite(name="use1", kind="aws", region="us-east-1")
+ENVIRONMENT = NodeEnvironment(
     name="lab",
     aws_role=ROLE,
     sites={"use1": SITE},
-    pools={"cpu": Pool(name="cpu", site="use1", group="lab-cpu")},
+    pools={"cpu": NodePool(name="cpu", site="use1", group="lab-cpu")},
     hosts={},
 )
-CREDENTIALS = Credentials(key="AKIDEXAMPLE", secret="secret", session="session", until=4e9)
+CREDENTIALS = PassingCredentials(key="AKIDEXAMPLE", secret="secret", session="session", until=4e9)
 
 
 class Held:
     """A role with its credentials."""
 
-    def credentials(self) -> Credentials:
+    def credentials(self) -> PassingCredentials:
         return CREDENTIALS
 
 
@@ -149,7 +149,7 @@ def test_some_are_asked_for_by_their_ids(ec2: Any) -> None:
 def test_of_another_environment_nothing_is_seen(ec2: Any) -> None:
     group(ec2, "lab-cpu", desired=3)
     other = AwsMachines(
-        Environment(name="prod", aws_role=ROLE, sites={}, pools=ENVIRONMENT.pools, hosts={}),
+        NodeEnvironment(name="prod", aws_role=ROLE, sites={}, pools=ENVIRONMENT.pools, hosts={}),
         SITE,
         role=Held(),  # type: ignore[arg-type]
         endpoint="",

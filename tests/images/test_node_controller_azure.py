@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from cloud_token import answer
 from controller.azure import COMPUTE_VERSION, NETWORK_VERSION, AzureMachines
-from controller.environment import Environment, Pool, Site
 from controller.identity import ManagedIdentity
 from controller.inventory import SourceError, State
 
+from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
 from tests.images.fakes import IDENTITY, resource_id
 from tests.support.loopback import Answering, Asked
 
-SITE = Site(name="weu", kind="azure", region="westeurope", subscription="sub", resource_group="lab-weu")
-ENVIRONMENT = Environment(
+SITE = NodeSite(name="weu", kind="azure", region="westeurope", subscription="sub", resource_group="lab-weu")
+ENVIRONMENT = NodeEnvironment(
     name="lab",
     aws_role="",
     sites={"weu": SITE},
-    pools={name: Pool(name=name, site="weu", group=f"lab-{name}") for name in ("a100", "h100")},
+    pools={name: NodePool(name=name, site="weu", group=f"lab-{name}") for name in ("a100", "h100")},
     hosts={},
 )
 SETS = "/subscriptions/sub/resourceGroups/lab-weu/providers/Microsoft.Compute/virtualMachineScaleSets"
@@ -126,7 +126,7 @@ def test_only_the_sets_that_it_can_be_in_are_asked_for_a_name() -> None:
 def test_a_pool_of_several_sets_has_the_machines_of_all() -> None:
     manager = Manager()
     manager.machines = {"lab-h100": [1], "lab-h100-s1": [1]}
-    pools = {"h100": Pool(name="h100", site="weu", group="lab-h100", more_groups=("lab-h100-s1",))}
+    pools = {"h100": NodePool(name="h100", site="weu", group="lab-h100", more_groups=("lab-h100-s1",))}
     with Answering(manager.answer) as cloud:
         manager.url = cloud.url
         identity = ManagedIdentity(ask=partial(answer, metadata=cloud.url))

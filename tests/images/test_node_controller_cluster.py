@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from controller.api import ApiError
 from controller.cluster import RIVAL_S, KubernetesCluster
-from controller.request import parse
 
+from contract.certificate_requests import parse
+from contract.kubernetes.connection import ApiError
 from tests.images import kubelets
 from tests.images.fake_api import NODE, FakeApi, Held, joining
 

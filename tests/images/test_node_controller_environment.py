@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from cloud_token import AUDIENCE
-from controller.environment import DocumentError, parse
 from controller.sources import inventories
 
 from components.aws.web_identity import AUDIENCES
 from components.model import plan
 from components.model.nodes.nodes import host_labels, host_nodes, pool_labels
 from components.render.controller import environment_document
+from contract.documents.node_controller import NodeEnvironmentError, of_text
 from contract.labels import ZONE_LABEL
 from tests.support.production import production
 
@@ -28,7 +28,7 @@ def document() -> dict[str, Any]:
 
 def test_it_reads_what_longhaul_writes() -> None:
     environment = production()
-    found = parse(json.dumps(document()))
+    found = of_text(json.dumps(document()))
     assert found.name == "prod"
     assert found.aws_role == ROLE
     assert {name: site.kind for name, site in found.sites.items()} == {
@@ -47,7 +47,7 @@ def test_it_reads_what_longhaul_writes() -> None:
 
 def test_it_reads_which_labels_and_taints_nodes_have() -> None:
     environment = production()
-    found = parse(json.dumps(document()))
+    found = of_text(json.dumps(document()))
     for name, pool in found.pools.items():
         assert pool.labels == pool_labels(environment, name)
         assert list(pool.taints) == [taint.model_dump() for taint in environment.pools[name].taints]
@@ -58,16 +58,6 @@ def test_it_reads_which_labels_and_taints_nodes_have() -> None:
             ZONE_LABEL: node.place.site,
         }
         assert found.hosts[node.node_name].labels == wanted
-
-
-def test_a_document_of_an_older_longhaul_says_nothing_of_labels() -> None:
-    raw = document()
-    del raw["rack_labels"]
-    raw["pools"] = {name: {"site": pool["site"], "group": pool["group"]} for name, pool in raw["pools"].items()}
-    for host in raw["racks"].values():
-        del host["labels"]
-    found = parse(json.dumps(raw))
-    assert not any(part.labels for part in (*found.pools.values(), *found.hosts.values()))
 
 
 @pytest.mark.parametrize(
@@ -83,22 +73,22 @@ def test_a_document_of_an_older_longhaul_says_nothing_of_labels() -> None:
 def test_labels_and_taints_that_are_none_are_said(part: str, value: object) -> None:
     raw = document()
     raw["pools"]["h100-azure"][part] = value
-    with pytest.raises(DocumentError, match=rf"pools\.h100-azure\.{part}: is .* write "):
-        parse(json.dumps(raw))
+    with pytest.raises(NodeEnvironmentError, match=rf"pools\.h100-azure\.{part}: is .* write "):
+        of_text(json.dumps(raw))
 
 
 @pytest.mark.parametrize("value", [["a"], {"0": ["a"]}])
 def test_sets_of_labels_of_hosts_that_are_none_are_said(value: object) -> None:
     raw = {**document(), "rack_labels": value}
-    with pytest.raises(DocumentError, match=r"rack_labels.* is .* write "):
-        parse(json.dumps(raw))
+    with pytest.raises(NodeEnvironmentError, match=r"rack_labels.* is .* write "):
+        of_text(json.dumps(raw))
 
 
 def test_it_reads_every_set_of_a_pool_that_takes_several() -> None:
     environment = production()
     large = environment.pools["h100-azure"].model_copy(update={"max": 250})
     environment = environment.model_copy(update={"pools": {**environment.pools, "h100-azure": large}})
-    found = parse(environment_document(environment, plan(environment), aws_role_arn=ROLE)).pools
+    found = of_text(environment_document(environment, plan(environment), aws_role_arn=ROLE)).pools
     assert found["h100-azure"].groups == ("prod-h100-azure", "prod-h100-azure-s1", "prod-h100-azure-s2")
     assert all(len(pool.groups) == 1 for name, pool in found.items() if name != "h100-azure")
 
@@ -107,13 +97,13 @@ def test_it_reads_every_set_of_a_pool_that_takes_several() -> None:
 def test_further_sets_that_are_no_names_are_said(value: object) -> None:
     raw = document()
     raw["pools"]["h100-azure"]["more_groups"] = value
-    with pytest.raises(DocumentError, match=r"pools\.h100-azure\.more_groups: is .* write a list of the names"):
-        parse(json.dumps(raw))
+    with pytest.raises(NodeEnvironmentError, match=r"pools\.h100-azure\.more_groups: is .* write a list of the names"):
+        of_text(json.dumps(raw))
 
 
 def test_every_site_with_pools_or_racks_has_a_list() -> None:
     environment = production()
-    found = inventories(parse(json.dumps(document())), instance="prod-api-0", changed=lambda: None)
+    found = inventories(of_text(json.dumps(document())), instance="prod-api-0", changed=lambda: None)
     wanted = {pool.site for pool in environment.pools.values()} | {host.site for host in environment.hosts}
     assert set(found) == wanted
     found["colo"].list()
@@ -163,14 +153,14 @@ def changed(value: Any, *path: str) -> str:
     ],
 )
 def test_what_is_wrong_is_said(text: str, says: str) -> None:
-    with pytest.raises(DocumentError, match=r"environment\.json") as caught:
-        parse(text)
+    with pytest.raises(NodeEnvironmentError, match=r"environment\.json") as caught:
+        of_text(text)
     assert says in str(caught.value)
 
 
 def test_a_site_of_an_unknown_kind_keeps_no_other_out() -> None:
     """A later release may add a cloud that the image of the control plane does not know."""
-    whole, found = parse(json.dumps(document())), parse(changed("gcp", "sites", "use1", "kind"))
+    whole, found = of_text(json.dumps(document())), of_text(changed("gcp", "sites", "use1", "kind"))
     assert found.unread == {"use1": "gcp"}
     assert found.sites == {name: site for name, site in whole.sites.items() if name != "use1"}
     assert found.pools == {name: pool for name, pool in whole.pools.items() if pool.site != "use1"}
@@ -182,15 +172,15 @@ def test_every_fault_is_said_at_once() -> None:
     raw = document()
     raw["sites"]["use1"]["region"] = ""
     raw["pools"]["cpu"]["site"] = "nowhere"
-    with pytest.raises(DocumentError) as caught:
-        parse(json.dumps(raw))
+    with pytest.raises(NodeEnvironmentError) as caught:
+        of_text(json.dumps(raw))
     assert len(str(caught.value).splitlines()) == 2
 
 
 def test_what_a_newer_longhaul_adds_is_left_alone() -> None:
     raw = {**document(), "more": 1}
     raw["sites"]["use1"]["more"] = 1
-    assert parse(json.dumps(raw)).sites["use1"].region == "us-east-1"
+    assert of_text(json.dumps(raw)).sites["use1"].region == "us-east-1"
 
 
 def test_the_token_is_for_an_audience_that_aws_trusts() -> None:

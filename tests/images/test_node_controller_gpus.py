@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 from controller import run
-from controller.api import ApiError
-from controller.events import Events
-from controller.gpus import SELECTOR, GpuNodes, kept
+from controller.gpus import GpuNodes, kept
 from controller.metrics import Metrics
-from controller.watch import Watch
 
-from components.model.nodes import nodes as model
 from components.objects.rbac import CLUSTER_RULES
 from contract.annotations import GPU_BOOT
 from contract.conditions import GPU_HEALTHY
-from contract.labels import GPU_LABEL, SITE_LABEL
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.events import Events
 from contract.taints import PREFLIGHT_TAINT
 from tests.images.fake_api import FakeApi, Held
 
@@ -192,27 +189,6 @@ def test_little_of_a_node_is_held() -> None:
     assert kept(bare)["status"] == {"nodeInfo": {"bootID": ""}, "conditions": []}
 
 
-def test_a_watch_asks_for_nodes_with_gpus_and_keeps_what_it_is_told_to() -> None:
-    asked: list[dict[str, str]] = []
-    stop = threading.Event()
-
-    class Server(FakeApi):
-        def pages(self, path: str, *, accept: str = "", **query: str) -> Iterator[dict[str, Any]]:
-            asked.append(query)
-            yield {"metadata": {"resourceVersion": "1"}, "items": [node()]}
-
-        def watch(self, path: str, *, since: str, accept: str = "", **query: str) -> Iterator[dict[str, Any]]:
-            asked.append(query)
-            yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "2"}}}
-            yield {"type": "MODIFIED", "object": node(status="False", version="3")}
-            stop.set()
-
-    watch = Watch(Server(), "/api/v1/nodes", labels=SELECTOR, keep=kept)
-    watch.run(stop)
-    assert asked == [{"labelSelector": "nvidia.com/gpu.present=true,longhaul.dev/site"}] * 2
-    assert watch.one(NAME) == kept(node(status="False", version="3"))
-
-
 def test_the_leader_acts_on_what_its_watch_hears_and_tries_again_what_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,13 +197,13 @@ def test_the_leader_acts_on_what_its_watch_hears_and_tries_again_what_failed(
     patched, failures = threading.Event(), [500, 500]
 
     class Server(FakeApi):
-        def pages(self, path: str, *, accept: str = "", **query: str) -> Iterator[dict[str, Any]]:
+        def pages(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
             items = [node()] if "labelSelector" in query else []
             yield {"metadata": {"resourceVersion": "1"}, "items": items}
 
         def patch(self, path: str, document: dict[str, Any], **more: Any) -> dict[str, Any]:
             if failures:
-                raise ApiError(failures.pop(), "busy")
+                raise ApiError("busy", status=failures.pop())
             patched.set()
             return super().patch(path, document, **more)
 
@@ -249,26 +225,6 @@ def test_the_leader_acts_on_what_its_watch_hears_and_tries_again_what_failed(
     assert not worker.is_alive()
     assert api.said(PATH) == [{"metadata": {"resourceVersion": "7"}, "spec": {"taints": []}}]
     assert 'longhaul_node_controller_gpu_nodes{state="held_back"} 1' in metrics.text()
-
-
-def test_a_patch_merges_lists_by_their_key_only_when_told_to() -> None:
-    sent: list[str] = []
-
-    class Server(FakeApi):
-        def _json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
-            sent.append(more["content"])
-            return {}
-
-    Server().patch("/x", {})
-    Server().patch("/x", {}, strategic=True)
-    assert sent == ["application/merge-patch+json", "application/strategic-merge-patch+json"]
-
-
-def test_the_names_are_the_model_s() -> None:
-    assert (PREFLIGHT_TAINT, OURS["effect"]) == (PREFLIGHT_TAINT, "NoSchedule")
-    assert model.gpu_taints(1)[0].model_dump() == OURS
-    assert f"{GPU_LABEL}=true,{SITE_LABEL}" == SELECTOR
-    assert GPU_HEALTHY == GPU_HEALTHY
 
 
 def test_it_may_do_what_it_does() -> None:

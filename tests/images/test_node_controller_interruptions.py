@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from controller.events import Events
 from controller.interruptions import SELECTOR, Interruptions, kept
 from controller.metrics import Metrics
 
 from components.objects.rbac import CLUSTER_RULES
 from contract.conditions import INTERRUPTION
+from contract.kubernetes.events import Events
 from contract.labels import INTERRUPTED
 from contract.taints import INTERRUPTED_TAINT
 from tests.images.fake_api import FakeApi, Held

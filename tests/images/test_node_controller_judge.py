@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
-from controller.environment import Environment, Host, Pool, Site
 from controller.inventory import Inventory, Listed, Machine, SourceError, State
 from controller.judge import SETTLE_S, Judge, WaitError
-from controller.request import RefusedError, Request, parse
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from contract.certificate_requests import RefusedError, Request, parse
+from contract.documents.node_controller import NodeEnvironment, NodeHost, NodePool, NodeSite
 from tests.images import kubelets
 from tests.images.kubelets import CLIENT, SERVING
 
 NODE, ADDRESS = "i-0123456789abcdef0", "10.65.128.4"
 HOST, HOST_ADDRESS = "lab-node-0", "10.66.32.10"
 
-ENVIRONMENT = Environment(
+ENVIRONMENT = NodeEnvironment(
     name="lab",
     aws_role="arn",
-    sites={"use1": Site(name="use1", kind="aws", region="us-east-1"), "rack": Site(name="rack", kind="onprem")},
+    sites={"use1": NodeSite(name="use1", kind="aws", region="us-east-1"), "rack": NodeSite(name="rack", kind="onprem")},
     pools={
-        "cpu": Pool(name="cpu", site="use1", group="lab-cpu"),
-        "gpu": Pool(name="gpu", site="use1", group="lab-gpu"),
+        "cpu": NodePool(name="cpu", site="use1", group="lab-cpu"),
+        "gpu": NodePool(name="gpu", site="use1", group="lab-gpu"),
     },
-    hosts={HOST: Host(name=HOST, site="rack", address=HOST_ADDRESS)},
+    hosts={HOST: NodeHost(name=HOST, site="rack", address=HOST_ADDRESS)},
 )
 
 

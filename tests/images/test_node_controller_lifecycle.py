@@ -9,8 +9,8 @@ import pytest
 from controller.inventory import Machine, State
 from controller.lifecycle import LISTINGS, PATIENCE_S, Lifecycle, NodeSeen, Verdict
 from controller.node_removal import seen
-from controller.watch import Watch
 
+from contract.kubernetes.watch import Watch
 from contract.labels import SITE_LABEL, UNCHECKED
 
 
@@ -137,7 +137,7 @@ class Nodes(Watch):
     def __init__(self, **labels: Mapping[str, str]) -> None:
         self._nodes = {name: {"metadata": {"name": name, "labels": dict(own)}} for name, own in labels.items()}
 
-    def held(self) -> dict[str, object]:
+    def by_name(self) -> dict[str, object]:
         return dict(self._nodes)
 
 

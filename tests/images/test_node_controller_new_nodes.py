@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from controller.api import ApiError
-from controller.environment import Environment, Host, Pool
-from controller.events import Events
 from controller.inventory import Inventory, Listed, Machine
 from controller.metrics import Metrics
 from controller.new_nodes import ABLE, PREFLIGHT, Known, NewLabels, NewNodes, Truth, corrections, kept, truth
 
+from contract.documents.node_controller import NodeEnvironment, NodeHost, NodePool
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.events import Events
 from contract.labels import (
     GPU_LABEL,
     GROUP_LABEL,
@@ -137,16 +137,16 @@ def test_a_node_with_gpus_describes_them_itself() -> None:
     assert corrections({**gpus, GPU_LABEL: "false"}, gpus) == {GPU_LABEL: "true"}
 
 
-ENVIRONMENT = Environment(
+ENVIRONMENT = NodeEnvironment(
     name="lab",
     aws_role="",
     sites={},
     pools={
-        "cpu": Pool(name="cpu", site="use1", group="lab-cpu", labels={POOL_LABEL: "cpu"}, taints=(SPOT,)),
-        "h100": Pool(name="h100", site="weu", group="lab-h100", labels={GPU_LABEL: "true"}),
-        "old": Pool(name="old", site="use1", group="lab-old"),
+        "cpu": NodePool(name="cpu", site="use1", group="lab-cpu", labels={POOL_LABEL: "cpu"}, taints=(SPOT,)),
+        "h100": NodePool(name="h100", site="weu", group="lab-h100", labels={GPU_LABEL: "true"}),
+        "old": NodePool(name="old", site="use1", group="lab-old"),
     },
-    hosts={"lab-a": Host(name="lab-a", site="rack", address="10.0.0.1", labels={POOL_LABEL: HOSTS_POOL_LABEL})},
+    hosts={"lab-a": NodeHost(name="lab-a", site="rack", address="10.0.0.1", labels={POOL_LABEL: HOSTS_POOL_LABEL})},
 )
 
 
@@ -182,7 +182,7 @@ def test_a_machine_that_no_list_has_is_asked_for() -> None:
 def test_only_a_document_that_speaks_of_all_labels_is_announced(world: World) -> None:
     assert not Known(ENVIRONMENT, []).complete
     pools = {name: pool for name, pool in ENVIRONMENT.pools.items() if pool.labels}
-    whole = Environment(name="lab", aws_role="", sites={}, pools=pools, hosts=ENVIRONMENT.hosts)
+    whole = NodeEnvironment(name="lab", aws_role="", sites={}, pools=pools, hosts=ENVIRONMENT.hosts)
     assert Known(whole, []).complete
     world.api.refuse = 404
     with pytest.raises(ApiError):

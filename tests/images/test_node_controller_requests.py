@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from controller.events import Events
 from controller.judge import WaitError
 from controller.metrics import Metrics
-from controller.request import RefusedError, Request
 from controller.requests import JOINS_AT_ONCE, PATH, REFUSED_KEPT_S, UNSIGNED, Requests
 
+from contract.certificate_requests import RefusedError, Request
+from contract.kubernetes.events import Events
 from tests.images.fake_api import NODE, FakeApi, Held, joining, renewing
 
 

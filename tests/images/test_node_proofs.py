@@ -14,7 +14,6 @@ import node_proofs
 import pytest
 from attest.azure import AzureProofs
 from attest.tokens import Tenant
-from controller.request import Attested, RefusedError
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -22,6 +21,7 @@ from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsag
 from node_attest import JoinError, ProofRequest
 
 from components.control_plane import issuing
+from contract.certificate_requests import Attested, RefusedError
 from tests.images.azure_machine import ARM, MACHINE, NONCE, QUESTION, SET, SUBSCRIPTION, Azure, sign
 from tests.support.loopback import Answering
 

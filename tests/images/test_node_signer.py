@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any
 
 import pytest
-from controller.request import LIFETIME
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.control_plane import issuing
 from components.model import load, plan
 from components.model.secrets.certificates import NODE_CONTROLLER
+from contract.certificate_requests import LIFETIME
 from lab import tools
 from tests.images import kubelets
 from tests.images.kubelets import CLIENT, SERVING

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from controller.request import LIFETIME
 from restore.record import FOLDER
 
+from contract.certificate_requests import LIFETIME
 from tests.support.programs import write_program
 
 PINNED = (

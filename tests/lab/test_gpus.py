@@ -15,8 +15,9 @@ import pytest
 
 from components.model import Environment, load, plan
 from components.model.versions.section import pinned
-from components.render.controller import CONFIGMAP, KEY, environment_document
+from components.render.controller import environment_document
 from components.render.node_files import host_files
+from contract.documents.node_controller import CONFIGMAP, KEY
 from contract.objects import SYSTEM_NAMESPACE
 from tests.support.nvml.library import NAME, build
 from tests.support.nvml.machine import DEFAULT, DRIVER, Machine, gpu

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from controller.api import ApiError
 from gpu.own_node import COMPONENT, holds_gpus
 from gpu.verdict import BAD, OPEN, judge
 from gpu_report import Reporter
 
 from contract.annotations import GPU_BOOT
 from contract.conditions import DRIVER_MISMATCH, GPU_HEALTHY
+from contract.kubernetes.connection import ApiError
 from tests.images.gpu.told import ILL, NAME, TAINTS, TRIAL, WELL, Machines, Server
 from tests.support.nvml.machine import H100, Machine, gpu
 
@@ -175,7 +175,7 @@ def test_a_driver_of_two_versions_is_a_condition_of_its_own(server: Server, mach
 
 def test_events_that_are_refused_stop_nothing(server: Server, reporter: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     def post(path: str, document: Any) -> Any:
-        raise ApiError(403, "not allowed")
+        raise ApiError("not allowed", status=403)
 
     monkeypatch.setattr(server, "post", post)
     assert reporter().step().good

@@ -17,6 +17,7 @@ from gpu.own_node import COMPONENT, this_node
 from gpu.verdict import BAD, GOOD, OPEN, GpuVerdict
 from gpu_report import FIRST_S, LAST_S, RETRY_S, WAIT_S, WELL_S, Pace, Reporter
 
+from contract.kubernetes.machine import MachineApi
 from tests.images.gpu.told import NAME, PATH, Server
 
 WORKER = {
@@ -85,7 +86,9 @@ def _node_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_it_speaks_as_the_kubelet_does(node_json: Path) -> None:
     own = this_node(agent=gpu_report.AGENT, component=COMPONENT)
     api = own._api
-    assert (own.name, api.host, api.port, api.agent) == (NAME, "10.64.3.5", 6443, "longhaul-gpu-report")
+    assert isinstance(api, MachineApi)
+    assert (own.name, api.url) == (NAME, "https://10.64.3.5:6443")
+    assert api.access.headers == {"User-Agent": "longhaul-gpu-report"}
     assert str(api.certificate) == "/var/lib/kubelet/pki/kubelet-client-current.pem"
     assert str(api.authority) == "/etc/longhaul/pki/kubernetes-ca.crt"
 

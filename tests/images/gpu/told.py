@@ -36,11 +36,11 @@ class Server(FakeApi):
         self.objects["/api/v1/pods"] = {"items": []}
         self.asked: list[tuple[str, Any]] = []
 
-    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None, **more: Any) -> dict[str, Any]:
+    def _request(self, method: str, path: str, *, query: Any = None, body: Any = None, **more: Any) -> dict[str, Any]:
         self.asked.append((path, query))
-        found = super()._json(method, path, query=query, body=body, **more)
+        found = super()._request(method, path, query=query, body=body, **more)
         if path == f"{PATH}/status":
-            assert (method, more["content"]) == ("PATCH", "application/strategic-merge-patch+json")
+            assert (method, more["content_type"]) == ("PATCH", "application/strategic-merge-patch+json")
             node = self.node
             for part in ("labels", "annotations"):
                 node["metadata"].setdefault(part, {}).update(body["metadata"][part])

@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from controller.api import ApiError, Object
 from gpu import features
 from gpu.findings import LookError
 from gpu.looking import BrokeOffError, Looking
@@ -30,6 +29,7 @@ from node_config import PATH
 
 from contract.annotations import GPU_BOOT
 from contract.conditions import GPU_HEALTHY
+from contract.kubernetes.connection import ApiError, Object
 
 log = logging.getLogger("gpu_report")
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from controller.api import ApiError
 from gpu.own_node import NotRegisteredError, OwnNode, this_node
 from node_metadata import NotYetError
 from node_place import Worker
@@ -23,6 +22,7 @@ from notices import Notices, notices
 
 from contract.annotations import MIRROR
 from contract.conditions import INTERRUPTION
+from contract.kubernetes.connection import ApiError
 from contract.labels import INTERRUPTED
 from contract.taints import INTERRUPTED_TAINT
 

@@ -16,18 +16,20 @@ from attest.azure import AzureProofs
 from attest.join_endpoint import COMPONENT, JoinEndpoint
 from attest.program import run
 from attest.server import Server
-from controller.api import Api
-from controller.events import Events
 from node_config import NodeConfig
 from quarantine_list import QuarantineList
 
+from contract.kubernetes.events import Events
+from contract.kubernetes.machine import MachineApi
 from contract.paths import KUBERNETES_AUTHORITIES
 
 
 def make_server(node: NodeConfig, pki: Path, address: str) -> Server[JoinEndpoint]:
     """Return the endpoint's server."""
     certificate = pki / "join.pem"
-    api = Api(host="127.0.0.1", port=node.port, authority=pki / KUBERNETES_AUTHORITIES, certificate=certificate)
+    authority = pki / KUBERNETES_AUTHORITIES
+    url = f"https://127.0.0.1:{node.port}"
+    api = MachineApi(url, authority=authority, certificate=certificate, agent="longhaul-join")
     endpoint = JoinEndpoint(
         api,
         verifiers={"aws": AwsProofs(), "azure": AzureProofs()},

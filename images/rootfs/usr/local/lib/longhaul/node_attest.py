@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from attest.protocol import CHALLENGE, JOIN
-from controller.request import fingerprint
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from node_place import write
 
+from contract.certificate_requests import fingerprint
 from contract.paths import KUBELET_KUBECONFIG, KUBERNETES_AUTHORITIES, PKI
 from contract.users import NODE_USER, NODES_GROUP
 

@@ -15,21 +15,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import urllib.parse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import worker_checks
-from controller.api import METADATA, Api, ApiError
 from digests import certificates, digests
 from gpu.names import BOOT_ID
 from node_place import Worker
 
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+from contract.kubernetes.api import METADATA
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.machine import MachineApi
 from contract.objects import AUTHORITIES_CONFIGMAP, AUTHORITIES_KEY, SYSTEM_CONFIGMAPS
 from contract.units import KUBELET
 
 PUBLISHED = f"{SYSTEM_CONFIGMAPS}/{AUTHORITIES_CONFIGMAP}"
+AGENT = "longhaul-node-authorities"
 CACHED = {"resourceVersion": "0"}
 """Query that the API servers answer from memory (kubernetes.io, "API Concepts": any version)."""
 
@@ -38,7 +40,7 @@ CACHED = {"resourceVersion": "0"}
 class Authorities:
     """Authorities of API servers as this node has them."""
 
-    api: Api
+    api: MachineApi
     node: str
     used: Path = Path("/run/longhaul-kubelet/kubernetes-ca.crt")
     """Copy that the kubelet's unit makes when it starts."""
@@ -68,7 +70,9 @@ class Authorities:
             os.fsync(written.fileno())
         new.chmod(0o444)
         try:
-            replace(self.api, authority=new).get(PUBLISHED, **CACHED)
+            MachineApi(self.api.url, authority=new, certificate=self.api.certificate, agent=AGENT).get(
+                PUBLISHED, **CACHED
+            )
             os.replace(new, file)
         finally:
             new.unlink(missing_ok=True)
@@ -100,14 +104,8 @@ def main() -> int:
     if not name or not paths.certificate.exists():
         return 0
     try:
-        url = urllib.parse.urlsplit(Worker.read().api)
-        api = Api(
-            host=str(url.hostname),
-            port=url.port or 443,
-            authority=paths.authority,
-            certificate=paths.certificate,
-            agent="longhaul-node-authorities",
-        )
+        url = Worker.read().api
+        api = MachineApi(url, authority=paths.authority, certificate=paths.certificate, agent=AGENT)
         Authorities(api=api, node=name).follow()
     except (ApiError, OSError, ValueError) as error:
         print(f"the authorities stay as they are: {error}", file=sys.stderr)

@@ -12,41 +12,46 @@ import logging
 import signal
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
-from controller.api import Api
-from controller.election import TIMEOUT_S, Election
 from controller.metrics import Metrics, serve
-from controller.run import Controller
+from controller.run import Controller, end
 from node_config import PATH as NODE
 from node_config import PKI, NodeConfig
 
+from contract.kubernetes.election import Candidate
+from contract.kubernetes.machine import MachineApi
+from contract.objects import NODE_CONTROLLER_LEASE
 from contract.paths import KUBERNETES_AUTHORITIES
+
+LOOK_S = 1.0
+"""Time between two looks at whether this process still leads, seconds."""
 
 log = logging.getLogger("node_controller")
 
 
 def work(node: NodeConfig, *, pki: Path, stop: threading.Event, metrics: Metrics) -> int:
-    """Lead when elected, until stopped. Return 1 when leadership was lost; the process must then end with all that runs
-    in it."""
-    api = Api(
-        host="127.0.0.1",
-        port=node.port,
+    """Lead when elected, until stopped. When leadership is lost, the process ends at once with all that runs in it."""
+    api = MachineApi(
+        f"https://127.0.0.1:{node.port}",
         authority=pki / KUBERNETES_AUTHORITIES,
         certificate=pki / "node-controller.pem",
+        agent="longhaul-node-controller",
     )
-    election = Election(replace(api, timeout_s=TIMEOUT_S), identity=node.machine)
-    if not election.acquire(stop):
-        return 0
-    controller = Controller(api, instance=node.machine, metrics=metrics)
-    controller.start()
-    election.hold(stop)
-    controller.stop()
-    if stop.is_set():
-        election.release()
-        return 0
-    return 1
+    candidate = Candidate(api, NODE_CONTROLLER_LEASE, identity=node.machine, tell=log.warning)
+    with candidate.leading(stop) as leads:
+        if leads is None:
+            return 0
+        log.info("leading as %s", node.machine)
+        controller = Controller(api, instance=node.machine, metrics=metrics)
+        controller.start()
+        while leads() and not stop.wait(LOOK_S):
+            pass
+        controller.stop()
+        if not leads():
+            log.error("leading no longer: another one does, or the API servers do not answer")
+            end()
+    return 0
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, summarize_address_range
 from pathlib import Path
 
-from json_object import json_object
+from contract.json_object import json_object
 
 METADATA = "http://169.254.169.254"
 HOST_PLACE = Path("/etc/longhaul/place.json")

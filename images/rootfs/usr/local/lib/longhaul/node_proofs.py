@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import sigv4
 from attest.protocol import STS_FORM, bound, sts_url
 from cloud_token import AUDIENCE
-from controller import sigv4
-from controller.identity import Credentials
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs7
@@ -49,8 +48,8 @@ def aws(asked: ProofRequest, *, metadata: str) -> Mapping[str, object]:
         folder = f"{metadata}/latest/meta-data/iam/security-credentials/"
         role = ask(folder, headers=token_header).split()[0]
         given = json.loads(ask(folder + urllib.parse.quote(role), headers=token_header))
-        credentials = Credentials(
-            key=given["AccessKeyId"], secret=given["SecretAccessKey"], session=given["Token"], until=0.0
+        credentials = sigv4.Credentials(
+            key=given["AccessKeyId"], secret=given["SecretAccessKey"], session=given["Token"]
         )
     except (NotYetError, ValueError, KeyError, IndexError, TypeError) as error:
         raise JoinError(f"the machine's credentials: {_safe(error)}") from None

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
-from json_object import json_object
 from node_metadata import AZURE_VERSION, METADATA, TOKEN_LIFE_S, NotThereError, NotYetError, ask
+
+from contract.json_object import json_object
 
 EVENTS_VERSION = "2020-07-01"
 """API version of Azure's scheduled events (learn.microsoft.com, "Azure Metadata Service: Scheduled Events for Linux

@@ -16,11 +16,11 @@ from pathlib import Path
 from attest.join_endpoint import JoinAnswer
 from attest.program import run
 from attest.server import HttpConnection, Server, length_of
-from controller.bucket import Buckets
-from json_object import json_object
 from node_config import NodeConfig
 
 from contract.endpoints import JOIN_HEALTH_PATH, VPN_CERTIFICATE_PATH
+from contract.json_object import json_object
+from contract.token_buckets import Buckets
 
 log = logging.getLogger(__name__)
 

@@ -17,11 +17,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from json_object import json_object
 from node_config import PKI
 from vpn.certificate import RequestError, Signer, end, key_of
 from vpn.people import People, PersonRefusedError
 
+from contract.json_object import json_object
 from contract.paths import KUBERNETES_AUTHORITIES
 
 log = logging.getLogger(__name__)

@@ -14,14 +14,13 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from controller.environment import Environment
-from controller.inventory import SourceError
-from controller.request import Attested, RefusedError
-from controller.sigv4 import CONTENT
-from controller.web import AnswerError, fetch
+from sigv4 import CONTENT
 
-from attest.proof import OBJECTS, ProofQuestion, check_fresh, text
+from attest.proof import ProofQuestion, check_fresh, text
 from attest.protocol import STS_FORM, bound, sts_url
+from attest.web import AnswerError, SourceError, fetch
+from contract.certificate_requests import Attested, RefusedError
+from contract.documents.node_controller import NodeEnvironment
 
 SIGNED = (
     "content-type",
@@ -66,8 +65,6 @@ class AwsProofs:
         sites = [site for site in environment.sites_of("aws") if site.region == region]
         if not sites:
             raise RefusedError("ForeignProof", f"no site of this environment is in {region}")
-        if not all(site.node_role for site in sites):
-            raise SourceError(f"the environment does not name the role of nodes in {region} yet: {OBJECTS}")
         roles = {site.node_role: site.name for site in sites}
         arn = self._caller(region, self._headers(proof, question, region=region))
         return _instance(arn, environment, roles)
@@ -112,7 +109,7 @@ class AwsProofs:
             raise SourceError(f"{what}: the answer is not one of STS") from None
 
 
-def _instance(arn: str, environment: Environment, roles: Mapping[str, str]) -> Attested:
+def _instance(arn: str, environment: NodeEnvironment, roles: Mapping[str, str]) -> Attested:
     """Return the machine whose session ``arn`` is; ``roles`` maps each nodes' role to its site."""
     match = _CALLER.fullmatch(arn)
     if match is None:

@@ -13,12 +13,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from controller.environment import Environment, Site
-from controller.inventory import SourceError
-from controller.request import Attested, RefusedError
-
 from attest import documents, tokens
-from attest.proof import OBJECTS, ProofQuestion, check_fresh, text
+from attest.proof import ProofQuestion, check_fresh, text
+from contract.certificate_requests import Attested, RefusedError
+from contract.documents.node_controller import NodeEnvironment, NodeSite
 
 _BASE64 = r"[A-Za-z0-9+/]{64,32768}={0,2}"
 _JWT = r"[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,16384}\.[A-Za-z0-9_-]{8,2048}"
@@ -51,13 +49,11 @@ class AzureProofs:
         site = self._site(question.environment, document.subscription, text(proof, "token", _JWT))
         return Attested(site=site, machine=document.machine)
 
-    def _site(self, environment: Environment, subscription: str, token: str) -> str:
+    def _site(self, environment: NodeEnvironment, subscription: str, token: str) -> str:
         """Return the name of the site that has the token's scale set as a pool."""
         sites = [site for site in environment.sites_of("azure") if site.subscription.lower() == subscription]
         if not sites:
             raise RefusedError("ForeignProof", f"no site of this environment is in subscription {subscription}")
-        if not sites[0].tenant:
-            raise SourceError(f"the environment does not name the tenant of {subscription} yet: {OBJECTS}")
         tenant = sites[0].tenant
         keys = self._tenants.setdefault(tenant, self._tenant(tenant))
         resource = str(tokens.claims(token, keys, now=self._now()).get("xms_mirid", "")).lower()
@@ -67,7 +63,7 @@ class AzureProofs:
         return name
 
 
-def _holds(environment: Environment, site: Site, resource: str) -> bool:
+def _holds(environment: NodeEnvironment, site: NodeSite, resource: str) -> bool:
     """Return whether a resource is the scale set of one of the site's pools."""
     match = _SET.fullmatch(resource)
     place = (site.subscription.lower(), site.resource_group.lower())

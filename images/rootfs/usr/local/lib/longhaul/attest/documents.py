@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from controller.request import UNREADABLE, RefusedError
 from cryptography import x509
 from cryptography.x509.oid import NameOID
-from json_object import json_object
+
+from contract.certificate_requests import UNREADABLE, RefusedError
+from contract.json_object import json_object
 
 ROOTS = Path("/etc/ssl/certs/ca-certificates.crt")
 

@@ -15,19 +15,19 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from controller.api import Api, ApiError, Object
-from controller.bucket import Buckets
-from controller.environment import CONFIGMAP, KEY, DocumentError, Environment, parse
-from controller.events import Events
-from controller.inventory import SourceError
-from controller.request import Attested, RefusedError, Request, condition
-from controller.request import parse as parse_request
-from controller.requests import PATH as REQUESTS
-
 from attest.challenge import Challenges
 from attest.proof import OBJECTS, ProofQuestion, Verifier
+from attest.web import SourceError
 from contract.annotations import PROVED_MACHINE, PROVED_SITE
+from contract.certificate_requests import PATH as REQUESTS
+from contract.certificate_requests import Attested, RefusedError, Request, condition
+from contract.certificate_requests import parse as parse_request
+from contract.documents.node_controller import CONFIGMAP, KEY, NodeEnvironment, NodeEnvironmentError, of_text
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError, Object
+from contract.kubernetes.events import Events
 from contract.objects import NODE_PROOF_REFUSED, SYSTEM_CONFIGMAPS
+from contract.token_buckets import Buckets
 from contract.users import CLIENT_SIGNER, JOIN_USER
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class JoinEndpoint:
         self._senders = Buckets(rate=SENDER_A_SECOND, burst=SENDER_AT_ONCE, clock=clock)
         self._lookers = Buckets(rate=LOOKS_A_SECOND, burst=LOOKS_AT_ONCE, clock=clock)
         self._machines = Buckets(rate=MACHINE_A_SECOND, burst=MACHINE_AT_ONCE, clock=clock)
-        self._environment: Environment | None = None
+        self._environment: NodeEnvironment | None = None
         self._read_at = 0.0
 
     def challenge(self, fingerprint: str, *, sender: str) -> JoinAnswer:
@@ -150,7 +150,7 @@ class JoinEndpoint:
         question = ProofQuestion(environment=self._known(), fingerprint=request.fingerprint, challenge=challenge)
         return verifier.attested(proof, question)
 
-    def _known(self) -> Environment:
+    def _known(self) -> NodeEnvironment:
         """Return the environment, read again after :data:`ENVIRONMENT_S`. While the ConfigMap is missing or not
         readable, return the last good one; ``SourceError`` when there is none. ``ApiError`` when the API does not
         answer."""
@@ -160,8 +160,8 @@ class JoinEndpoint:
             return cached
         configmap = self._api.find(ENVIRONMENT)
         try:
-            environment = parse(str((configmap or {}).get("data", {}).get(KEY, "")))
-        except DocumentError as error:
+            environment = of_text(str((configmap or {}).get("data", {}).get(KEY, "")))
+        except NodeEnvironmentError as error:
             if cached is None:
                 raise SourceError(f"{CONFIGMAP} is not there or not readable yet: {OBJECTS}") from None
             log.warning("%s: %s; going on with the one before", CONFIGMAP, error)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from controller.environment import Environment
-from controller.request import Attested, RefusedError
+from contract.certificate_requests import Attested, RefusedError
+from contract.documents.node_controller import NodeEnvironment
 
 FRESH = timedelta(minutes=5)
 """Greatest age of a proof, by its own signed date, and greatest time by which a machine's clock may be ahead."""
@@ -23,7 +23,7 @@ OBJECTS = "bring up the objects (`longhaul up --only objects`)"
 class ProofQuestion:
     """Question that a proof must answer."""
 
-    environment: Environment
+    environment: NodeEnvironment
     fingerprint: str
     """Fingerprint of the key that a certificate is requested for."""
     challenge: str

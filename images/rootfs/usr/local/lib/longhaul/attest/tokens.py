@@ -10,16 +10,15 @@ from datetime import datetime
 from typing import Any
 
 from cloud_token import AUDIENCE
-from controller.inventory import SourceError
-from controller.request import RSA_BITS, RefusedError
-from controller.web import fetch_json
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from json_object import json_object
 
 from attest.proof import FRESH
+from attest.web import SourceError, fetch_json
 from contract.azure import SIGN_IN
+from contract.certificate_requests import RSA_BITS, RefusedError
+from contract.json_object import json_object
 
 KEYS_S = 3600.0
 """Age in seconds after which keys are read again; the tenant changes them every few weeks (learn.microsoft.com,
@@ -71,7 +70,7 @@ class Tenant:
             return True
 
     def _renew(self) -> None:
-        """Read the keys. The lock is not held, because the answer may take :data:`controller.web.TIMEOUT_S`."""
+        """Read the keys. The lock is not held, because the answer may take :data:`attest.web.TIMEOUT_S`."""
         keys, trouble = None, f"{self._what}: they could not be read"
         try:
             keys, trouble = dict(self._read()), ""

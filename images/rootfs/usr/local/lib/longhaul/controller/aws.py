@@ -7,11 +7,12 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from controller import sigv4
-from controller.environment import Environment, Site
+import sigv4
+from attest.web import SourceError, fetch
+
+from contract.documents.node_controller import NodeEnvironment, NodeSite
 from controller.identity import AssumedRole
-from controller.inventory import Machine, SourceError, State
-from controller.web import fetch
+from controller.inventory import Machine, State
 
 VERSION = "2016-11-15"
 
@@ -40,8 +41,8 @@ class AwsMachines:
 
     def __init__(
         self,
-        environment: Environment,
-        site: Site,
+        environment: NodeEnvironment,
+        site: NodeSite,
         *,
         role: AssumedRole,
         endpoint: str = "",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from controller.environment import Environment, Pool, Site
+from attest.web import SourceError, fetch_json
+
+from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
 from controller.identity import ManagedIdentity
-from controller.inventory import Machine, SourceError, State
-from controller.web import fetch_json
+from controller.inventory import Machine, State
 
 MANAGEMENT = "https://management.azure.com"
 
@@ -23,7 +24,7 @@ class AzureMachines:
     """Reads the machines of one site with two listings for each scale set: its machines and their interfaces."""
 
     def __init__(
-        self, environment: Environment, site: Site, *, identity: ManagedIdentity, endpoint: str = MANAGEMENT
+        self, environment: NodeEnvironment, site: NodeSite, *, identity: ManagedIdentity, endpoint: str = MANAGEMENT
     ) -> None:
         self.site, self._region = site.name, site.region
         self._pools = environment.pools_of(site.name)
@@ -41,11 +42,11 @@ class AzureMachines:
         groups = [each for each in self._groups() if any(name.startswith(f"{each[1]}-") for name in asked)]
         return {machine.name: machine for pool, group in groups for machine in self._machines(pool, group)}
 
-    def _groups(self) -> Iterator[tuple[Pool, str]]:
+    def _groups(self) -> Iterator[tuple[NodePool, str]]:
         """Yield every scale set with its pool."""
         yield from ((pool, group) for pool in self._pools for group in pool.groups)
 
-    def _machines(self, pool: Pool, group: str) -> Iterator[Machine]:
+    def _machines(self, pool: NodePool, group: str) -> Iterator[Machine]:
         # Interfaces first: a machine created between the two listings lacks its address once, but no machine gets
         # another's.
         addresses = dict(self._addresses(group))

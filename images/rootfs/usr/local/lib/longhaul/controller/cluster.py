@@ -6,12 +6,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from contract.certificate_requests import LIFETIME, RefusedError, Request, condition, parse
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import Object
+from contract.kubernetes.watch import Watch
 from contract.objects import SYSTEM_NAMESPACE
 from contract.users import CLIENT_SIGNER
-from controller.api import Api, Object
-from controller.request import LIFETIME, RefusedError, Request, condition, moment, parse
-from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
 
@@ -55,20 +57,20 @@ class KubernetesCluster:
 
     def fresh(self, node: str) -> bool:
         """Return whether the node's lease was renewed within :data:`LEASE_S`."""
-        lease = self._api.find(f"{LEASES}/{quoted(node)}") or {}
+        lease = self._api.find(LEASES + path_of(node)) or {}
         renewed = lease.get("spec", {}).get("renewTime")
         return bool(renewed) and self._wall() - moment(renewed) < LEASE_S
 
     def member(self, node: str) -> bool:
         """Return whether there is a Node whose lease was renewed within a certificate's lifetime. Even while such a
         node is silent, a thief of its machine's identity must not get its name too."""
-        lease = self._api.find(f"{LEASES}/{quoted(node)}") or {}
+        lease = self._api.find(LEASES + path_of(node)) or {}
         renewed = lease.get("spec", {}).get("renewTime")
         recent = bool(renewed) and self._wall() - moment(renewed) < LIFETIME.total_seconds()
-        return recent and self._api.find(f"{NODES}/{quoted(node)}") is not None
+        return recent and self._api.find(NODES + path_of(node)) is not None
 
     def _ready(self, node: str) -> bool:
-        document = self._api.find(f"{NODES}/{quoted(node)}") or {}
+        document = self._api.find(NODES + path_of(node)) or {}
         conditions = document.get("status", {}).get("conditions", [])
         return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
@@ -97,7 +99,7 @@ class KubernetesCluster:
         grant = self._grants.get(request.node)
         if grant is None or grant.fingerprint == request.fingerprint or self._wall() - grant.at > RIVAL_S:
             return False
-        return self._nodes.one(request.node) is None
+        return self._nodes.find(request.node) is None
 
     def joined(self, node: str) -> None:
         """Delete the one-time token that the node joined with: its kubelet has shown that it has its certificate. The
@@ -105,6 +107,11 @@ class KubernetesCluster:
         grant = self._grants.get(node)
         if grant is None or not grant.token:
             return
-        if self._api.delete(f"{SECRETS}/bootstrap-token-{quoted(grant.token)}"):
+        if self._api.delete(SECRETS + path_of(f"bootstrap-token-{grant.token}")):
             log.info("deleted the one-time token of %s", node)
         self._grants[node] = replace(grant, token="")
+
+
+def moment(text: str) -> float:
+    """Return the seconds since the epoch of a time as Kubernetes writes it."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()

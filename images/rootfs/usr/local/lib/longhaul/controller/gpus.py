@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from contract.annotations import GPU_BOOT
 from contract.conditions import GPU_HEALTHY
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import Object
+from contract.kubernetes.events import Events
 from contract.labels import GPU_LABEL, SITE_LABEL
 from contract.taints import PREFLIGHT, PREFLIGHT_EFFECT, PREFLIGHT_TAINT
-from controller.api import Api, Object
 from controller.cluster import NODES
-from controller.events import Events
 from controller.metrics import Metrics, labelled
 from controller.node_work import Held, NodeWork
-from controller.watch import quoted
 
 SELECTOR = f"{GPU_LABEL}=true,{SITE_LABEL}"
 """Label selector for Longhaul's nodes that must have GPUs."""
@@ -78,7 +78,7 @@ class GpuNodes(NodeWork):
 
     def gauges(self) -> dict[str, float]:
         """Return the number of nodes with the taint, and without it."""
-        flags = [tainted(node) for node in self.nodes.held().values()]
+        flags = [tainted(node) for node in self.nodes.by_name().values()]
         counts = {"held_back": sum(flags), "schedulable": len(flags) - sum(flags)}
         return {labelled("gpu_nodes", state=state): float(count) for state, count in counts.items()}
 
@@ -90,7 +90,7 @@ class GpuNodes(NodeWork):
             taints.append(PREFLIGHT)
         # Sent with the version that was read, because others write to the same list of taints.
         changed = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": {"taints": taints}}
-        self._api.patch(f"{NODES}/{quoted(metadata['name'])}", changed)
+        self._api.patch(NODES + path_of(metadata["name"]), changed)
         self._metrics.count("gpu_taints", change="set" if why else "lifted")
         # The UID is the Node's name, as kubelets write it and `kubectl describe` expects it.
         about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": metadata["name"], "uid": metadata["name"]}}

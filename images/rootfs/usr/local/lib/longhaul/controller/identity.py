@@ -12,10 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from attest.web import SourceError, fetch
 from managed_identity import EARLY_S
-
-from controller.inventory import SourceError
-from controller.web import fetch
+from sigv4 import Credentials
 
 SOCKET = "/run/longhaul-cloud-token.sock"
 """Socket that gives one token a connection (cloud_token.py)."""
@@ -64,12 +63,9 @@ class ManagedIdentity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Credentials:
-    """Temporary credentials of an AWS role."""
+class PassingCredentials(Credentials):
+    """The same, and how long they last."""
 
-    key: str
-    secret: str = field(repr=False)
-    session: str = field(repr=False)
     until: float
 
 
@@ -84,15 +80,15 @@ class AssumedRole:
     endpoint: str = ""
     """STS address to use instead of the region's own, for tests."""
     wall: Callable[[], float] = time.time
-    _held: Credentials | None = None
+    _held: PassingCredentials | None = None
 
-    def credentials(self) -> Credentials:
+    def credentials(self) -> PassingCredentials:
         """Return credentials that are valid for some minutes more."""
         if self._held is None or self.wall() > self._held.until - EARLY_S:
             self._held = self._assume()
         return self._held
 
-    def _assume(self) -> Credentials:
+    def _assume(self) -> PassingCredentials:
         body = {
             "Action": "AssumeRoleWithWebIdentity",
             "Version": "2011-06-15",
@@ -111,7 +107,7 @@ class AssumedRole:
         )
         try:
             fields = {part.tag.rpartition("}")[2]: part.text or "" for part in ET.fromstring(answer).iter()}  # noqa: S314
-            return Credentials(
+            return PassingCredentials(
                 key=fields["AccessKeyId"],
                 secret=fields["SecretAccessKey"],
                 session=fields["SessionToken"],

@@ -9,14 +9,14 @@ tolerate it, each with its own grace period, in which it may write a checkpoint.
 from __future__ import annotations
 
 from contract.conditions import INTERRUPTION
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import Object
+from contract.kubernetes.events import Events
 from contract.labels import INTERRUPTED, SITE_LABEL
 from contract.taints import INTERRUPTED_TAINT
-from controller.api import Api, Object
 from controller.cluster import NODES
-from controller.events import Events
 from controller.metrics import Metrics
 from controller.node_work import Held, NodeWork
-from controller.watch import quoted
 
 SELECTOR = f"{INTERRUPTED}=true,{SITE_LABEL}"
 
@@ -51,7 +51,7 @@ class Interruptions(NodeWork):
         spec = {"unschedulable": True, "taints": [*node["spec"]["taints"], INTERRUPTED_TAINT]}
         # Sent with the version that was read, because others write to the same list of taints.
         changed = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": spec}
-        self._api.patch(f"{NODES}/{quoted(metadata['name'])}", changed)
+        self._api.patch(NODES + path_of(metadata["name"]), changed)
         self._metrics.count("interruptions")
         about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": metadata["name"], "uid": metadata["name"]}}
         message = f"closed, and its pods are ended: {why or 'its node does not say why'}"

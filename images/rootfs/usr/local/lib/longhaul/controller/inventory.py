@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from attest.web import SourceError
+
 log = logging.getLogger(__name__)
 
 LISTING_S = 20.0
@@ -56,10 +58,6 @@ class Machine:
     identity: str = ""
     """Name of the machine in what its cloud signs (AWS: instance id, Azure: vmId); empty for a host."""
     state: State = State.THERE
-
-
-class SourceError(Exception):
-    """Raised when a source gave no answer, or only part of one."""
 
 
 class Source(Protocol):

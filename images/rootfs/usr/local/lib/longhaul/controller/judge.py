@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
+from contract.certificate_requests import Attested, RefusedError, Request
+from contract.documents.node_controller import NodeEnvironment
 from contract.users import CLIENT_SIGNER, NODE_USER, NODES_GROUP, SERVING_SIGNER
-from controller.environment import Environment
 from controller.inventory import Inventory, Machine, State
-from controller.request import Attested, RefusedError, Request
 
 SETTLE_S = 15.0
 """Time in seconds after a request was first seen. A missing machine is refused only by a query that began later than
@@ -40,7 +40,7 @@ class Judge:
 
     def __init__(
         self,
-        environment: Environment,
+        environment: NodeEnvironment,
         inventories: Iterable[Inventory],
         *,
         cluster: Cluster,

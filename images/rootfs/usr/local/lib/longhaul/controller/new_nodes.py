@@ -13,6 +13,10 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from contract.documents.node_controller import NodeEnvironment
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import ApiError, Object
+from contract.kubernetes.events import Events
 from contract.labels import (
     GPU_LABEL,
     GROUP_LABEL,
@@ -29,14 +33,10 @@ from contract.labels import (
 )
 from contract.objects import LOOKED_AT, LOOKED_AT_KEY, LOOKED_AT_YES, SYSTEM_CONFIGMAPS
 from contract.taints import PREFLIGHT, PREFLIGHT_TAINT
-from controller.api import Api, ApiError, Object
 from controller.cluster import NODES
-from controller.environment import Environment
-from controller.events import Events
 from controller.inventory import Inventory, Machine
 from controller.metrics import Metrics
 from controller.node_work import Held, NodeWork
-from controller.watch import quoted
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Truth:
     """Taints that it must have; it may have others."""
 
 
-def truth(environment: Environment, machine: Machine) -> Truth | None:
+def truth(environment: NodeEnvironment, machine: Machine) -> Truth | None:
     """Return the labels and taints of a machine's Node; None while they are not known: the list does not say the zone
     yet, or the document is of an older Longhaul."""
     declared: Mapping[str, str] = {}
@@ -82,7 +82,7 @@ def truth(environment: Environment, machine: Machine) -> Truth | None:
 class Known:
     """Truth of every Node, from an environment and its sites' lists."""
 
-    def __init__(self, environment: Environment, inventories: Iterable[Inventory]) -> None:
+    def __init__(self, environment: NodeEnvironment, inventories: Iterable[Inventory]) -> None:
         self._environment, self._inventories = environment, tuple(inventories)
 
     @property
@@ -166,7 +166,7 @@ class NewNodes(NodeWork):
     def look(self) -> bool:
         """Open the Nodes whose truth is known; return True when others are left."""
         failed = super().look()
-        return failed or any(self._known(name) is None for name in self.nodes.held())
+        return failed or any(self._known(name) is None for name in self.nodes.by_name())
 
     def due(self, node: Object) -> bool:
         """Return whether it is known what the Node must say."""
@@ -176,7 +176,7 @@ class NewNodes(NodeWork):
         """Correct the Node, and open it."""
         metadata, right = node["metadata"], self._known(node["metadata"]["name"])
         if right is None:
-            raise ApiError(0, "its machine is in no list any more")
+            raise ApiError("its machine is in no list any more")
         wrong = corrections(metadata["labels"], right.labels)
         taints = corrected(node["spec"]["taints"], right)
         # Sent with the version that was read, because others write to the same list of taints.
@@ -184,7 +184,7 @@ class NewNodes(NodeWork):
             "metadata": {"resourceVersion": metadata["resourceVersion"], "labels": {**wrong, UNCHECKED: None}},
             "spec": {"taints": taints},
         }
-        self._api.patch(f"{NODES}/{quoted(metadata['name'])}", changed)
+        self._api.patch(NODES + path_of(metadata["name"]), changed)
         if wrong:
             self._metrics.count("labels_corrected")
             self._say(metadata, wrong)
@@ -215,4 +215,4 @@ class NewLabels(NodeWork):
         metadata, right = node["metadata"], self._known(node["metadata"]["name"])
         if right is not None:
             changed = {"resourceVersion": metadata["resourceVersion"], "labels": {KIND_LABEL: right.labels[KIND_LABEL]}}
-            self._api.patch(f"{NODES}/{quoted(metadata['name'])}", {"metadata": changed})
+            self._api.patch(NODES + path_of(metadata["name"]), {"metadata": changed})

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
+from contract.kubernetes.api import METADATA_LIST, Api, path_of
+from contract.kubernetes.connection import ApiError, Object
+from contract.kubernetes.events import Events
+from contract.kubernetes.watch import Watch
 from contract.labels import SITE_LABEL, UNCHECKED
-from controller.api import METADATA_LIST, Api, ApiError, Object
-from controller.cluster import NODES
-from controller.events import Events
+from controller.cluster import NODES, moment
 from controller.lifecycle import NodeSeen
 from controller.metrics import Metrics
-from controller.request import moment
-from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ right after it was tainted, only the garbage collector would find them, after a 
 def seen(watch: Watch, *, listed: Callable[[str], str]) -> Iterator[NodeSeen]:
     """Yield every Node with its site. ``listed`` returns the site whose list has a machine, or nothing: a Node that
     nobody has looked at yet may claim another site, whose list would never have it."""
-    for name, document in watch.held().items():
+    for name, document in watch.by_name().items():
         labels = document["metadata"].get("labels") or {}
         site = labels.get(SITE_LABEL, "")
         yield NodeSeen(name=name, site=listed(name) or site if UNCHECKED in labels else site)
@@ -47,7 +47,7 @@ class Remover:
     def remove(self, name: str, reason: str) -> None:
         """Taint the Node, or delete it once its pods are being moved. The caller handles ``ApiError`` and calls
         again."""
-        node = self._api.find(f"{NODES}/{quoted(name)}")
+        node = self._api.find(NODES + path_of(name))
         if node is None:
             return
         since = _tainted(node)
@@ -62,12 +62,12 @@ class Remover:
         taints = [*node["spec"].get("taints", []), {**TAINT, "timeAdded": now}]
         # Sent with the version that was read, because others write to the same list of taints.
         changed = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": {"taints": taints}}
-        self._api.patch(f"{NODES}/{quoted(metadata['name'])}", changed)
+        self._api.patch(NODES + path_of(metadata["name"]), changed)
         self._events.say(_reference(node), reason="MachineGone", message=f"out of service: {reason}", warning=True)
 
     def _delete(self, node: Object, reason: str) -> None:
         metadata = node["metadata"]
-        if self._api.delete(f"{NODES}/{quoted(metadata['name'])}", uid=metadata["uid"]):
+        if self._api.delete(NODES + path_of(metadata["name"]), uid=metadata["uid"]):
             self._metrics.count("nodes_removed")
             self._events.say(_reference(node), reason="NodeRemoved", message=f"deleted: {reason}")
 

@@ -6,7 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from typing import Protocol
 
-from controller.api import ApiError, Object
+from contract.kubernetes.connection import ApiError, Object
 
 log = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ CONFLICT = 409
 class Held(Protocol):
     """Objects that a watch holds."""
 
-    def held(self) -> dict[str, Object]:
+    def by_name(self) -> dict[str, Object]:
         """Return every Node by name."""
 
 
@@ -39,7 +39,7 @@ class NodeWork(ABC):
 
     def look(self) -> bool:
         """Make the necessary changes; return True when one failed and must be tried again."""
-        nodes, left = self.nodes.held(), False
+        nodes, left = self.nodes.by_name(), False
         self._done = {name: version for name, version in self._done.items() if name in nodes}
         for name, node in nodes.items():
             try:

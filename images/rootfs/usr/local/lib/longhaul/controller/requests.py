@@ -11,19 +11,19 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
+from contract.certificate_requests import BOOTSTRAP, PATH, SIGNERS, RefusedError, Request, condition, issued, parse
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import ApiError, Object
+from contract.kubernetes.events import Events
+from contract.kubernetes.watch import Watch
 from contract.objects import NODE_REQUEST_DENIED
+from contract.token_buckets import Bucket
 from contract.users import JOIN_USER
-from controller.api import Api, ApiError, Object
-from controller.bucket import Bucket
-from controller.events import Events
+from controller.cluster import moment
 from controller.judge import LOOK_AGAIN_S, Judge, WaitError
 from controller.metrics import Metrics
-from controller.request import BOOTSTRAP, SIGNERS, RefusedError, Request, condition, issued, moment, parse
-from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
-
-PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 JOINS_A_SECOND, JOINS_AT_ONCE = 10.0, 10.0
 """New nodes admitted per second and at once: three hundred take half a minute. Each one lists and watches what kubelet
@@ -88,7 +88,7 @@ class Requests:
 
     def work(self, judge: Judge) -> float:
         """Look at every request once. Return the seconds after which to look again if nothing changes."""
-        documents = {name: document for name, document in self._watch.held().items() if _ours(document)}
+        documents = {name: document for name, document in self._watch.by_name().items() if _ours(document)}
         self._forget(documents)
         due = RESYNC_S
         for document in sorted(documents.values(), key=_turn):
@@ -169,14 +169,14 @@ class Requests:
 
     def _decide(self, document: Object, kind: str, *, reason: str, message: str) -> None:
         decided = _with(document, {"type": kind, "status": "True", "reason": reason, "message": message})
-        self._api.put(f"{PATH}/{quoted(document['metadata']['name'])}/approval", decided)
+        self._api.put(PATH + path_of(document["metadata"]["name"], "approval"), decided)
 
     def _clean(self, document: Object, refused: Mapping[str, str]) -> float:
         """Delete a request that was refused long enough ago. Return the seconds after which to look again."""
         metadata = document["metadata"]
         left = moment(refused.get("lastUpdateTime") or metadata["creationTimestamp"]) + REFUSED_KEPT_S - self._wall()
         if left <= 0:
-            self._api.delete(f"{PATH}/{quoted(metadata['name'])}", uid=metadata["uid"])
+            self._api.delete(PATH + path_of(metadata["name"]), uid=metadata["uid"])
             return RESYNC_S
         return left
 

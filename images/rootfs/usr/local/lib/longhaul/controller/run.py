@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from quarantine_list import QuarantineList
 
+from contract.certificate_requests import PATH as REQUESTS
+from contract.documents.node_controller import CONFIGMAP, KEY, NodeEnvironment, NodeEnvironmentError, of_text
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.events import Events
+from contract.kubernetes.watch import Watch
 from contract.objects import SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
-from controller.api import Api, ApiError
 from controller.cluster import NODES, KubernetesCluster
-from controller.environment import CONFIGMAP, KEY, DocumentError, Environment, parse
-from controller.events import Events
 from controller.gpus import SELECTOR as GPU_NODES
 from controller.gpus import GpuNodes, kept
 from controller.interruptions import SELECTOR as INTERRUPTED_NODES
@@ -29,10 +34,8 @@ from controller.new_nodes import UNKIND, Known, NewLabels, NewNodes, Truth
 from controller.new_nodes import kept as kept_of_new
 from controller.node_removal import Remover, seen
 from controller.node_work import NodeWork
-from controller.requests import PATH as REQUESTS
 from controller.requests import Requests
 from controller.sources import inventories
-from controller.watch import Watch
 
 log = logging.getLogger(__name__)
 
@@ -67,19 +70,19 @@ class Controller:
         self._stop = threading.Event()
         self._changed = threading.Event()
         self._events = Events(api, instance=instance)
-        self._nodes = Watch(api, NODES, metadata=True)
+        self._nodes = self._watch(NODES, metadata_only=True)
         self._gpus_changed = threading.Event()
-        self._gpu_nodes = Watch(api, NODES, labels=GPU_NODES, keep=kept, changed=self._gpus_changed.set)
+        self._gpu_nodes = self._watch(NODES, self._gpus_changed.set, labels=GPU_NODES, keep=kept)
         self._interruption_told = threading.Event()
-        self._interrupted_nodes = Watch(
-            api, NODES, labels=INTERRUPTED_NODES, keep=kept_of_interrupted, changed=self._interruption_told.set
+        self._interrupted_nodes = self._watch(
+            NODES, self._interruption_told.set, labels=INTERRUPTED_NODES, keep=kept_of_interrupted
         )
         self._registered = threading.Event()
-        self._unchecked = Watch(api, NODES, labels=NEW_NODES, keep=kept_of_new, changed=self._registered.set)
+        self._unchecked = self._watch(NODES, self._registered.set, labels=NEW_NODES, keep=kept_of_new)
         self._kinds_missing = threading.Event()
-        self._without_kind = Watch(api, NODES, labels=UNKIND, keep=kept_of_new, changed=self._kinds_missing.set)
-        self._config = Watch(api, SYSTEM_CONFIGMAPS, selector=f"metadata.name={CONFIGMAP}", changed=self._changed.set)
-        self._asked = Watch(api, REQUESTS, changed=self._look)
+        self._without_kind = self._watch(NODES, self._kinds_missing.set, labels=UNKIND, keep=kept_of_new)
+        self._config = self._watch(SYSTEM_CONFIGMAPS, self._changed.set, fields=f"metadata.name={CONFIGMAP}")
+        self._asked = self._watch(REQUESTS, self._look)
         self._cluster = KubernetesCluster(api, nodes=self._nodes)
         self._requests = Requests(api, self._asked, grants=self._cluster, events=self._events, metrics=metrics)
         self._lifecycle = Lifecycle(clock=time.monotonic)
@@ -109,6 +112,11 @@ class Controller:
         self._thread(self._follow_nodes, self._unchecked, self._new_nodes, self._registered)
         self._thread(self._follow_nodes, self._without_kind, self._new_labels, self._kinds_missing)
 
+    def _watch(self, path: str, changed: Callable[[], None] = lambda: None, **options: Any) -> Watch:
+        """Return a watch that calls ``changed`` after each change."""
+        tell = functools.partial(log.warning, "%s; trying again")
+        return Watch(self._api, path, changed=lambda _before, _after: changed(), tell=tell, **options)
+
     def _watches(self) -> tuple[Watch, ...]:
         nodes = (self._nodes, self._gpu_nodes, self._interrupted_nodes, self._unchecked, self._without_kind)
         return (*nodes, self._config, self._asked)
@@ -133,22 +141,22 @@ class Controller:
         while not (self._asked.synced.wait(1) and self._nodes.synced.wait(1)):
             if self._stop.is_set():
                 return
-        self._cluster.recall(self._asked.held().values())
+        self._cluster.recall(self._asked.objects())
         self._requests.run(self._stop, lambda: self._judge)
 
     def _follow_environment(self) -> None:
         while not self._stop.is_set():
             self._changed.wait()
             self._changed.clear()
-            document = self._config.one(CONFIGMAP)
+            document = self._config.find(CONFIGMAP, namespace=SYSTEM_NAMESPACE)
             text = str((document or {}).get("data", {}).get(KEY, ""))
             if document is None or self._stop.is_set() or text == self._text:
                 continue
             self._text = text
             about = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": document["metadata"]}
             try:
-                environment = parse(text)
-            except DocumentError as error:
+                environment = of_text(text)
+            except NodeEnvironmentError as error:
                 after = "; going on with the one before" if self._judge else ""
                 self._events.say(about, reason="EnvironmentInvalid", message=f"{error}{after}", warning=True)
                 continue
@@ -158,7 +166,7 @@ class Controller:
                 self._events.say(about, reason="SitesNotKnown", message=message, warning=True)
             self._adopt(environment)
 
-    def _adopt(self, environment: Environment) -> None:
+    def _adopt(self, environment: NodeEnvironment) -> None:
         """Change to another environment: its inventories start with new lists."""
         self._retire()
         self._retired = threading.Event()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from contract.documents.node_controller import NodeEnvironment, NodeSite
 from contract.labels import HOSTS_POOL_LABEL
 from controller.aws import AwsMachines
 from controller.azure import AzureMachines
-from controller.environment import Environment, Site
 from controller.identity import AssumedRole, ManagedIdentity
 from controller.inventory import Inventory, Listed, Machine, Source
 
 
-def inventories(environment: Environment, *, instance: str, changed: Callable[[], None]) -> dict[str, Inventory]:
+def inventories(environment: NodeEnvironment, *, instance: str, changed: Callable[[], None]) -> dict[str, Inventory]:
     """Return the inventories by site, for cloud sites with pools and for on-premises sites. ``instance`` is the machine
     that asks."""
     identity = ManagedIdentity()
@@ -23,7 +23,7 @@ def inventories(environment: Environment, *, instance: str, changed: Callable[[]
     }
 
 
-def source(environment: Environment, site: Site, *, identity: ManagedIdentity, instance: str) -> Source:
+def source(environment: NodeEnvironment, site: NodeSite, *, identity: ManagedIdentity, instance: str) -> Source:
     """Return the source of one site's list: its cloud, or the document itself."""
     asked = CLOUDS.get(site.kind)
     if asked is not None:
@@ -42,14 +42,17 @@ def source(environment: Environment, site: Site, *, identity: ManagedIdentity, i
     return Listed(site.name, hosts)
 
 
-def _aws(environment: Environment, site: Site, identity: ManagedIdentity, instance: str) -> Source:
+def _aws(environment: NodeEnvironment, site: NodeSite, identity: ManagedIdentity, instance: str) -> Source:
     role = AssumedRole(role=environment.aws_role, region=site.region, session_name=instance, identity=identity)
     return AwsMachines(environment, site, role=role)
 
 
-def _azure(environment: Environment, site: Site, identity: ManagedIdentity, _instance: str) -> Source:
+def _azure(environment: NodeEnvironment, site: NodeSite, identity: ManagedIdentity, _instance: str) -> Source:
     return AzureMachines(environment, site, identity=identity)
 
 
-CLOUDS: Mapping[str, Callable[[Environment, Site, ManagedIdentity, str], Source]] = {"aws": _aws, "azure": _azure}
+CLOUDS: Mapping[str, Callable[[NodeEnvironment, NodeSite, ManagedIdentity, str], Source]] = {
+    "aws": _aws,
+    "azure": _azure,
+}
 """Functions that make the source for a cloud site, by its cloud."""

@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import worker_checks
-from controller.api import Api, Object
-from controller.events import Events
 from node_config import PATH
 from node_place import Worker
 
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import Object
+from contract.kubernetes.events import Events
+from contract.kubernetes.machine import MachineApi
 from contract.labels import NVIDIA
 from contract.taints import PREFLIGHT_TAINT
 
@@ -74,12 +76,11 @@ class OwnNode:
 def this_node(*, agent: str, component: str) -> OwnNode:
     """Return the Node of this machine, accessed as the kubelet; ``OSError``, ``ValueError``, ``TypeError`` or
     ``AttributeError`` while the machine does not know its place."""
-    paths, url = worker_checks.WorkerPaths(), urllib.parse.urlsplit(Worker.read(PATH).api)
+    paths, url = worker_checks.WorkerPaths(), Worker.read(PATH).api
     name = worker_checks.name(paths)
-    if not name or not url.hostname:
+    if not name or not urllib.parse.urlsplit(url).hostname:
         raise ValueError(f"{paths.environment}: no name yet: see longhaul-node-place.service")
-    port = url.port or 443
-    api = Api(host=url.hostname, port=port, authority=paths.authority, certificate=paths.certificate, agent=agent)
+    api = MachineApi(url, authority=paths.authority, certificate=paths.certificate, agent=agent)
     return OwnNode(api, name, component=component)
 
 

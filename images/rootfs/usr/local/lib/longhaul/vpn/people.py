@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from json_object import json_object
-
+from contract.json_object import json_object
 from contract.users import RESERVED
 from vpn.certificate import LONGEST_NAME
 

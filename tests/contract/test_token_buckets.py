@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from controller import bucket
-from controller.bucket import Buckets
+
+from contract import token_buckets as bucket
+from contract.token_buckets import Buckets
 
 
 def test_each_has_its_own() -> None:

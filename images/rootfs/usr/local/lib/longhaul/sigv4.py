@@ -6,11 +6,19 @@ import hashlib
 import hmac
 import urllib.parse
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from controller.identity import Credentials
-
 CONTENT = "application/x-www-form-urlencoded; charset=utf-8"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Credentials:
+    """Temporary credentials of an AWS role."""
+
+    key: str
+    secret: str = field(repr=False)
+    session: str = field(repr=False)
 
 
 def headers(

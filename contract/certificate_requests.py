@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from cryptography import x509
@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from contract.annotations import PROVED_MACHINE, PROVED_SITE
+from contract.kubernetes.connection import Object
 from contract.users import (
     BOOTSTRAPPERS,
     CLIENT_SIGNER,
@@ -24,7 +25,8 @@ from contract.users import (
     NODES_GROUP,
     SERVING_SIGNER,
 )
-from controller.api import Object
+
+PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 SIGNERS = (CLIENT_SIGNER, SERVING_SIGNER)
 """Signers whose requests this controller handles (kubernetes.io, "Certificates and Certificate Signing Requests")."""
@@ -169,11 +171,6 @@ def condition(document: Object, kind: str) -> dict[str, Any] | None:
 def issued(document: Object) -> bool:
     """Return whether the request has its certificate."""
     return bool(document.get("status", {}).get("certificate"))
-
-
-def moment(text: str) -> float:
-    """Return the seconds since the epoch of a time as Kubernetes writes it."""
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def _load(encoded: str) -> x509.CertificateSigningRequest:

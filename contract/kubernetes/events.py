@@ -7,9 +7,10 @@ import threading
 from datetime import UTC, datetime
 from uuid import uuid4
 
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError, Object
 from contract.objects import NODE_CONTROLLER_LEASE
-from controller.api import Api, ApiError, Object
-from controller.bucket import Bucket
+from contract.token_buckets import Bucket
 
 log = logging.getLogger(__name__)
 

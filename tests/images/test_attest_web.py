@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import node_proofs
 import pytest
+from attest.web import AnswerError, fetch
 from controller.inventory import SourceError
-from controller.web import AnswerError, fetch
 from node_metadata import NotYetError, ask
 
 Says = Callable[[bytes], str]

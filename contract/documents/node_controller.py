@@ -1,36 +1,40 @@
-"""Environment document: the sites, pools and hosts whose machines may be nodes. Longhaul puts it into a ConfigMap
-(components/render/controller.py)."""
+"""The node controller's document of an environment: the sites, pools and hosts whose machines may be nodes. The objects
+stack writes it into a ConfigMap; the node controller and the join endpoint read it."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
 
-from json_object import json_object
-
+from contract.json_object import json_object
 from contract.labels import HOSTS_POOL_LABEL
 
 CONFIGMAP = "longhaul-environment"
 KEY = "environment.json"
 FORMAT = 1
+"""Version of the format. It is raised when an older reader would misread the document; a reader ignores what it does
+not know."""
 
-
-_SITE_FIELDS = {"aws": ("region",), "azure": ("region", "subscription", "resource_group"), "onprem": ()}
-_MORE_FIELDS = {"aws": ("node_role",), "azure": ("tenant",), "onprem": ()}
+_SITE_FIELDS = {
+    "aws": ("region", "node_role"),
+    "azure": ("region", "subscription", "resource_group", "tenant"),
+    "onprem": (),
+}
 _TEXT = re.compile(r"[A-Za-z0-9._/:@+=-]{1,512}")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 """Form of a Node's name (k8s.io/apimachinery, ``validation.IsDNS1123Subdomain``)."""
 
 
-class DocumentError(ValueError):
+class NodeEnvironmentError(ValueError):
     """Raised when the document cannot be used; the text names every fault, one a line."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class NodeSite:
     """A site. Fields that its cloud does not have are empty."""
 
     name: str
@@ -40,14 +44,13 @@ class Site:
     subscription: str = ""
     resource_group: str = ""
     node_role: str = ""
-    """AWS role of the site's nodes. Empty in a document of an older Longhaul; then no node of the site can join."""
+    """AWS role of the site's nodes."""
     tenant: str = ""
-    """Azure directory of the machines' identities. Empty in a document of an older Longhaul; then no node of the site
-    can join."""
+    """Azure directory of the machines' identities."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool:
+class NodePool:
     """A group of machines of one type in a cloud."""
 
     name: str
@@ -57,8 +60,7 @@ class Pool:
     more_groups: tuple[str, ...] = ()
     """Further scale sets of a pool that does not fit into one."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels of its Nodes, without those of a single machine. Empty in a document of an older Longhaul; then no labels
-    of its Nodes are judged."""
+    """Labels of its Nodes, without those of a single machine."""
     taints: tuple[Mapping[str, str], ...] = ()
     """Taints that its Nodes have for good."""
 
@@ -69,7 +71,7 @@ class Pool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Host:
+class NodeHost:
     """A host, as declared in the hosts file."""
 
     name: str
@@ -78,18 +80,20 @@ class Host:
     address: str
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of its Node; as of a pool."""
+    pods: str = ""
+    """Range of its pods' addresses."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Environment:
+class NodeEnvironment:
     """Contents of the whole document."""
 
     name: str
     aws_role: str
     """AWS role to assume; empty when there is no AWS site."""
-    sites: Mapping[str, Site]
-    pools: Mapping[str, Pool]
-    hosts: Mapping[str, Host]
+    sites: Mapping[str, NodeSite]
+    pools: Mapping[str, NodePool]
+    hosts: Mapping[str, NodeHost]
     unread: Mapping[str, str] = field(default_factory=dict)
     """Kind of each site whose kind this image does not know, by name: nothing else of it is here, nor its pools."""
 
@@ -98,45 +102,70 @@ class Environment:
         """Account of every AWS site: the account of the role."""
         return self.aws_role.split(":")[4] if self.aws_role.count(":") >= 5 else ""
 
-    def sites_of(self, kind: str) -> tuple[Site, ...]:
+    def sites_of(self, kind: str) -> tuple[NodeSite, ...]:
         """Return the sites of one cloud."""
         return tuple(site for site in self.sites.values() if site.kind == kind)
 
-    def pools_of(self, site: str) -> tuple[Pool, ...]:
+    def pools_of(self, site: str) -> tuple[NodePool, ...]:
         """Return the pools of one site."""
         return tuple(pool for pool in self.pools.values() if pool.site == site)
 
-    def hosts_of(self, site: str) -> tuple[Host, ...]:
+    def hosts_of(self, site: str) -> tuple[NodeHost, ...]:
         """Return the hosts of one site."""
         return tuple(host for host in self.hosts.values() if host.site == site)
 
 
-def parse(text: str) -> Environment:
-    """Read the document in ``text``; ``DocumentError`` names everything that is wrong with it."""
+def to_text(environment: NodeEnvironment) -> str:
+    """Return the document as JSON. Each host is one short line: a ConfigMap holds 1 MiB (kubernetes.io, "ConfigMaps"),
+    and 8,192 hosts take three quarters of that. So a host names its labels by their place in ``rack_labels``, where
+    each set of labels is once."""
+    sets = list({tuple(host.labels.items()): host.labels for host in environment.hosts.values()}.values())
+    document = {
+        "format": FORMAT,
+        "environment": environment.name,
+        "aws_role": environment.aws_role or None,
+        "sites": {
+            name: {"kind": site.kind, **{key: getattr(site, key) for key in _SITE_FIELDS.get(site.kind, ())}}
+            for name, site in environment.sites.items()
+        },
+        "pools": {name: _pool_document(pool) for name, pool in environment.pools.items()},
+        "rack_labels": {str(index): label_set for index, label_set in enumerate(sets)},
+        "racks": {
+            name: {"site": host.site, "address": host.address, "pods": host.pods, "labels": sets.index(host.labels)}
+            for name, host in environment.hosts.items()
+        },
+    }
+    parts = [f"{_line(key)}: {_lines(part)}" for key, part in document.items()]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def of_text(text: str) -> NodeEnvironment:
+    """Read the document in ``text``; ``NodeEnvironmentError`` names everything that is wrong with it."""
     try:
         raw = json_object(text)
     except ValueError as error:
-        raise DocumentError(f"{KEY}: cannot be read: {error}") from None
+        raise NodeEnvironmentError(f"{KEY}: cannot be read: {error}") from None
     faults = list(_faults(raw))
     if faults:
-        raise DocumentError("\n".join(f"{KEY}: {fault}" for fault in faults))
+        raise NodeEnvironmentError("\n".join(f"{KEY}: {fault}" for fault in faults))
     unread = _unread(raw["sites"])
     raw = _without(raw, unread)
     rack_labels = raw.get("rack_labels") or {}
     sites = {
-        name: Site(name=name, kind=site["kind"], **{key: site[key] for key in _fields(site)})
+        name: NodeSite(name=name, kind=site["kind"], **{key: site[key] for key in _SITE_FIELDS[site["kind"]]})
         for name, site in raw["sites"].items()
     }
-    return Environment(
+    return NodeEnvironment(
         name=raw["environment"],
         aws_role=raw.get("aws_role") or "",
         sites=sites,
         pools={name: _pool(name, pool) for name, pool in raw["pools"].items()},
         hosts={
-            name: Host(
+            name: NodeHost(
                 name=name,
                 site=host["site"],
                 address=host["address"],
+                pods=str(host.get("pods") or ""),
                 labels=rack_labels.get(str(host.get("labels")), {}),
             )
             for name, host in raw["racks"].items()
@@ -181,15 +210,31 @@ def _faults(raw: Mapping[str, Any]) -> Iterator[str]:
         yield "aws_role: is missing, and there are pools in AWS; write the stack's output node_controller_role"
 
 
-def _pool(name: str, pool: Mapping[str, Any]) -> Pool:
+def _pool_document(pool: NodePool) -> dict[str, Any]:
+    return {
+        "site": pool.site,
+        "group": pool.group,
+        **({"more_groups": pool.more_groups} if pool.more_groups else {}),
+        "labels": pool.labels,
+        **({"taints": pool.taints} if pool.taints else {}),
+    }
+
+
+def _lines(part: Any) -> str:
+    """Return JSON with a line for each entry."""
+    if not isinstance(part, dict) or not part:
+        return _line(part)
+    return "{\n" + ",\n".join(f" {_line(key)}: {_line(inside)}" for key, inside in part.items()) + "\n}"
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _pool(name: str, pool: Mapping[str, Any]) -> NodePool:
     more = tuple(pool.get("more_groups") or ())
     labels, taints = pool.get("labels") or {}, tuple(pool.get("taints") or ())
-    return Pool(name=name, site=pool["site"], group=pool["group"], more_groups=more, labels=labels, taints=taints)
-
-
-def _fields(site: Mapping[str, Any]) -> list[str]:
-    more = [key for key in _MORE_FIELDS[site["kind"]] if key in site]
-    return [*_SITE_FIELDS[site["kind"]], *more]
+    return NodePool(name=name, site=pool["site"], group=pool["group"], more_groups=more, labels=labels, taints=taints)
 
 
 def _site_faults(sites: dict[str, dict[str, Any]]) -> Iterator[str]:
@@ -198,7 +243,7 @@ def _site_faults(sites: dict[str, dict[str, Any]]) -> Iterator[str]:
         if not _is_text(kind) or kind not in _SITE_FIELDS:
             yield f"sites.{name}.kind: is {kind!r}; write one of {', '.join(_SITE_FIELDS)}"
             continue
-        for key in _fields(site):
+        for key in _SITE_FIELDS[kind]:
             if not _is_text(site.get(key)):
                 yield f"sites.{name}.{key}: is missing, and a site of kind {kind} needs it"
 

@@ -6,13 +6,13 @@ import base64
 from typing import Any
 
 import pytest
-from controller import request
-from controller.request import RefusedError, parse
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
 
+from contract import certificate_requests as request
+from contract.certificate_requests import RefusedError, parse
 from tests.images import kubelets
 from tests.images.fake_api import NODE
 from tests.images.kubelets import SERVING

@@ -1,4 +1,4 @@
-"""HTTP requests to the clouds."""
+"""HTTP requests to what verifies proofs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
-from json_object import json_object
-
-from controller.inventory import SourceError
+from contract.json_object import json_object
 
 TIMEOUT_S = 20.0
 
@@ -20,6 +18,10 @@ LARGEST = 64 * 2**20
 
 BROKEN = (OSError, http.client.HTTPException)
 """Exceptions from a connection that breaks off. An answer that is cut short or is not HTTP raises no ``OSError``."""
+
+
+class SourceError(Exception):
+    """Raised when a source gave no answer, or only part of one."""
 
 
 class AnswerError(SourceError):
