@@ -9,11 +9,11 @@ from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
 from clouds.azure.session import AzureError, AzureSession
-from clouds.base.control import BackupView
 from contract.azure import BLOBS_VERSION, STORAGE
+from contract.documents.backups import StoredBackup
 
 
-def listed(account: str, container: str, prefix: str) -> Iterator[BackupView]:
+def listed(account: str, container: str, prefix: str) -> Iterator[StoredBackup]:
     """Yield the blobs of a container below a prefix, by name, with their metadata. Raise ``AzureError``."""
     session, marker = AzureSession(STORAGE, headers={"x-ms-version": BLOBS_VERSION}), ""
     while True:
@@ -25,7 +25,7 @@ def listed(account: str, container: str, prefix: str) -> Iterator[BackupView]:
             page = ElementTree.fromstring(answer.content)  # noqa: S314  (the account's own answer)
         except ElementTree.ParseError:
             raise AzureError(f"{account}/{container}: the answer is not XML") from None
-        yield from (_view(blob) for blob in page.iterfind("Blobs/Blob"))
+        yield from (_view(container, blob) for blob in page.iterfind("Blobs/Blob"))
         marker = page.findtext("NextMarker") or ""
         if not marker:
             return
@@ -48,8 +48,9 @@ def _url(account: str, container: str, name: str) -> str:
     return f"https://{account}.blob.core.windows.net/{container}/{quote(name)}"
 
 
-def _view(blob: ElementTree.Element) -> BackupView:
-    return BackupView(
+def _view(container: str, blob: ElementTree.Element) -> StoredBackup:
+    return StoredBackup(
+        kept=container,
         name=blob.findtext("Name") or "",
         size=int(blob.findtext("Properties/Content-Length") or 0),
         made=parsedate_to_datetime(blob.findtext("Properties/Last-Modified") or ""),

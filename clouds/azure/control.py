@@ -11,9 +11,10 @@ from clouds.azure.blobs import fetched, head, listed
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError, kept_credential
 from clouds.azure.site import AzureSite
-from clouds.base.control import BackupView, CommandOutput, ControlAccess, MachineView
+from clouds.base.control import CommandOutput, ControlAccess, MachineView
 from clouds.base.errors import CloudError
 from clouds.base.place import Place
+from contract.documents.backups import StoredBackup
 
 
 class AzureControlMachines:
@@ -86,7 +87,7 @@ class AzureControlAccess(ControlAccess[AzureSite]):
         request is sent."""
         return kept_credential().holder()
 
-    def backups(self, place: Place[AzureSite], storage: str, container: str, prefix: str) -> list[BackupView]:
+    def backups(self, place: Place[AzureSite], storage: str, container: str, prefix: str) -> list[StoredBackup]:
         """Return the blobs of a container of the storage account below a prefix, the oldest first."""
         return sorted(listed(storage, container, prefix), key=lambda backup: backup.made)
 

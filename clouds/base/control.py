@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, Protocol
 
 from clouds.base.place import Place, SiteT
+from contract.documents.backups import StoredBackup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,18 +23,6 @@ class MachineView:
     """``running``, ``stopped``, ``deallocated`` or another word of the cloud; empty when unknown."""
     id: str = ""
     """The cloud's own id of the machine. A new machine under the same name has a new id."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BackupView:
-    """One backup, as the cloud's storage lists it."""
-
-    name: str
-    size: int
-    """Number of encrypted bytes."""
-    made: datetime
-    """Time at which it was stored, by the storage's clock."""
-    metadata: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +109,7 @@ class ControlAccess(ABC, Generic[SiteT]):
         otherwise empty. It is for logs and proves nothing."""
 
     @abstractmethod
-    def backups(self, place: Place[SiteT], storage: str, container: str, prefix: str) -> list[BackupView]:
+    def backups(self, place: Place[SiteT], storage: str, container: str, prefix: str) -> list[StoredBackup]:
         """Return the backups in a container of the storage below a prefix, the oldest first."""
 
     @abstractmethod

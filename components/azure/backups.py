@@ -19,8 +19,10 @@ from components.control_plane.parts import ControlPlaneBackups
 from components.control_plane.secrets import VaultSetting
 from components.environment.tags import site_tags
 from components.model import Environment, Machine
-from components.model.backups.section import BackupClass, Backups
-from components.model.backups.storage import SECRET, account_name, settings
+from components.model.backups.section import Backups
+from components.model.backups.storage import account_name, settings
+from contract.documents.backup_settings import SECRET
+from contract.documents.backups import BackupClass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +60,7 @@ class BackupStorage(ControlPlaneBackups):
         self.setting = VaultSetting(
             f"{name}-setting",
             secret=SECRET,
-            value=settings(args.environment, args.backups),
+            value=settings(args.environment, args.backups).to_text(),
             vault_url=args.vault_url,
             opts=ResourceOptions(parent=self, depends_on=[args.vault_writable]),
         )

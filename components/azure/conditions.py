@@ -4,7 +4,7 @@ assignment condition format and syntax")."""
 from __future__ import annotations
 
 from components.model import Machine
-from components.model.backups.storage import names_of, prefix_of
+from contract.documents.backups import names_of, prefix_of
 
 VERSION = "2.0"
 """Version of that format: the only one that Azure takes."""
@@ -28,7 +28,7 @@ def own_backups(member: Machine) -> str:
     Its form is that of learn.microsoft.com, "Example Azure role assignment conditions for Blob Storage": "Read or list
     blobs in named containers with a path", since a list has a prefix and no path, and "Write blobs in named containers
     with a path", since either of two actions makes a blob."""
-    prefix, names = prefix_of(member.role), names_of(member)
+    prefix, names = prefix_of(member.role), names_of(member.role, member.name)
     return " AND ".join(
         (
             NO_DELETION,

@@ -26,12 +26,12 @@ from components.model import (
     control_machines,
     shared_secrets,
 )
-from components.model.backups import storage
 from components.model.control_plane.machines import learners, members
 from components.model.identity.sign_in import settings
 from components.model.secrets.certificates import ETCD_CLIENT
 from components.model.secrets.vault import ISSUERS, VPN_REMOTES, etcd_state_secret
 from components.model.vpn.section import remotes
+from contract.documents import backup_settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,7 +260,7 @@ class ControlPlaneComponent(ComponentResource):
         """Return what writes each of the vault's secrets, by the secret's name."""
         written: dict[str, pulumi.Resource] = {ISSUERS: self._issuers}
         if self._backups:
-            written[storage.SECRET] = self._backups.setting
+            written[backup_settings.SECRET] = self._backups.setting
         if self._vpn_setting:
             written[VPN_REMOTES] = self._vpn_setting
         return {**self._written_authorities(), **self.certificates, **self._secrets, **written}

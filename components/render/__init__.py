@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from components.model import AddressPlan, Environment, Machine, Role
-from components.model.backups import storage
 from components.model.secrets.vault import etcd_state_secret
 from components.render import api_server, etcd, node_files, secrets, vpn
 from components.render.cloud_init import UserData, UserDataError, cloud_config
 from components.render.file import File
 from components.render.node_files import host_files, join_kubeconfig, pool_files
+from contract.documents import backup_settings
 
 __all__ = [
     "File",
@@ -107,5 +107,5 @@ def vault_secrets(
     if machine.role.is_etcd:
         names.add(etcd_state_secret(machine.role))
         if environment.backups is not None:
-            names.add(storage.SECRET)
+            names.add(backup_settings.SECRET)
     return tuple(sorted(names))

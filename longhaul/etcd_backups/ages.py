@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from longhaul.terminal.ages import age
 
 if TYPE_CHECKING:
-    from components.model.backups.section import BackupClass, Backups
+    from components.model.backups.section import Backups
+    from contract.documents.backups import BackupClass
 
 LATE = 3
 """Number of backup intervals, each plus the duration of a backup, after which the newest backup is too old: by then two

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from clouds.base.control import BackupView
 from clouds.base.errors import CloudError
 from clouds.base.phrases import counted
 from clouds.registry import cloud_of
 from components.model import Role
-from components.model.backups.section import BackupClass
 from components.model.backups.storage import account_name
 from components.model.sites.places import place_of
+from contract.documents import backups as stored
+from contract.documents.backups import BackupClass, StoredBackup
 from longhaul.etcd_backups.ages import is_overdue, overdue
-from longhaul.etcd_backups.flaws import flaw_of, number
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def backups(environment: Environment, roles: Sequence[Role], *, now: datetime) -
     for role in roles:
         for kept in BackupClass:
             try:
-                views = control.backups(place, storage, str(kept), f"{role}/")
+                views = control.backups(place, storage, str(kept), stored.prefix_of(role))
             except CloudError as error:
                 message = f"the storage {storage} does not list the {kept} backups: {error}"
                 raise CommandError(message, code=Exit.UNREACHABLE) from None
@@ -84,7 +83,7 @@ def backups(environment: Environment, roles: Sequence[Role], *, now: datetime) -
 
 
 def _read(
-    environment: Environment, role: Role, kept: BackupClass, views: Sequence[BackupView], now: datetime
+    environment: Environment, role: Role, kept: BackupClass, views: Sequence[StoredBackup], now: datetime
 ) -> Iterator[ListedBackup]:
     for view in views:
         metadata = view.metadata
@@ -95,15 +94,34 @@ def _read(
             made=view.made,
             age_s=max(0, round((now - view.made).total_seconds())),
             size_bytes=view.size,
-            plain_bytes=number(metadata.get("size")),
-            revision=number(metadata.get("revision")),
-            keys=number(metadata.get("keys")),
+            plain_bytes=_number(metadata.get("size")),
+            revision=_number(metadata.get("revision")),
+            keys=_number(metadata.get("keys")),
             member=metadata.get("member", ""),
             etcd_version=metadata.get("etcd", ""),
             sha256=metadata.get("sha256", ""),
             snapshot_sha256=metadata.get("snapshot_sha256", ""),
-            flaw=flaw_of(environment, role, view, now=now),
+            flaw=_flaw(environment, role, view, now=now),
         )
+
+
+def _flaw(environment: Environment, role: Role, view: StoredBackup, *, now: datetime) -> str:
+    """Return the reason why a blob cannot be restored here; empty when none is known. A backup of a newer etcd counts
+    for members, and cannot be restored."""
+    if flaw := stored.flaw_of(view, environment=environment.name, role=role, now=now):
+        return flaw
+    made, wanted = view.metadata.get("etcd"), environment.versions.etcd
+    return f"etcd {made} made it, which is newer than {wanted}" if _version(made) > _version(wanted) else ""
+
+
+def _version(text: str | None) -> tuple[int, ...]:
+    """Return major and minor version, since etcd's data is the same within these."""
+    return tuple(_number(part) for part in (text or "").split(".")[:2])
+
+
+def _number(text: str | None) -> int:
+    """Return a number; 0 for what is none."""
+    return int(text) if text and text.isdecimal() else 0
 
 
 def warnings(environment: Environment, listed: Sequence[ListedBackup]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.phrases import counted
-from components.model.backups.section import BackupClass
+from contract.documents.backups import BackupClass
 from contract.reasons.status import StatusReason
 from longhaul.etcd_backups.ages import LATE, is_overdue, overdue
 from longhaul.report.status_verdict import StatusVerdict

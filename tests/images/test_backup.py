@@ -14,10 +14,9 @@ from typing import Any
 import etcd_backup
 import pytest
 from backup import snapshot, state, turn
-from backup.settings import BackupSettings
 from backup.snapshot import Programs, SnapshotError
 from backup.state import BackupState, Newest, StorageLook
-from backup.storage import Found, Storage, StorageError
+from backup.storage import Storage, StorageError
 from backup.turn import DAILY, FREQUENT, HOURLY, Ages, Voice
 from etcd_backup import Backup, BackupError
 from etcd_client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
@@ -25,6 +24,8 @@ from node_config import NodeConfig
 from vault import AwayError, VaultError, WithheldError
 
 from components.azure.conditions import NO_DELETION, own_backups
+from contract.documents.backup_settings import BackupSettings
+from contract.documents.backups import StoredBackup
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import Live, running
 from tests.lab.cloud.test_backup_storage import GRANT, RETENTION, grant, member
@@ -363,7 +364,7 @@ def test_an_hour_without_the_storage_is_told_and_over_with_the_next_look(
     monkeypatch.setattr(state.last_seen, "__defaults__", (tmp_path,))
     monkeypatch.setattr(etcd_backup, "Etcdctl", lambda **_: backup.etcdctl)
 
-    def away(*_: Any) -> Iterator[Found]:
+    def away(*_: Any) -> Iterator[StoredBackup]:
         raise StorageError("GET daily: TimeoutError")
 
     def look(minutes: int) -> BackupState:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from backup.settings import BackupSettings
 from backup.snapshot import Programs
 from backup.storage import Storage
 from etcd_backup import Backup, BackupError
@@ -16,6 +15,7 @@ from node_config import client_url
 
 from components.model import Role, load
 from components.model.backups.section import Backups
+from contract.documents.backup_settings import BackupSettings
 from lab import tools
 from longhaul.etcd_backups.listing import backups as backups_of
 from longhaul.etcd_backups.opened import BUMP, restored, snapshot_of

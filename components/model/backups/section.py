@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
 from clouds.base.section import Section
+from contract.documents.backup_settings import LONGEST_MINUTES, RECIPIENT, SHORTEST_MINUTES
+from contract.documents.backups import BackupClass
 
 Recipient = Annotated[
     str,
     Field(
-        # Bech32: 32 bytes and a checksum are 58 characters (C2SP, "age", the native X25519 recipient type).
-        pattern=r"^age1[02-9ac-hj-np-z]{58}$",
+        pattern=f"^{RECIPIENT}$",
         json_schema_extra={
             "patternErrorMessage": "a public key of age, as `age-keygen` prints it: age1 and 58 letters"
         },
     ),
 ]
-
-
-class BackupClass(StrEnum):
-    """Class of a backup, by how long it is kept. Each class is a container of its own: Azure's retention belongs to
-    containers."""
-
-    FREQUENT = "frequent"
-    HOURLY = "hourly"
-    DAILY = "daily"
 
 
 class Backups(Section):
@@ -41,7 +32,7 @@ class Backups(Section):
     )
     """Public keys of age for which every backup is encrypted; any one of their private keys reads it. Machines have
     these alone: keep the private keys outside the environment and its vault, in two places."""
-    every_minutes: int = Field(default=5, ge=1, le=60)
+    every_minutes: int = Field(default=5, ge=SHORTEST_MINUTES, le=LONGEST_MINUTES)
     """Minutes between two backups of an etcd cluster. What was written since the last one is lost with a quorum."""
     frequent_days: int = Field(default=1, ge=1, le=30)
     """Days for which every backup is kept. Once backups are declared, they stay so, and days may only grow."""

@@ -12,10 +12,10 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from clouds.registry import cloud_of
-from components.model.backups.section import BackupClass
 from components.model.environment import Environment
 from components.model.network.address_plan import AddressPlan
 from components.model.sites.places import site_ranges
+from contract.documents.backups import BackupClass
 
 SUPERNET, DOMAIN, PREFIX, CONTROL_SITE = "supernet", "domain", "naming.prefix", "control_plane.site"
 

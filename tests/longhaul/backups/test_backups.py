@@ -13,9 +13,10 @@ import pytest
 
 from clouds.azure.control import AzureControlAccess
 from clouds.azure.session import AzureError
-from clouds.base.control import BackupView, CommandOutput
+from clouds.base.control import CommandOutput
 from components.model import Environment, Role, load
 from components.model.backups.section import Backups
+from contract.documents.backups import StoredBackup
 from longhaul.backups.at_once import back_up
 from longhaul.etcd_backups.listing import backups, warnings
 from longhaul.etcd_backups.opened import snapshot_of
@@ -42,21 +43,21 @@ def _environment(root: Path) -> Environment:
     return lab.model_copy(update={"backups": Backups(recipients=(KEY,))})
 
 
-def view(minutes: int, *, size: int = 5, **told: str) -> BackupView:
+def view(minutes: int, *, size: int = 5, **told: str) -> StoredBackup:
     """Return a backup as a member made it so many minutes ago, with changes of its metadata."""
     made = NOW - timedelta(minutes=minutes)
     metadata = {**TOLD, "taken": f"{made:%Y-%m-%dT%H:%M:%SZ}", **told}
-    return BackupView(name=name(minutes), size=size, made=made, metadata=metadata)
+    return StoredBackup(kept="daily", name=name(minutes), size=size, made=made, metadata=metadata)
 
 
 def name(minutes: int) -> str:
     return f"etcd/{NOW - timedelta(minutes=minutes):%Y-%m-%dT%H%M%SZ}-lab-etcd-1.db.gz.age"
 
 
-def stored(patch: pytest.MonkeyPatch, **containers: list[BackupView]) -> list[str]:
+def stored(patch: pytest.MonkeyPatch, **containers: list[StoredBackup]) -> list[str]:
     asked: list[str] = []
 
-    def answer(_place: Any, storage: str, container: str, prefix: str) -> list[BackupView]:
+    def answer(_place: Any, storage: str, container: str, prefix: str) -> list[StoredBackup]:
         asked.append(f"{storage}/{container}/{prefix}")
         return containers.get(container, [])
 
@@ -92,7 +93,7 @@ def test_backups_of_all_classes_are_listed_the_newest_first(
     ids=["empty", "format", "environment", "role", "newer", "patch"],
 )
 def test_a_backup_that_is_not_for_here_is_told(
-    environment: Environment, monkeypatch: pytest.MonkeyPatch, bad: BackupView, flaw: str
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, bad: StoredBackup, flaw: str
 ) -> None:
     stored(monkeypatch, daily=[bad])
     (found,) = backups(environment, (Role.ETCD,), now=NOW)
@@ -111,7 +112,7 @@ def test_what_is_wrong_with_the_storage_is_told(environment: Environment, monkey
 def test_a_storage_that_does_not_answer_is_unreachable(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any) -> list[BackupView]:
+    def refuse(*_: Any) -> list[StoredBackup]:
         raise AzureError("no answer")
 
     monkeypatch.setattr(AzureControlAccess, "backups", staticmethod(refuse))

@@ -14,9 +14,10 @@ import pytest
 
 from clouds.azure.control import AzureControlAccess
 from clouds.azure.session import AzureError
-from clouds.base.control import BackupView, CommandOutput, MachineView
+from clouds.base.control import CommandOutput, MachineView
 from components.model import Environment, Role, control_machines, load, plan
 from components.model.backups.section import Backups
+from contract.documents.backups import StoredBackup
 from longhaul import cli
 from longhaul.etcd_backups.choice import bump, chosen, newest_known
 from longhaul.etcd_backups.listing import ListedBackup, control_of
@@ -179,11 +180,11 @@ class Cloud:
     def answer(self, machine: str, **more: Any) -> dict[str, Any]:
         return {"machine": machine, "held": "", "record": None, "quorum": False, "revision": 0, **more}
 
-    def view(self, minutes: int, *, role: str = "etcd", **more: str) -> BackupView:
+    def view(self, minutes: int, *, role: str = "etcd", **more: str) -> StoredBackup:
         made, member = self.now - timedelta(minutes=minutes), f"lab-{role}-0"
         own = {"role": role, "member": member, "taken": f"{made:%Y-%m-%dT%H:%M:%SZ}"}
         name = f"{role}/{made:%Y-%m-%dT%H%M%SZ}-{member}.db.gz.age"
-        return BackupView(name=name, size=5, made=made, metadata={**TOLD, **own, **more})
+        return StoredBackup(kept="daily", name=name, size=5, made=made, metadata={**TOLD, **own, **more})
 
     def name(self, minutes: int, kept: str = "daily") -> str:
         """Return the name of the main etcd cluster's backup of then."""
@@ -203,7 +204,7 @@ class Cloud:
     def _set(self, _place: Any, _vault: str, name: str, value: str) -> None:
         self.secrets[name] = value
 
-    def _backups(self, _place: Any, _storage: str, container: str, prefix: str) -> list[BackupView]:
+    def _backups(self, _place: Any, _storage: str, container: str, prefix: str) -> list[StoredBackup]:
         return [one for one in self.stored.get(container, []) if one.name.startswith(prefix)]
 
     def _head(self, *_: Any) -> bytes:

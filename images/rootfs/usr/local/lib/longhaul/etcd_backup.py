@@ -14,15 +14,13 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import fetch_secrets
-from backup import counted, snapshot, state, turn
-from backup.settings import BackupSettings, SettingsError
+from backup import snapshot, state, turn
 from backup.snapshot import Programs, SnapshotContent, SnapshotError
 from backup.standing import BackupStanding, standing
 from backup.state import BackupState, Newest, StorageLook
@@ -34,9 +32,10 @@ from node_metadata import NotYetError
 from vault import AwayError, MachineVault, VaultError, WithheldError
 
 from contract.azure import STORAGE
+from contract.documents.backup_settings import SECRET, BackupSettings, SettingsError
+from contract.documents.backups import BackupMetadata, name_of
 from contract.paths import SSD
 
-SECRET = "backups"  # noqa: S105  (the name of a secret, not its value)
 SCRATCH = Path(SSD, "backup")
 """Folder for a snapshot that is being made, on the disk that holds the data as well."""
 
@@ -114,8 +113,8 @@ class Backup:
             inside = snapshot.check(plain, self.programs)
             snapshot.encrypt(plain, sealed, self.settings.recipients, self.programs)
             hash_, size = digest(sealed, "sha256"), sealed.stat().st_size
-            name = counted.name_of(self.node.role, self.node.machine, now)
-            self.storage.put(kept, name, sealed, self._metadata(inside, hash_, now, f"{status.cluster:x}"))
+            name = name_of(self.node.role, self.node.machine, now)
+            self.storage.put(kept, name, sealed, self._metadata(inside, hash_, now, status.cluster).to_document())
             if (arrived := self.storage.sha256(kept, name)) != hash_:
                 raise BackupError(f"{kept}/{name} is not what was sent: its SHA-256 is {arrived}, not {hash_}")
         finally:
@@ -125,21 +124,20 @@ class Backup:
             name=f"{kept}/{name}", made=now.timestamp(), size=size, revision=inside.revision, keys=inside.keys
         )
 
-    def _metadata(self, inside: SnapshotContent, hash_: str, now: datetime, cluster: str) -> Mapping[str, str]:
-        return {
-            "format": counted.FORMAT,
-            "environment": self.settings.environment,
-            "role": self.node.role,
-            "member": self.node.machine,
-            "cluster": cluster,
-            "etcd": self.node.version,
-            "taken": f"{now:{counted.TIME}}",
-            "revision": str(inside.revision),
-            "keys": str(inside.keys),
-            "size": str(inside.size),
-            "snapshot_sha256": inside.sha256,
-            "sha256": hash_,
-        }
+    def _metadata(self, inside: SnapshotContent, hash_: str, now: datetime, cluster: int) -> BackupMetadata:
+        return BackupMetadata(
+            environment=self.settings.environment,
+            role=self.node.role,
+            member=self.node.machine,
+            cluster=f"{cluster:x}",
+            etcd=self.node.version,
+            taken=now,
+            revision=inside.revision,
+            keys=inside.keys,
+            size=inside.size,
+            snapshot_sha256=inside.sha256,
+            sha256=hash_,
+        )
 
 
 def look(node: NodeConfig, vault: MachineVault, *, now: datetime, at_once: bool, alone: bool = False) -> BackupState:

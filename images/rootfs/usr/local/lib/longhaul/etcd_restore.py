@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import fetch_secrets
-from backup.settings import BackupSettings, SettingsError
 from backup.snapshot import Programs
 from backup.storage import Storage, StorageError
 from etcd_client import Etcdctl, EtcdError, EtcdMembers
@@ -34,6 +33,7 @@ from restore.units import CLIENTS, MEMBER, SERVER, Units
 from vault import VaultError
 
 from contract.azure import STORAGE
+from contract.documents.backup_settings import SECRET, BackupSettings, SettingsError
 from contract.paths import SSD
 from contract.units import ETCD, KUBE_APISERVER
 
@@ -257,7 +257,7 @@ def of_this_machine() -> Restore:
 def _storage() -> Storage:
     try:
         vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
-        settings = BackupSettings.parse(vault.read("backups"), vault=vault.url)
+        settings = BackupSettings.parse(vault.read(SECRET), vault=vault.url)
     except (SettingsError, VaultError) as error:
         raise RestoreError(str(error)) from None
     identity = OwnIdentity(audience=STORAGE)

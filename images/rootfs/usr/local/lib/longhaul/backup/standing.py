@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from backup.counted import Counted, counted
 from backup.state import Newest, StorageLook
-from backup.storage import Found
+from contract.documents.backups import StoredBackup, flaw_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackupStanding:
     """Backups of an etcd cluster, as one member counts them."""
 
-    newest: Counted | None
+    newest: StoredBackup | None
     own: Mapping[str, datetime]
     """Time of the newest one that this member made, by class."""
     now: datetime
@@ -24,7 +23,7 @@ class BackupStanding:
     @property
     def age_s(self) -> float | None:
         """Return the age of the newest one; None when there is none."""
-        return None if self.newest is None else (self.now - self.newest.found.made).total_seconds()
+        return None if self.newest is None else (self.now - self.newest.made).total_seconds()
 
     @property
     def own_age_s(self) -> float | None:
@@ -33,22 +32,30 @@ class BackupStanding:
         return None if made is None else (self.now - made).total_seconds()
 
 
-def standing(listed: Iterable[Found], *, environment: str, role: str, member: str, now: datetime) -> BackupStanding:
+def standing(
+    listed: Iterable[StoredBackup], *, environment: str, role: str, member: str, now: datetime
+) -> BackupStanding:
     """Return what this member counts of what is listed."""
     blobs = list(listed)
-    good, rejected = counted(blobs, environment=environment, role=role, now=now)
+    good: list[StoredBackup] = []
+    rejected: dict[str, str] = {}
+    for blob in blobs:
+        if flaw := flaw_of(blob, environment=environment, role=role, now=now):
+            rejected[f"{blob.kept}/{blob.name}"] = flaw
+        else:
+            good.append(blob)
     latest: dict[str, datetime] = {}
     for backup in good:
-        if backup.member == member:
-            latest[backup.found.kept] = max(backup.found.made, latest.get(backup.found.kept, backup.found.made))
+        if backup.metadata["member"] == member:
+            latest[backup.kept] = max(backup.made, latest.get(backup.kept, backup.made))
     oldest: dict[str, float] = {}
     for blob in blobs:
         oldest[blob.kept] = min(blob.made.timestamp(), oldest.get(blob.kept, blob.made.timestamp()))
-    newest = max(good, key=lambda backup: backup.found.made, default=None)
+    newest = max(good, key=lambda backup: backup.made, default=None)
     name, why = next(iter(rejected.items()), ("", ""))
     look = StorageLook(
-        newest=None if newest is None else _newest(newest.found),
-        took_s=0.0 if newest is None else newest.took_s,
+        newest=None if newest is None else _newest(newest),
+        took_s=0.0 if newest is None else _took_s(newest),
         rejected=len(rejected),
         rejected_why=f"{name}: {why}" if name else "",
         oldest=oldest,
@@ -56,7 +63,12 @@ def standing(listed: Iterable[Found], *, environment: str, role: str, member: st
     return BackupStanding(newest=newest, own=latest, now=now, seen=look)
 
 
-def _newest(blob: Found) -> Newest:
+def _took_s(backup: StoredBackup) -> float:
+    """Return the time from its beginning to its arrival, seconds."""
+    return max(0.0, (backup.made - (backup.taken or backup.made)).total_seconds())
+
+
+def _newest(blob: StoredBackup) -> Newest:
     return Newest(
         name=f"{blob.kept}/{blob.name}",
         made=blob.made.timestamp(),

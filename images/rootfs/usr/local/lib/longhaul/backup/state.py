@@ -37,7 +37,7 @@ class StorageLook:
     took_s: float = 0.0
     """Time that the newest one took, seconds."""
     rejected: int = 0
-    """Number of blobs that do not count as backups (backup/counted.py)."""
+    """Number of blobs that do not count as backups (:mod:`contract.documents.backups`)."""
     rejected_why: str = ""
     """One of them, and the reason."""
     oldest: Mapping[str, float] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from contract.azure import BLOBS_VERSION
+from contract.documents.backups import SKEW, StoredBackup, prefix_of
 
 TIMEOUT_S = 30.0
 """Time limit of one wait for the other side, seconds."""
@@ -26,26 +27,9 @@ LARGEST = 5000 * 2**20
 
 CHUNK = 2**20
 
-SKEW = timedelta(minutes=5)
-"""Largest difference between this machine's clock and the storage's. Backups are told apart by their times."""
-
 
 class StorageError(Exception):
     """Raised when the storage does not answer, or refuses. Never contains a token."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """A backup as the storage lists it."""
-
-    kept: str
-    """Class of the backup, which is its container."""
-    name: str
-    size: int
-    """Number of encrypted bytes."""
-    made: datetime
-    """Time at which it was there, by the storage's clock, UTC."""
-    metadata: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,18 +39,18 @@ class Storage:
     url: str
     token: Callable[[], str]
 
-    def backups(self, kept: str, role: str) -> Iterator[Found]:
+    def backups(self, kept: str, role: str) -> Iterator[StoredBackup]:
         """Yield the backups of one class of an etcd cluster, the oldest first."""
         marker = ""
         while True:
-            query = {"restype": "container", "comp": "list", "include": "metadata", "prefix": f"{role}/"}
+            query = {"restype": "container", "comp": "list", "include": "metadata", "prefix": prefix_of(role)}
             more = {"marker": marker} if marker else {}
             with self._ask("GET", f"{kept}?{urllib.parse.urlencode({**query, **more})}") as answer:
                 try:
                     listed = ElementTree.fromstring(answer.read())  # noqa: S314  (the account's own answer)
                 except ElementTree.ParseError:
                     raise StorageError(f"the list of {kept} is not XML") from None
-            yield from (_found(kept, blob) for blob in listed.iterfind("Blobs/Blob"))
+            yield from (_stored(kept, blob) for blob in listed.iterfind("Blobs/Blob"))
             marker = listed.findtext("NextMarker") or ""
             if not marker:
                 return
@@ -144,8 +128,8 @@ def digest(file: Path, algorithm: str) -> str:
         return hashlib.file_digest(content, algorithm).hexdigest()
 
 
-def _found(kept: str, blob: ElementTree.Element) -> Found:
-    return Found(
+def _stored(kept: str, blob: ElementTree.Element) -> StoredBackup:
+    return StoredBackup(
         kept=kept,
         name=blob.findtext("Name") or "",
         size=int(blob.findtext("Properties/Content-Length") or 0),

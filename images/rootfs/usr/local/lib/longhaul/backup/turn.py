@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-FREQUENT, HOURLY, DAILY = "frequent", "hourly", "daily"
+from contract.documents.backups import BackupClass
+
+FREQUENT, HOURLY, DAILY = BackupClass
 CLASSES = (DAILY, HOURLY, FREQUENT)
 """Classes of backups, and names of their containers; the one that is kept longest comes first."""
 

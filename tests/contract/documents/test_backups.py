@@ -1,0 +1,127 @@
+"""The rule by which a blob counts as a backup, and the settings that members get."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from components.model import load
+from components.model.backups.section import Backups
+from components.model.backups.storage import account_name, settings
+from components.model.secrets.vault import vault_url
+from contract.documents.backup_settings import BackupSettings, SettingsError
+from contract.documents.backups import LONGEST, SKEW, BackupMetadata, StoredBackup, flaw_of, name_of, names_of
+from tests.support.hosts import STACKS
+from tests.support.project import REPOSITORY
+
+NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+VAULT = "https://lh-lab-0123.vault.azure.net"
+
+
+def blob(
+    member: str = "lab-etcd-1", *, ago: timedelta = timedelta(), took: timedelta = timedelta(), **changes: str
+) -> StoredBackup:
+    """Return a backup as the member makes it, ``ago`` at its end, with changes of its metadata."""
+    made = NOW - ago
+    metadata = BackupMetadata(
+        environment="lab",
+        role="etcd",
+        member=member,
+        cluster="c1",
+        etcd="3.6.8",
+        taken=made - took,
+        revision=7,
+        keys=3,
+        size=9,
+        snapshot_sha256="0b" * 32,
+        sha256="0a" * 32,
+    )
+    name = name_of("etcd", member, made - took)
+    return StoredBackup(kept="daily", name=name, size=5, made=made, metadata={**metadata.to_document(), **changes})
+
+
+CASES: list[tuple[StoredBackup, str]] = [
+    (blob(), ""),
+    (blob(took=timedelta(minutes=40)), ""),
+    (blob(ago=timedelta(days=80)), ""),
+    (blob(ago=-SKEW), ""),
+    (blob("lab-etcd-learner"), ""),
+    (blob("lab-etcd-stranger"), "its member is lab-etcd-stranger, which is none of lab's"),
+    (replace(blob(), size=0), "it is empty"),
+    (blob(format="2"), "its format is 2, and this release reads 1"),
+    (replace(blob(), metadata={}), "its format is not said"),
+    (blob(environment="prod"), "it is of the environment prod"),
+    (blob(role="events"), "it is of the etcd cluster events"),
+    (blob(member="lab-etcd-2"), "its name is not of its member and time"),
+    (blob(member="lab-events-1"), "its member is lab-events-1, which is none of lab's"),
+    (blob(member=""), "its member is not said"),
+    (replace(blob(), name="etcd/x"), "its name is not of its member and time"),
+    (replace(blob(), name=f"{blob().name}.age"), "its name is not of its member and time"),
+    (blob(taken="2030-05-04"), "its name is not of its member and time"),
+    (blob(taken="2030-05-04T10:31:00Z"), "its name is not of its member and time"),
+    (blob(ago=timedelta(minutes=-6)), "it is of the future"),
+    (blob(ago=timedelta(days=1), took=timedelta(hours=1)), "it says that it was taken at 2030-05-03T09:30:00Z"),
+    (blob(ago=timedelta(days=1), took=timedelta(minutes=-6)), "it says that it was taken at 2030-05-03T10:36:00Z"),
+    (blob(revision="many"), "its revision or number of keys is no number"),
+    (blob(keys=""), "its revision or number of keys is no number"),
+    (blob(keys="9" * 20), "its revision or number of keys is no number"),
+    (blob(revision="\u0663"), "its revision or number of keys is no number"),
+    (blob(sha256="0A" * 32), "it has no hashes"),
+    (blob(snapshot_sha256=""), "it has no hashes"),
+]
+
+
+@pytest.mark.parametrize(("backup", "flaw"), CASES)
+def test_a_blob_counts_as_a_member_would_have_made_it(backup: StoredBackup, flaw: str) -> None:
+    reason = flaw_of(backup, environment="lab", role="etcd", now=NOW)
+    assert reason.startswith(flaw)
+    assert bool(reason) == bool(flaw)
+
+
+def test_the_unit_of_backups_ends_when_none_would_count() -> None:
+    unit = REPOSITORY / "images/rootfs/etc/systemd/system/longhaul-backup.service"
+    minutes = LONGEST // timedelta(minutes=1)
+    assert re.search(rf"^TimeoutStartSec={minutes}min$", unit.read_text(), re.MULTILINE)
+
+
+def test_a_member_may_write_the_names_that_it_gives() -> None:
+    pattern = re.escape(names_of("etcd", "lab-etcd-1")).replace(r"\*", ".*")
+    assert re.fullmatch(pattern, name_of("etcd", "lab-etcd-1", NOW))
+    assert not re.fullmatch(pattern, name_of("etcd", "lab-etcd-2", NOW))
+
+
+def test_members_take_what_up_writes() -> None:
+    lab = load(STACKS / "Pulumi.lab.yaml")
+    written = settings(lab, Backups(recipients=(KEY,), every_minutes=2))
+    taken = BackupSettings.parse(written.to_text(), vault=vault_url(lab))
+    assert taken == written
+    assert (taken.every_s, taken.url) == (120.0, f"https://{account_name(lab)}.blob.core.windows.net")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"url": "https://stranger.blob.core.windows.net"}, "the environment's storage is https://lhlab0123.blob"),
+        ({"url": "http://lhlab0123.blob.core.windows.net"}, "its address is 'http://"),
+        ({"url": "https://lhlab0123.blob.core.windows.net.example.com"}, "its address is"),
+        ({"url": "https://lhlab0123.blob.core.windows.net/x"}, "its address is"),
+        ({"recipients": []}, "nobody is no public key of age"),
+        ({"recipients": [KEY, "age1short"]}, "'age1short' is no public key of age"),
+        ({"recipients": [f"{KEY}\n"]}, "is no public key of age"),
+        ({"recipients": KEY}, "cannot be read"),
+        ({"every_s": 1}, "a backup every 1 s"),
+        ({"every_s": "nan"}, "a backup every nan s"),
+    ],
+)
+def test_settings_that_up_would_not_write_are_refused(change: dict[str, Any], said: str) -> None:
+    url = "https://lhlab0123.blob.core.windows.net"
+    good = {"environment": "lab", "url": url, "recipients": [KEY], "every_s": 300}
+    assert BackupSettings.parse(json.dumps(good), vault=VAULT).url == url
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        BackupSettings.parse(json.dumps({**good, **change}), vault=VAULT)
