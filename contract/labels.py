@@ -5,8 +5,10 @@ A key of ``longhaul.dev/`` is ours; who writes it is said beside it. All others 
 
 from __future__ import annotations
 
+from contract.project import PROJECT
+
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
-MANAGER = "longhaul"
+MANAGER = PROJECT
 """Value of that label on every object of ours."""
 
 # Of a Node: where it is, and what it is.

@@ -1,7 +1,9 @@
-"""Names of a project's files and stacks."""
+"""Our name, and those of a project's files and stacks."""
 
 from __future__ import annotations
 
+PROJECT = "longhaul"
+"""Name that our users, objects and labels bear."""
 PROJECT_FILE = "Pulumi.yaml"
 STACKS = "stacks"
 """Folder of the environments' files and of the program."""

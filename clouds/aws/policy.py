@@ -18,7 +18,8 @@ from clouds.base.place import Place
 from clouds.base.policy import Breach, Check, Declared, PolicyChecks, Resource, unaccounted_address
 from clouds.base.ranges import PRIVATE, parse_range
 from clouds.base.secret_checks import user_data_check
-from clouds.base.tagging import POOL, SITE, missing_tags
+from clouds.base.tagging import missing_tags
+from contract.tags import POOL, SITE
 
 BALANCER: Final = "aws:lb/loadBalancer:LoadBalancer"
 GROUP: Final = "aws:autoscaling/group:Group"

@@ -10,7 +10,7 @@ from typing import Any
 
 from clouds.aws import session
 from clouds.base.findings import NotAllowedError, NotAskedError
-from clouds.base.tagging import ENVIRONMENT
+from contract.tags import ENVIRONMENT
 
 
 @dataclass(frozen=True, kw_only=True)

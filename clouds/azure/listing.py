@@ -14,7 +14,7 @@ from clouds.azure.site import AzureSite
 from clouds.azure.versions import GROUPS_VERSION, NETWORK_VERSION
 from clouds.base.listing import PublicAddress, ResourceListing
 from clouds.base.place import Place
-from clouds.base.tagging import ENVIRONMENT
+from contract.tags import ENVIRONMENT
 
 GATEWAYS = ("natgateways", "virtualnetworkgateways", "bastionhosts")
 """Types of resources that may hold a public address: NAT gateways, VPN gateways and Azure's bastion."""

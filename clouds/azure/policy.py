@@ -17,7 +17,8 @@ from clouds.base.place import Place
 from clouds.base.policy import Breach, Check, Declared, PolicyChecks, Resource, unaccounted_address
 from clouds.base.ranges import parse_range
 from clouds.base.secret_checks import user_data_check
-from clouds.base.tagging import MACHINE, POOL, SITE, missing_tags
+from clouds.base.tagging import missing_tags
+from contract.tags import MACHINE, POOL, SITE
 
 BALANCER: Final = "azure-native:network:LoadBalancer"
 INTERFACE: Final = "azure-native:network:NetworkInterface"

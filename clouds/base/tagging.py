@@ -8,8 +8,7 @@ from typing import Any
 
 from clouds.base.inputs import is_unknown, shown
 from clouds.base.policy import Breach, Declared
-
-ENVIRONMENT, SITE, POOL, MACHINE = "longhaul-environment", "longhaul-site", "longhaul-pool", "longhaul-role"
+from contract.tags import ENVIRONMENT, SITE
 
 
 def missing_tags(place: str, tags: Any, wanted: tuple[str, ...], declared: Declared) -> Iterator[Breach]:

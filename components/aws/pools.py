@@ -12,13 +12,13 @@ import pulumi_aws as aws
 from pulumi import ComponentResource, CustomTimeouts, Output, ResourceOptions
 
 from clouds.aws.names import node_role
-from clouds.base.tagging import POOL
 from components.aws.account import aws_site
 from components.aws.interfaces import interfaces
 from components.aws.purchase import capacity_reservation, market_options
 from components.model import Environment
 from components.model.sites.cloud_names import pool_group
 from components.model.sites.places import place_of
+from contract.tags import POOL
 
 ROOT_DEVICE = "/dev/sda1"
 """Root device of the node image, as on Ubuntu's own."""

@@ -8,10 +8,10 @@ import json
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.aws.live_groups import SCALES
-from clouds.base.tagging import ENVIRONMENT
 from components.aws.web_identity import RoleArgs, role
 from components.model import Environment
 from components.model.sites.cloud_names import pool_groups
+from contract.tags import ENVIRONMENT
 
 
 class AutoscalerRole(ComponentResource):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from clouds.azure.site import AzureSite
 from components.model import Environment
+from contract.project import PROJECT
 
-ADMINISTRATOR = "longhaul"
+ADMINISTRATOR = PROJECT
 """Name of the user that Azure requires on every machine."""
 
 IDENTITY = ["identity"]

@@ -4,19 +4,19 @@ assignment condition format and syntax")."""
 from __future__ import annotations
 
 from components.model import Machine
+from contract.azure import BLOBS
 from contract.documents.backups import names_of, prefix_of
 
 VERSION = "2.0"
 """Version of that format: the only one that Azure takes."""
 
-_BLOBS = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
-_READ, _WRITE, _ADD = (f"ActionMatches{{'{_BLOBS}/{action}'}}" for action in ("read", "write", "add/action"))
+_READ, _WRITE, _ADD = (f"ActionMatches{{'{BLOBS}/{action}'}}" for action in ("read", "write", "add/action"))
 _LIST = "SubOperationMatches{'Blob.List'}"
-_PATH, _PREFIX = f"@Resource[{_BLOBS}:path]", f"@Request[{_BLOBS}:prefix]"
+_PATH, _PREFIX = f"@Resource[{BLOBS}:path]", f"@Request[{BLOBS}:prefix]"
 
 NO_DELETION = (
-    f"(!(ActionMatches{{'{_BLOBS}/delete'}}) AND !(ActionMatches{{'{_BLOBS}/deleteBlobVersion/action'}})"
-    f" AND !(ActionMatches{{'{_BLOBS}/move/action'}}))"
+    f"(!(ActionMatches{{'{BLOBS}/delete'}}) AND !(ActionMatches{{'{BLOBS}/deleteBlobVersion/action'}})"
+    f" AND !(ActionMatches{{'{BLOBS}/move/action'}}))"
 )
 """Condition under which nothing is deleted or renamed."""
 

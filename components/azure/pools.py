@@ -16,13 +16,13 @@ from clouds.azure.session import AzureError
 from clouds.base.checks import zones_of
 from clouds.base.groups import PoolGroup
 from clouds.base.pool import Pool
-from clouds.base.tagging import POOL
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.guards.pool_size import never_lower
 from components.model import Environment
 from components.model.nodes.nodes import POD_ADDRESSES
 from components.model.sites.cloud_names import pool_groups
 from components.model.sites.places import place_of
+from contract.tags import POOL
 
 NOT_THERE = 404
 """Status of the cloud's answer for a scale set that does not exist: somebody deleted it, and the update makes it."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clouds.base.tagging import ENVIRONMENT, SITE
 from components.model import Environment
+from contract.tags import ENVIRONMENT, SITE
 
 
 def environment_tags(environment: Environment) -> dict[str, str]:

@@ -30,12 +30,12 @@ from pulumi import (
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
 from clouds.base.resources import Lasting
-from clouds.base.tagging import SITE
 from clouds.registry import clouds
 from components.control_plane.guard import confirmed
 from components.control_plane.replacement import GuardRefusedError
 from components.model import AddressPlan, Environment
 from components.model.policy.immutable import Settings, changes, instead, settings
+from contract.tags import SITE
 
 _KEY_TYPE = "pulumi-python:dynamic/longhaul:Secret"
 

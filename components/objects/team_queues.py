@@ -8,6 +8,7 @@ from components.model.nodes.rdma import EFA_RESOURCE, SHARED, rdma_kinds, shared
 from components.model.teams.checks import cores_of
 from components.objects.queues import CHECK
 from contract.labels import KIND_LABEL, TEAM_LABEL
+from contract.project import PROJECT
 from contract.resources import GPU_RESOURCE
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from components.model.teams.section import Share
 
 API = "kueue.x-k8s.io/v1beta2"
-COHORT = "longhaul"
+COHORT = PROJECT
 CPU, MEMORY = "cpu", "memory"
 PLENTY = "1P"
 """Quota of resources that are not counted: a queue refuses a job that asks for a resource of which it does not speak.

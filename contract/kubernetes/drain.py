@@ -12,11 +12,8 @@ from typing import Any
 from contract.annotations import CHECKPOINT, DISPOSABLE, MIRROR
 from contract.kubernetes.api import Api, moment, path_of
 from contract.kubernetes.connection import ApiError, Object
+from contract.kubernetes.paths import NODES, PODS
 from contract.objects import SYSTEM_NAMESPACE
-
-NODES = "/api/v1/nodes"
-PODS = "/api/v1/pods"
-
 
 OVER = ("Succeeded", "Failed")
 

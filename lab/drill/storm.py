@@ -25,6 +25,7 @@ from typing import Any
 
 import yaml
 
+from contract.kubernetes import paths
 from contract.kubernetes.api import Api, path_of
 
 CONNECTIONS = 64
@@ -65,7 +66,7 @@ class Storm:
 
     def _make(self, name: str) -> None:
         roles = path_of("apis", "rbac.authorization.k8s.io", "v1", "namespaces", name)
-        self.api.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        self.api.post(paths.NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         rules = [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
         self.api.post(f"{roles}/roles", {"metadata": {"name": USER}, "rules": rules})
         binding = {

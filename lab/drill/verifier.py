@@ -28,6 +28,7 @@ import yaml
 
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, CancelledError
+from contract.kubernetes.paths import NAMESPACES
 from lab.drill.journal import DrillJournal, JournalRecord, RecordKind, RequestOutcome, read
 from lab.drill.verdict import judge
 
@@ -58,7 +59,7 @@ class LoadVerifier:
     def make(self) -> None:
         """Make the namespace and the object of the probes."""
         api = self._connect()
-        api.post("/api/v1/namespaces", _named("Namespace", self._name))
+        api.post(NAMESPACES, _named("Namespace", self._name))
         api.post(self._maps, {**_named("ConfigMap", "probe"), "data": {"sequence": "0"}})
 
     def run(self, until: Callable[[], object]) -> None:

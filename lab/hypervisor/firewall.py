@@ -23,12 +23,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 
+from contract.project import PROJECT
 from lab.desired import DesiredBalancer, DesiredMachine, DesiredRule, Network
 from lab.hypervisor import addresses
 from lab.hypervisor.addresses import AddressRanges
 from lab.hypervisor.router_links import RouterLink, sending_ranges
 
-TABLE = "longhaul"
+TABLE = PROJECT
 _EVERYWHERE = IPv4Network("0.0.0.0/0")
 
 

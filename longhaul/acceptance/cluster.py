@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from contract.kubernetes.connection import Object
-from contract.kubernetes.drain import NODES
+from contract.kubernetes.paths import NODES
 from contract.labels import SITE_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.steps import must

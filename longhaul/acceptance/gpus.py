@@ -7,11 +7,11 @@ from collections import Counter
 from components.model.nodes.nodes import host_node_name
 from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import Object
-from contract.kubernetes.drain import NODES
+from contract.kubernetes.paths import NAMESPACES, NODES
 from contract.labels import HOSTS_POOL_LABEL, POOL_LABEL
 from contract.resources import GPU_RESOURCE
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.pods import NAMESPACES, await_pods, namespace, ready
+from longhaul.acceptance.pods import await_pods, namespace, ready
 from longhaul.acceptance.target import AcceptanceTarget
 
 SPACE = "longhaul-acceptance-gpus"

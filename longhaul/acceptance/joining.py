@@ -17,14 +17,12 @@ from components.model.sites.places import place_of
 from contract.annotations import PROVED_MACHINE, PROVED_SITE
 from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import Object
-from contract.kubernetes.drain import NODES
+from contract.kubernetes.paths import CERTIFICATE_REQUESTS, NODES
 from contract.labels import POOL_LABEL
 from contract.users import CLIENT_SIGNER, JOIN_USER
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.target import AcceptanceTarget
-
-REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
 def unknown_machine(target: AcceptanceTarget) -> str:
@@ -89,8 +87,8 @@ def _refused(target: AcceptanceTarget, name: str, *, site: str) -> str:
     """Make the request, wait for its refusal, and delete it."""
     api = target.api("")
     wanted = request_for(name, annotations=proof(name, site=site))
-    path = REQUESTS + path_of(wanted["metadata"]["name"])
-    made = target.api(JOIN_USER).post(REQUESTS, wanted)
+    path = CERTIFICATE_REQUESTS + path_of(wanted["metadata"]["name"])
+    made = target.api(JOIN_USER).post(CERTIFICATE_REQUESTS, wanted)
     reasons: list[str] = []
 
     def why_not(items: list[Object]) -> str:
@@ -105,7 +103,7 @@ def _refused(target: AcceptanceTarget, name: str, *, site: str) -> str:
     try:
         target.soon().await_items(
             api,
-            REQUESTS,
+            CERTIFICATE_REQUESTS,
             why_not,
             what=f"the request for {name} is refused",
             fieldSelector=f"metadata.name={wanted['metadata']['name']}",

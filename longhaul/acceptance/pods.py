@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
+from contract.kubernetes.paths import NAMESPACES
 from contract.labels import OUTLIVE_LABEL, SITE_LABEL
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost"
 NAMESPACE = "longhaul-acceptance"
-NAMESPACES = "/api/v1/namespaces"
 PORT = 8080
 UNRESOLVED = 400
 """HTTP status of the image when a name has no address (the same source, ``netexec.go``, ``dialHandler``)."""

@@ -9,7 +9,7 @@ from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.sites.places import place_of
 from contract.kubernetes.connection import Object
-from contract.kubernetes.drain import NODES
+from contract.kubernetes.paths import NODES
 from contract.labels import POOL_LABEL
 from longhaul.acceptance.check import NotApplicableError
 from longhaul.acceptance.pods import ready

@@ -12,7 +12,7 @@ from clouds.registry import cloud_of
 from components.model import Environment, plan
 from components.model.nodes.nodes import pool_taints
 from contract.kubernetes.connection import Object
-from contract.kubernetes.drain import NODES
+from contract.kubernetes.paths import NODES
 from contract.labels import SITE_LABEL
 from contract.objects import CLUSTER_DOMAIN
 from longhaul.acceptance.check import NotApplicableError, NotSoError

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
-from clouds.base.tagging import POOL, SITE
 from clouds.registry import clouds
 from components.model import Environment, control_machines, plan
 from contract.project import OBJECTS
+from contract.tags import POOL, SITE
 from longhaul.judgement.changes import Change
 
 ENVIRONMENT = "the environment"

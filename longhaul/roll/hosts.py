@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import GroupState, LiveMachine
 from contract.kubernetes.api import Api, path_of
-from contract.kubernetes.drain import NODES
+from contract.kubernetes.paths import NODES
 from contract.labels import HOSTS_POOL_LABEL, POOL_LABEL
 from longhaul.project.context import Context
 from longhaul.roll.host_pins import HostPins, host_pins, numbers

@@ -17,7 +17,8 @@ from clouds.base.live_groups import Life, Rolled
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError
-from contract.kubernetes.drain import NODES, annotate, cordon, drain_line, evict_all, uncordon
+from contract.kubernetes.drain import annotate, cordon, drain_line, evict_all, uncordon
+from contract.kubernetes.paths import NODES
 from longhaul.roll.events import Event, RollEventKind, Tell
 from longhaul.roll.next_steps import RollAction, RollLimits, RollPlan, RollState, RollStep, plan, why_kept, why_released
 from longhaul.roll.observed import ANNOTATIONS, REBUILDING, REPLACING, ObservedMachine, View, observe

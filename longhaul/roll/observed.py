@@ -13,7 +13,8 @@ from clouds.base.live_groups import GroupState, Life, LiveMachine, Rolled
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from contract.kubernetes.api import Api, moment, path_of
 from contract.kubernetes.connection import Object
-from contract.kubernetes.drain import NODES, DrainPod, pods_on
+from contract.kubernetes.drain import DrainPod, pods_on
+from contract.kubernetes.paths import NODES
 from contract.taints import CORDON, STARTING
 
 ANNOTATIONS = (ROLL, ROLL_SINCE, ROLL_STAGE)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
 from contract.kubernetes.connection import Object
+from contract.kubernetes.paths import NODES
 from contract.labels import MANAGED_BY_LABEL, MANAGER
 from contract.objects import AUTHORITIES_CONFIGMAP, AUTHORITIES_KEY, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 from longhaul.rotate.servers import digests
@@ -23,7 +24,6 @@ FIRST_WORD = timedelta(minutes=8)
 LOOK_S = 10.0
 """Seconds between two looks at all Nodes."""
 ROOT = f"{SYSTEM_CONFIGMAPS}/{AUTHORITIES_CONFIGMAP}"
-NODES = "/api/v1/nodes"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/deployments"
 OURS = f"{MANAGED_BY_LABEL}={MANAGER}"
 

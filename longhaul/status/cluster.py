@@ -10,6 +10,7 @@ from components.model import plan
 from components.model.nodes.nodes import api_url
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
+from contract.kubernetes.paths import NODE_LEASES, NODES
 from contract.labels import GPU_LABEL
 from contract.objects import NODE_PROOF_REFUSED, NODE_REQUEST_DENIED, SYSTEM_NAMESPACE
 from longhaul.cluster.nodes import node
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 EVENTS = "/api/v1/namespaces/default/events"
 REFUSALS = (NODE_PROOF_REFUSED, NODE_REQUEST_DENIED)
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LATE = timedelta(seconds=12)
 """Age of a node's lease from which its kubelet is late: it renews every ten seconds, a quarter of the lease's duration
 (kubernetes 1.36, pkg/kubelet/kubelet.go, ``nodeLeaseRenewIntervalFraction``)."""
@@ -34,7 +34,7 @@ def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) ->
     url = api_url(environment, plan(environment))
     try:
         api = Api(url, identity, timeout_s=TIMEOUT_S)
-        nodes = tuple(map(node, api.items("/api/v1/nodes")))
+        nodes = tuple(map(node, api.items(NODES)))
         late = frozenset(_late(api)) if environment.hosts else frozenset()
         return ClusterView(nodes=nodes, late=late, addons=tuple(_addons(api)), refusals=tuple(_refusals(api)))
     except ApiError as error:
@@ -46,7 +46,7 @@ def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) ->
 def _late(api: Api) -> Iterator[str]:
     """Yield the nodes whose kubelet is late with its lease, comparing this machine's clock with theirs."""
     now = datetime.now(tz=UTC)
-    for lease in api.items(LEASES):
+    for lease in api.items(NODE_LEASES):
         renewed = lease.get("spec", {}).get("renewTime")
         if not renewed or now - datetime.fromisoformat(renewed) > LATE:
             yield lease["metadata"]["name"]

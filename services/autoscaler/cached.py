@@ -11,14 +11,14 @@ from contract.annotations import KEEP, ROLL, SCALE_IN
 from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError, Object
-from contract.kubernetes.drain import NODES, OVER, PODS
+from contract.kubernetes.drain import OVER
 from contract.kubernetes.lease import LEASES
+from contract.kubernetes.paths import NAMESPACES, NODES, PODS
 from contract.kubernetes.watch import Watch
 from services.autoscaler.reading import (
     BUDGETS,
     CLAIMS,
     DAEMON_SETS,
-    NAMESPACES,
     OPTIONAL,
     TEMPLATES,
     VOLUMES,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contract.annotations import KEEP, ROLL, SCALE_IN
 from contract.kubernetes.api import Api, path_of
-from contract.kubernetes.drain import NODES, pods_on, work_on
+from contract.kubernetes.drain import pods_on, work_on
+from contract.kubernetes.paths import NODES
 from services.autoscaler.actions import ScalingAction
 from services.autoscaler.group_reader import GroupAnswer
 from services.autoscaler.look import Looked

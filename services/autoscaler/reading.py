@@ -11,8 +11,9 @@ from contract.annotations import MIRROR
 from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
-from contract.kubernetes.drain import NODES, OVER, PODS
+from contract.kubernetes.drain import OVER
 from contract.kubernetes.lease import LEASES, holder_of
+from contract.kubernetes.paths import NAMESPACES, NODES, PODS
 from contract.labels import TEAM_LABEL
 from contract.objects import AUTOSCALER
 from services.autoscaler.gang_objects import gang_of_pod, gangs
@@ -23,7 +24,6 @@ from services.autoscaler.snapshot import ClusterNode, Gang, PendingPod
 from services.autoscaler.store import MemoryStore
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
-NAMESPACES = "/api/v1/namespaces"
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
 REQUESTS = "/apis/autoscaling.x-k8s.io/v1/provisioningrequests"
 TEMPLATES = "/api/v1/podtemplates"

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from contract.kubernetes.api import Api
-from contract.kubernetes.drain import NODES
+from contract.kubernetes.paths import NODES
 from services.autoscaler.gang_objects import POD_GROUP
 from services.autoscaler.reading import POD_GROUPS
 from tests.bench.seats import GPUS, Seats

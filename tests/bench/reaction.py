@@ -23,7 +23,7 @@ from clouds.base.place import Place
 from clouds.base.refusals import Cause, Refusal
 from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api
-from contract.kubernetes.drain import NODES, PODS
+from contract.kubernetes.paths import NODES, PODS
 from contract.objects import GANGS
 from lab import tools
 from services.autoscaler.service import ServiceTerms, serve

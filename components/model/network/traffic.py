@@ -80,10 +80,8 @@ class Flow:
     why: str
 
 
-API = "api"
-"""Placeholder for the API servers' port, which the file sets."""
-ISSUERS = "issuers"
-"""Placeholder for the ports of the issuers."""
+API, ISSUERS = "the API servers' port", "the issuers' ports"
+"""Placeholders for ports that the file sets."""
 
 ETCD_ROLES = ("etcd", "events")
 CONTROL_PLANE = (*ETCD_ROLES, "api")

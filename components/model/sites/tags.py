@@ -11,9 +11,7 @@ from clouds.base.tags import VALUE
 from clouds.registry import clouds
 from components.model.environment import Environment
 from components.model.sites.places import place_of
-
-LONGHAULS = "longhaul-"
-"""Prefix of Longhaul's own tags."""
+from contract.tags import TAG_PREFIX
 
 
 def check_tags(environment: Environment) -> Iterator[Fault]:
@@ -53,7 +51,7 @@ def _again(key: str, earlier: str) -> tuple[str, str] | None:
     return f"is {earlier!r} in another case, which Azure takes for the same", "one of them"
 
 
-def _reserved_fault(key: str) -> tuple[str, str] | None:
-    if key.lower().startswith(LONGHAULS) or key.lower() == "name":
+def _own(key: str) -> tuple[str, str] | None:
+    if key.lower().startswith(TAG_PREFIX) or key.lower() == "name":
         return "is a tag of Longhaul's own", "another name"
     return None if key else ("is no name", "a name")

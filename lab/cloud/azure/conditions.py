@@ -16,8 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-_BLOBS = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
-PATH, PREFIX = f"@Resource[{_BLOBS}:path]", f"@Request[{_BLOBS}:prefix]"
+from contract.azure import BLOBS
+
+PATH, PREFIX = f"@Resource[{BLOBS}:path]", f"@Request[{BLOBS}:prefix]"
 LIST = "Blob.List"
 """Suboperation of reading that lists blobs."""
 

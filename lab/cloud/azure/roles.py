@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from clouds.azure.roles import AUTOSCALER, BLOB_CONTRIBUTOR, BLOB_READER, READER, SECRETS_OFFICER, SECRETS_USER
+from contract.azure import BLOBS
 from lab.cloud.azure.conditions import Condition, Operation
 from lab.cloud.azure.schema.blob_container import TYPE
 from longhaul.toolchain.spec import repository
@@ -77,7 +78,7 @@ def built_in() -> dict[str, RoleDefinition]:
         BLOB_READER: RoleDefinition(
             name="Storage Blob Data Reader",
             actions=("Microsoft.Storage/storageAccounts/blobServices/containers/read",),
-            data_actions=("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read",),
+            data_actions=(f"{BLOBS}/read",),
         ),
         SECRETS_USER: RoleDefinition(
             name="Key Vault Secrets User",

@@ -11,13 +11,13 @@ from contract.documents.autoscaler_memory import DecisionMemory
 from contract.documents.pools import of_text
 from contract.kubernetes.api import ApiReader, path_of
 from contract.kubernetes.connection import ApiError, Object
+from contract.kubernetes.paths import NODES, PODS
 from contract.objects import AUTOSCALER, CAPACITY_CONFIGMAP, CAPACITY_KEY, MEMORY_KEY, SYSTEM_CONFIGMAPS
 from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import is_waiting, team
 from longhaul.client.capacity.state import ClusterCapacity, TeamCapacity
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 Content = TypeVar("Content")
 
 GOING_ON = "status.phase!=Succeeded,status.phase!=Failed"

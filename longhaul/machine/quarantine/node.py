@@ -8,7 +8,7 @@ from typing import Any
 
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
-from contract.kubernetes.drain import NODES, PODS
+from contract.kubernetes.paths import NODES, PODS
 from contract.taints import QUARANTINE_TAINT
 
 CLOSE_TRIES = 20

@@ -14,12 +14,12 @@ from pulumi.runtime import register_stack_transformation
 from clouds.base import policy_rules
 from clouds.base.policy import Check, unaccounted_address
 from clouds.base.resources import Lasting
-from clouds.base.tagging import SITE
 from components.control_plane.guard import DestructionGuard, confirmed
 from components.guards import immutable as immutable_guard
 from components.guards.policies import enforcing
 from components.model import Environment, parse, plan
 from components.model.policy import rules
+from contract.tags import SITE
 
 ENVIRONMENT = Path("environment.json")
 """File with the environment, in place of the stack file."""

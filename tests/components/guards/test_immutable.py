@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from clouds.base.tagging import SITE
 from components.control_plane.guard import DESTROY_VARIABLE
 from components.control_plane.replacement import GuardRefusedError
 from components.guards import immutable as immutable_guard
 from components.model import Environment, load
 from components.model.environment import EtcdLearner
+from contract.tags import SITE
 from tests.support.declared import Program, plain
 from tests.support.hosts import STACKS
 from tests.support.whole import declare_whole, with_few_machines

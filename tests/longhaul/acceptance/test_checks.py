@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from components.model import Environment
+from contract.kubernetes.paths import CERTIFICATE_REQUESTS
 from contract.resources import GPU_RESOURCE
 from longhaul.acceptance import cluster, gpus, joining, scaling
 from longhaul.acceptance.check import NotApplicableError, NotSoError
@@ -143,7 +144,7 @@ def test_a_node_that_is_missing_or_of_another_version_than_the_api(target: Accep
 
 def _judges(api: FakeApi, status: dict[str, Any]) -> None:
     def changed() -> None:
-        for item in api.lists.get(joining.REQUESTS, []):
+        for item in api.lists.get(CERTIFICATE_REQUESTS, []):
             item["status"] = status
 
     api.changed = changed
@@ -153,7 +154,7 @@ def test_a_request_that_is_refused_is_well_and_goes(target: AcceptanceTarget, ap
     _judges(api, {"conditions": [{"type": "Denied", "message": "there is no machine"}]})
     assert joining.unknown_machine(target) == "refused: there is no machine"
     assert joining.live_node(target) == "refused: there is no machine"
-    assert api.lists[joining.REQUESTS] == []
+    assert api.lists[CERTIFICATE_REQUESTS] == []
     asked = [item["metadata"]["annotations"]["longhaul.dev/machine"] for _, item in api.posted]
     assert asked == ["i-00000000000000000", "i-1"]
 
@@ -165,7 +166,7 @@ def test_one_that_is_signed_or_left_lying_is_not(target: AcceptanceTarget, api: 
     _judges(api, {})
     with pytest.raises(LateError, match="nobody has decided"):
         joining.unknown_machine(target)
-    assert api.lists[joining.REQUESTS] == []
+    assert api.lists[CERTIFICATE_REQUESTS] == []
 
 
 class Group:

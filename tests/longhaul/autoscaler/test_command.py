@@ -10,6 +10,7 @@ import pytest
 
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
+from contract.kubernetes.paths import NODES, PODS
 from longhaul.cli import main
 from longhaul.cluster import api_access
 from longhaul.terminal.exits import Exit
@@ -44,7 +45,7 @@ def test_the_command_says_what_would_be_done(
     checkout: Checkout, groups: dict[str, Standing], api: Lists, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checkout.gains_hosts()
-    api.lists[reading.PODS] = [pod("huge", requests={"cpu": "4k"})]
+    api.lists[PODS] = [pod("huge", requests={"cpu": "4k"})]
     assert command(checkout, "--once", "--dry-run") == Exit.OK
     assert "tell team/huge: no pool can hold this: asks 4000 cores, largest is " in capsys.readouterr().out
     assert command(checkout, "--once", "--dry-run", "--json") == Exit.OK
@@ -58,7 +59,7 @@ def test_idle_nodes_are_named(
 ) -> None:
     checkout.gains_hosts()
     groups["cpu"] = Standing(machines=(machine("i-1"),))
-    api.lists[reading.NODES] = [node("i-1", pool="cpu")]
+    api.lists[NODES] = [node("i-1", pool="cpu")]
     assert command(checkout, "--once", "--dry-run") == Exit.OK
     assert capsys.readouterr().out.splitlines()[-1] == "idle: 1 node: i-1"
 

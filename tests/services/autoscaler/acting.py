@@ -24,7 +24,7 @@ from components.model import Environment
 from components.model.autoscaler import rights
 from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api, path_of
-from contract.kubernetes.drain import NODES
+from contract.kubernetes.paths import NODES
 from longhaul.cli.examples import example
 from services.autoscaler.actions import Verb
 from services.autoscaler.journal import DecisionJournal

@@ -17,6 +17,7 @@ from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
+from contract.kubernetes.paths import NAMESPACES, NODES, PODS
 from services.autoscaler import reading
 from tests.services.autoscaler.objects import Object
 
@@ -28,11 +29,9 @@ class Lists(Api):
 
     def __init__(self, **lists: Sequence[Object]) -> None:
         self.lists: dict[str, Sequence[Object]] = {
-            **dict.fromkeys(
-                (reading.BUDGETS, reading.DAEMON_SETS, reading.LEASES, reading.NAMESPACES, reading.TEMPLATES), ()
-            ),
-            reading.PODS: lists.pop("pods", ()),
-            reading.NODES: lists.pop("nodes", ()),
+            **dict.fromkeys((reading.BUDGETS, reading.DAEMON_SETS, reading.LEASES, NAMESPACES, reading.TEMPLATES), ()),
+            PODS: lists.pop("pods", ()),
+            NODES: lists.pop("nodes", ()),
         }
         self.objects: dict[str, Object] = {}
         self.down: ApiError | None = None

@@ -13,9 +13,9 @@ import pytest
 
 from clouds.base.errors import CloudError
 from components.model.prices.book import PriceBook
-from contract.kubernetes.drain import NODES
 from contract.kubernetes.election import Candidate
 from contract.kubernetes.lease import LEASES
+from contract.kubernetes.paths import NODES
 from longhaul.cluster.locks import pool_lock
 from services.autoscaler.actions import Verb
 from services.autoscaler.guard import LostError

@@ -10,7 +10,7 @@ import pytest
 
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import LiveMachine
-from contract.kubernetes.drain import NODES
+from contract.kubernetes.paths import NODES
 from services.autoscaler import group_hands, passes
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.ending import Ending

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from contract.azure import MACHINES
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
 from lab.cloud.azure.schema.zones import check_known
 from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Compute/disks"
-MACHINES = "Microsoft.Compute/virtualMachines"
 
 
 class DataDiskSku(BodyPart):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from contract.azure import MACHINES
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.ids import group_id
 from lab.cloud.azure.schema.base import Put
@@ -20,11 +21,7 @@ def check_disk(put: Put, disk: dict[str, Any]) -> None:
     old = put.old.body["properties"]["storageProfile"]["osDisk"].get("name") if put.old else None
     name = disk.setdefault("name", old or f"{put.id.name}_OsDisk_1_{uuid.uuid4().hex}")
     wanted = disk_id(put.id.text, name)
-    others = [
-        machine
-        for machine in put.store.of_type("Microsoft.Compute/virtualMachines")
-        if machine.key != put.id.text.lower()
-    ]
+    others = [machine for machine in put.store.of_type(MACHINES) if machine.key != put.id.text.lower()]
     if put.old is None and (wanted in put.store.records(LEFT) or wanted in map(_disk_of, others)):
         raise ArmError(
             409,

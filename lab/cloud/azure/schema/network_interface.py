@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from contract.azure import MACHINES
 from lab.cloud.azure.errors import ArmError, change_refused, invalid_reference
 from lab.cloud.azure.schema import load_balancer, public_ip_address
 from lab.cloud.azure.schema.base import BodyPart, Located, Put, Ref, TypeSpec
@@ -75,7 +76,7 @@ class NetworkInterface(Located):
 
 def machine_of(store: DocumentStore, interface_id: str) -> ResourceDocument | None:
     """Return the machine to which the interface is attached."""
-    for machine in store.of_type("Microsoft.Compute/virtualMachines"):
+    for machine in store.of_type(MACHINES):
         ids = [ref["id"].lower() for ref in machine.body["properties"]["networkProfile"]["networkInterfaces"]]
         if interface_id.lower() in ids:
             return machine

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from contract.azure import MACHINES
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
 from lab.cloud.store import DocumentStore, ResourceDocument
@@ -37,7 +38,7 @@ def holders(store: DocumentStore, identity_id: str) -> list[ResourceDocument]:
     wanted = identity_id.lower()
     return [
         machine
-        for machine in store.of_type("Microsoft.Compute/virtualMachines")
+        for machine in store.of_type(MACHINES)
         if wanted in {key.lower() for key in machine.body.get("identity", {}).get("userAssignedIdentities", {})}
     ]
 

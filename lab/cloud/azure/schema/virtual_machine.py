@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from contract.azure import MACHINES
 from lab.cloud.azure.errors import ArmError, invalid_reference, unsupported
 from lab.cloud.azure.schema import network_interface, user_assigned_identity
 from lab.cloud.azure.schema.base import BodyPart, Located, Put, SubscriptionSettings, TypeSpec
@@ -18,7 +19,7 @@ from lab.cloud.azure.schema.ssh_keys import check_keys
 from lab.cloud.azure.sizes import known_sizes
 from lab.cloud.store import DocumentStore, ResourceDocument
 
-TYPE = "Microsoft.Compute/virtualMachines"
+TYPE = MACHINES
 CUSTOM_DATA_LIMIT = 65535
 """Limit of custom data in bytes, after base64 decoding:
 learn.microsoft.com/rest/api/compute/virtual-machines/create-or-update, OSProfile."""

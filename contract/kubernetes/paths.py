@@ -1,0 +1,12 @@
+"""Paths of the API at which several programs ask."""
+
+from __future__ import annotations
+
+NAMESPACES = "/api/v1/namespaces"
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/pods"
+NODE_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+"""Path of the leases that kubelets renew."""
+CERTIFICATE_REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+"""Path at which a client asks whether it may do something."""
