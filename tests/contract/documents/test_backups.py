@@ -25,14 +25,14 @@ VAULT = "https://lh-lab-0123.vault.azure.net"
 
 
 def blob(
-    member: str = "lab-etcd-1", *, ago: timedelta = timedelta(), took: timedelta = timedelta(), **changes: str
+    name: str = "lab-etcd-1", /, *, ago: timedelta = timedelta(), took: timedelta = timedelta(), **changes: str
 ) -> StoredBackup:
     """Return a backup as the member makes it, ``ago`` at its end, with changes of its metadata."""
     made = NOW - ago
     metadata = BackupMetadata(
         environment="lab",
         role="etcd",
-        member=member,
+        member=name,
         cluster="c1",
         etcd="3.6.8",
         taken=made - took,
@@ -42,8 +42,8 @@ def blob(
         snapshot_sha256="0b" * 32,
         sha256="0a" * 32,
     )
-    name = name_of("etcd", member, made - took)
-    return StoredBackup(kept="daily", name=name, size=5, made=made, metadata={**metadata.to_document(), **changes})
+    blob_name = name_of("etcd", name, made - took)
+    return StoredBackup(kept="daily", name=blob_name, size=5, made=made, metadata={**metadata.to_document(), **changes})
 
 
 CASES: list[tuple[StoredBackup, str]] = [
