@@ -51,7 +51,7 @@ def _again(key: str, earlier: str) -> tuple[str, str] | None:
     return f"is {earlier!r} in another case, which Azure takes for the same", "one of them"
 
 
-def _own(key: str) -> tuple[str, str] | None:
+def _reserved_fault(key: str) -> tuple[str, str] | None:
     if key.lower().startswith(TAG_PREFIX) or key.lower() == "name":
         return "is a tag of Longhaul's own", "another name"
     return None if key else ("is no name", "a name")
