@@ -8,9 +8,9 @@ programs=images/rootfs/usr/local/lib/longhaul
 ruff() { "$bin/ruff" check --quiet .; }
 format() { "$bin/ruff" format --quiet --check .; }
 mypy() { "$bin/mypy"; }
-# The machines' own programs are scripts in one folder and no package, so they are checked separately. Their settings differ, and
+# The machines' own programs import each other from their folder on a machine, so they are checked separately. Their settings differ, and
 # mypy drops what a cache holds of other settings: two checks with one cache would each begin anew.
-programs() { MYPYPATH=$programs:. "$bin/mypy" --strict --config-file= --cache-dir .mypy_cache/programs $programs/*.py; }
+programs() { MYPYPATH=$programs:. "$bin/mypy" --strict --config-file= --cache-dir .mypy_cache/programs $programs; }
 # Every shell script in git's list, new files included; recognized by its first line. git finds those that have such a line at all,
 # for to start a program for each of two thousand files takes longer than the check.
 shellcheck() {

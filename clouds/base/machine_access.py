@@ -38,8 +38,8 @@ class OwnAccess:
 
 def socket_token(path: str) -> tuple[str, float]:
     """Return the token from a program on the same machine, which serves one for each connection to its socket
-    (images/rootfs, cloud_token.py), and the end of its validity in seconds since the epoch. Raise :class:`NoTokenError`
-    with the program's own words when it returns none."""
+    (images/rootfs, machine/cloud_token.py), and the end of its validity in seconds since the epoch. Raise
+    :class:`NoTokenError` with the program's own words when it returns none."""
     try:
         given = json.loads(_read(path))
         if "error" in given:

@@ -21,7 +21,7 @@ from components.model.sites.cloud_names import cloud_name
 
 AUDIENCES = ("https://management.azure.com/", "https://management.azure.com")
 """Audience of the token: Azure's resource manager, because the directory has no application of our own. Entra writes
-the name as requested (images/rootfs, cloud_token.py requests the first), or without the slash."""
+the name as requested (images/rootfs, machine/cloud_token.py requests the first), or without the slash."""
 
 
 @dataclass(frozen=True, kw_only=True)

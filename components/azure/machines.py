@@ -82,8 +82,8 @@ class ControlMachine(ControlPlaneMachine):
         self.register_outputs({"machine_id": self.machine_id})
 
     def _identity(self, part: str = "") -> managedidentity.UserAssignedIdentity:
-        """Make the machine's identity, or that of one of its programs (images/rootfs, managed_identity.py, derives the
-        names)."""
+        """Make the machine's identity, or that of one of its programs (images/rootfs, machine/managed_identity.py,
+        derives the names)."""
         end = f"-{part}" if part else ""
         return managedidentity.UserAssignedIdentity(
             f"{self._name}{end}-identity",

@@ -49,7 +49,7 @@ them."""
 DRIVER_ROOT = "/driver-root"
 """Folder in which the plugin looks for the host's files (``DefaultContainerDriverRoot``, its
 api/config/v1/consts.go)."""
-CDI_HOOK = "/usr/local/lib/longhaul/nvidia-cdi-hook"
+CDI_HOOK = "/usr/local/lib/longhaul/gpu/nvidia-cdi-hook"
 """Program that makes links to the driver's libraries when a container starts. It is on the host, and finds NVIDIA's own
 program, whose path depends on how the machine got the toolkit."""
 ARGS = (

@@ -2,12 +2,13 @@
 autoscaler and join service. What is the same on every one is in the units, images/rootfs/etc/systemd/system.
 
 The etcd members are not among kube-apiserver's arguments. node.json names every address that a member may have, and at
-its start the machine asks the etcd clusters for their members (etcd_endpoints.py). So an etcd cluster grows or shrinks
-without the replacement of an API server. A running API server finds new members at its next start, and does not need
-them before.
+its start the machine asks the etcd clusters for their members (kube_apiserver/etcd_endpoints.py). So an etcd cluster
+grows or shrinks without the replacement of an API server. A running API server finds new members at its next start, and
+does not need them before.
 
 An API server survives the loss of the events etcd cluster (see :data:`READY_PATH`), and starts without it, by way of a
-relay on its machine (events_relay.py): kube-apiserver 1.36 ends after 20 s when an etcd cluster takes no connection.
+relay on its machine (kube_apiserver/events_relay.py): kube-apiserver 1.36 ends after 20 s when an etcd cluster takes no
+connection.
 """
 
 from __future__ import annotations

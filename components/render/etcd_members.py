@@ -12,8 +12,8 @@ def places(environment: Environment, addresses: AddressPlan, role: Role) -> dict
 
     The current members alone would not do: one more member would then change, and so replace, every machine that names
     them. The address plan fixes all addresses; the smallest block has fewer than seven, and validation allows no more
-    members than that. Machines ask the etcd cluster itself which members exist (images/rootfs, etcd_join.py and
-    etcd_endpoints.py).
+    members than that. Machines ask the etcd cluster itself which members exist (images/rootfs, etcd/join.py and
+    kube_apiserver/etcd_endpoints.py).
     """
     subnet = addresses.sites[environment.control_plane.site].subnet(role)
     most = min(MOST_MEMBERS, machine_capacity(subnet))

@@ -22,7 +22,7 @@ def configuration(supernet: IPv4Network, *, kubeconfig: str) -> dict[str, Any]:
         "detectLocalMode": "ClusterCIDR",
         "healthzBindAddress": f"127.0.0.1:{KUBE_PROXY_HEALTH_PORT}",
         "metricsBindAddress": "127.0.0.1:10249",
-        # node_performance.py sets the limit, by memory.
+        # node/performance.py sets the limit, by memory.
         "conntrack": {"maxPerCore": 0},
     }
 

@@ -2,7 +2,7 @@
 images/rootfs/etc/systemd/system/longhaul-node.target and the units that it wants.
 
 A cloud machine gets its files by cloud-init, a host by Ansible. They differ in how a machine learns its place: from its
-cloud (``node_place.py``), or from a file of its own on a host.
+cloud (``node/place.py``), or from a file of its own on a host.
 
 Keys of workers are made on the node. A cloud machine gets its first certificate for a proof of its identity, so its
 files hold no secret. A host also has a one-time token (:func:`join_kubeconfig`).
@@ -241,8 +241,9 @@ def _near_the_gpus() -> dict[str, Any]:
 
 
 def _depot(environment: Environment, site: Site) -> dict[str, File]:
-    """Return the files by which a machine uses its site's depot: containerd's, its image verifier's (signed_depot.py)
-    where the builder signs, and the authority of the depot's server where the environment names one."""
+    """Return the files by which a machine uses its site's depot: containerd's, its image verifier's
+    (containerd/signed_depot.py) where the builder signs, and the authority of the depot's server where the environment
+    names one."""
     if site.depot is None:
         return {}
     key, authority = environment.depots.key, environment.depots.authority

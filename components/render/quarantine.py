@@ -3,7 +3,7 @@
 Kubernetes knows no list of revoked client certificates, so a node's stays valid for its thirty days, and a person's
 token until it ends. But each request is authorized anew: before Node and RBAC stand authorizers of type Webhook, which
 only requests of the users of a list reach (``matchConditions``), and which deny them all (images/rootfs,
-``quarantine_webhook.py``). An answer that does not come is a refusal as well (``failurePolicy``). kube-apiserver reads
+``quarantine/webhook.py``). An answer that does not come is a refusal as well (``failurePolicy``). kube-apiserver reads
 the file again when it changes (kubernetes.io, "Authorization", "Using configuration for authorization"), so no user
 data changes with the lists.
 

@@ -1,7 +1,7 @@
 """Secrets of the vault that a machine reads, and the files that it makes of them.
 
-The files themselves are not here: ``/etc/longhaul/secrets.json`` tells the machine's fetch_secrets.py how to make them.
-A certificate and its key are one file, so that both are replaced in one step.
+The files themselves are not here: ``/etc/longhaul/secrets.json`` tells the machine's vault/fetch_secrets.py how to make
+them. A certificate and its key are one file, so that both are replaced in one step.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def authority(path: str, name: str, *, user: str) -> SecretFile:
 
 
 def document(environment: Environment, secret_files: Iterable[SecretFile]) -> dict[str, File]:
-    """Return the file that tells fetch_secrets.py what to do."""
+    """Return the file that tells vault/fetch_secrets.py what to do."""
     value = {
         "vault": vault_url(environment),
         "metadata": METADATA,

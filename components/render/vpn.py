@@ -41,7 +41,7 @@ OLD_KEYS_S = 60
 """Seconds for which the keys before are still good then: a laptop whose certificate has ended by then is cut off."""
 
 NEW_LAPTOPS = "20 1"
-"""Most new connections, and in how many seconds: each has OpenVPN wait for vpn_verify.py. All laptops of a machine that
+"""Most new connections, and in how many seconds: each has OpenVPN wait for vpn/verify.py. All laptops of a machine that
 was away are back in half a minute."""
 FIRST_PACKETS = "1000 10"
 """Most answers to first packets of connections, and in how many seconds. OpenVPN's own default is a tenth. Whoever ever
@@ -128,7 +128,7 @@ def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine)
         "remote-cert-tls client",
         "data-ciphers AES-256-GCM:CHACHA20-POLY1305",
         "script-security 2",
-        "tls-verify /usr/local/lib/longhaul/vpn_verify.py",
+        "tls-verify /usr/local/lib/longhaul/vpn/verify.py",
         f"reneg-sec {RENEW_S}",
         f"tran-window {OLD_KEYS_S}",
         f"keepalive {PING_S} {SILENT_S}",

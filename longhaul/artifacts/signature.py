@@ -4,8 +4,8 @@ A signature lies beside its file, as ``NAME.gpg``. Two kinds of files have a sig
 every other file, and each archive's ``Release``, which apt reads. No list contains signatures: two builders with the
 same sources make the same depot with different signatures.
 
-Nodes check with a separate program (``signed_depot.py`` in ``images/rootfs``), which runs without this package;
-``tests/redteam/test_depot.py`` tests both with the same cases.
+Nodes check with a separate program (``containerd/signed_depot.py`` in ``images/rootfs``), which runs without this
+package; ``tests/redteam/test_depot.py`` tests both with the same cases.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ class RefusalList:
     """A list of users whom API servers refuse."""
 
     ask: str
-    """Command on an API server's machine that prints whom the server refuses (images/rootfs, node.py)."""
+    """Command on an API server's machine that prints whom the server refuses (images/rootfs,
+    machine/longhaul_node.py)."""
     nobody: str
     """Text for an empty list."""
 

@@ -1,5 +1,5 @@
 """Clients outside the control plane that check API servers' certificates: nodes, which follow what
-kube-controller-manager publishes (images/rootfs, node_authorities.py), and pods."""
+kube-controller-manager publishes (images/rootfs, kubelet/authorities.py), and pods."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _rows(page: str) -> list[Row]:
 def _program(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(str(root / "images/rootfs/usr/local/lib/longhaul"))
-    return importlib.import_module("node_performance")
+    return importlib.import_module("node.performance")
 
 
 def told(rows: list[Row], where: str) -> dict[str, str]:

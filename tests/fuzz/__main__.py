@@ -17,7 +17,7 @@ ANSWER_S = 10
 """Longest time for one input, seconds."""
 LARGEST = 64 * 1024
 """Largest input in bytes. Readers have limits of their own, of up to 16 MiB."""
-FOLLOWED = ("attest", "clouds", "components", "contract", "controller", "longhaul", "node_metadata", "notices")
+FOLLOWED = ("clouds", "components", "contract", "controller", "join_endpoint", "longhaul", "machine", "node")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -62,9 +62,9 @@ def certificate_request(_: Path) -> Target:
 def join_proof(_: Path) -> Target:
     """Read what a machine posts to the join endpoint. Nobody else is asked; what Azure signs is taken for signed."""
     importable()
-    from attest.aws import AwsProofs
-    from attest.azure import AzureProofs
-    from attest.join_endpoint import JoinEndpoint
+    from join_endpoint.aws import AwsProofs
+    from join_endpoint.azure import AzureProofs
+    from join_endpoint.endpoint import JoinEndpoint
 
     ticks = count(0, 3600)
     endpoint = JoinEndpoint(
@@ -76,7 +76,7 @@ def join_proof(_: Path) -> Target:
     )
 
     def read(data: bytes) -> None:
-        with patch("attest.aws.fetch", return_value=b"<a><Arn>no machine</Arn></a>"), _openssl(b"{}"):
+        with patch("join_endpoint.aws.fetch", return_value=b"<a><Arn>no machine</Arn></a>"), _openssl(b"{}"):
             endpoint.join(data, sender="10.65.128.4")
 
     said = {"request": _request().decode(), "challenge": "0123456789"}
@@ -86,7 +86,7 @@ def join_proof(_: Path) -> Target:
 def attested_document(_: Path) -> Target:
     """Read an attested document whose signature is right."""
     importable()
-    from attest import documents
+    from join_endpoint import documents
 
     from contract.certificate_requests import RefusedError
 
@@ -102,7 +102,7 @@ def attested_document(_: Path) -> Target:
 def token(_: Path) -> Target:
     """Read the claims of a token whose signature is right."""
     importable()
-    from attest import tokens
+    from join_endpoint import tokens
 
     from contract.certificate_requests import RefusedError
 
@@ -123,9 +123,9 @@ def token(_: Path) -> Target:
 def sts_answer(_: Path) -> Target:
     """Read the answer of STS to a machine's signature."""
     importable()
-    from attest.aws import AwsProofs
-    from attest.proof import ProofQuestion
-    from attest.web import SourceError
+    from join_endpoint.aws import AwsProofs
+    from join_endpoint.proof import ProofQuestion
+    from join_endpoint.web import SourceError
 
     from contract.certificate_requests import RefusedError
     from contract.documents.node_controller import of_text
@@ -134,7 +134,7 @@ def sts_answer(_: Path) -> Target:
     proof = _aws_proof()
 
     def read(data: bytes) -> None:
-        with patch("attest.aws.fetch", return_value=data), suppress(RefusedError, SourceError):
+        with patch("join_endpoint.aws.fetch", return_value=data), suppress(RefusedError, SourceError):
             AwsProofs(now=lambda: NOW).attested(proof, question)
 
     arn = "arn:aws:sts::123456789012:assumed-role/node/i-0123456789abcdef0"
@@ -156,7 +156,7 @@ def environment_document(_: Path) -> Target:
 def aws_metadata(_: Path) -> Target:
     """Read EC2's instance metadata: a line for each answer."""
     importable()
-    import node_metadata
+    from machine import metadata as node_metadata
 
     seed = b"token\ni-0123456789abcdef0\nus-east-1a\n0a:00:00:00:00:01\n10.65.128.16/28\n10.65.128.4"
     return Target(_place(lambda: node_metadata.aws("http://metadata")), (seed,))
@@ -165,7 +165,7 @@ def aws_metadata(_: Path) -> Target:
 def azure_metadata(_: Path) -> Target:
     """Read Azure's instance metadata."""
     importable()
-    import node_metadata
+    from machine import metadata as node_metadata
 
     own = IPv4Address("10.66.0.4")
     addresses = [{"privateIpAddress": f"10.66.0.{last}"} for last in (4, 5, 6)]
@@ -177,7 +177,7 @@ def azure_metadata(_: Path) -> Target:
 def host_place(folder: Path) -> Target:
     """Read the place of a host of a rack."""
     importable()
-    import node_metadata
+    from machine import metadata as node_metadata
 
     own, path = "10.66.32.10", folder / "place.json"
 
@@ -192,11 +192,11 @@ def host_place(folder: Path) -> Target:
 def aws_notices(_: Path) -> Target:
     """Read EC2's notices of an interruption."""
     importable()
-    from node_metadata import NotYetError
-    from notices import AwsNotices
+    from machine.metadata import NotYetError
+    from node.interruption_notices import AwsNotices
 
     def read(data: bytes) -> None:
-        with patch("notices.ask", return_value=data.decode(errors="replace")), suppress(NotYetError):
+        with patch("node.interruption_notices.ask", return_value=data.decode(errors="replace")), suppress(NotYetError):
             told = AwsNotices("http://metadata")
             told.spot(), told.interruption(), told.recommendation()
 
@@ -206,11 +206,11 @@ def aws_notices(_: Path) -> Target:
 def azure_notices(_: Path) -> Target:
     """Read Azure's scheduled events, and the metadata that is asked before."""
     importable()
-    from node_metadata import NotYetError
-    from notices import AzureNotices
+    from machine.metadata import NotYetError
+    from node.interruption_notices import AzureNotices
 
     def read(data: bytes) -> None:
-        with patch("notices.ask", return_value=data.decode(errors="replace")), suppress(NotYetError):
+        with patch("node.interruption_notices.ask", return_value=data.decode(errors="replace")), suppress(NotYetError):
             told = AzureNotices("http://metadata")
             told.spot(), told.interruption(), told.awaits_approval(), told.approve()
 
@@ -235,12 +235,12 @@ class _Tenant:
 
 def _place(find: Callable[[], object], *, whole: bool = False) -> Callable[[bytes], None]:
     """Return a reader of metadata: each answer is a line of the data, or all are the ``whole``."""
-    from node_metadata import NotYetError, PlaceError
+    from machine.metadata import NotYetError, PlaceError
 
     def read(data: bytes) -> None:
         text = data.decode(errors="replace")
         answers = [text] if whole else [*text.split("\n"), *[""] * 8]
-        with patch("node_metadata.ask", side_effect=answers), suppress(NotYetError, PlaceError):
+        with patch("machine.metadata.ask", side_effect=answers), suppress(NotYetError, PlaceError):
             find()
 
     return read
@@ -254,11 +254,11 @@ def _found(path: str) -> Any:
 
 def _openssl(content: bytes) -> Any:
     """Return what is in force while openssl, which would be started for each document, takes all for signed."""
-    return patch.multiple("attest.documents", _openssl=lambda *_, **__: content, _check_signer=lambda _: None)
+    return patch.multiple("join_endpoint.documents", _openssl=lambda *_, **__: content, _check_signer=lambda _: None)
 
 
 def _aws_proof() -> dict[str, Any]:
-    from attest.aws import SIGNED, STAMP
+    from join_endpoint.aws import SIGNED, STAMP
 
     scope = f"{'A' * 20}/{NOW:%Y%m%d}/us-east-1/sts/aws4_request"
     signed = f"Credential={scope}, SignedHeaders={';'.join(SIGNED)}, Signature={'0' * 64}"

@@ -12,9 +12,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import etcd_checks
-import etcd_endpoints
-from node_config import client_url
+from etcd import checks as etcd_checks
+from kube_apiserver import etcd_endpoints
+from machine.config import client_url
 
 from components.model.control_plane.health import READY_PATH
 from tests.images.machines import ROOTFS, Control, Place, environment_file, eventually
@@ -100,7 +100,7 @@ class Machines:
         paths = ["--node", place.path("/etc/longhaul/node.json"), "--pki", place.path("/etc/longhaul/pki")]
         for name, program in (
             ("node-controller", [programs / "node_controller.py", *paths]),
-            ("join", [programs / "join_service.py", *paths, "--address", "127.0.0.1"]),
+            ("join", [programs / "longhaul-program", "join_endpoint.service", *paths, "--address", "127.0.0.1"]),
         ):
             place.start(name, [sys.executable, "-B", *map(str, program)], {})
         place.start("autoscaler", [sys.executable, "-B", "-m", "services.autoscaler.unit", *map(str, paths)], {})

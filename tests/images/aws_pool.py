@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import node_proofs
 import requests
-from node_attest import ProofRequest
+from node import proofs as node_proofs
+from node.attest import ProofRequest
 
 from tests.lab.cloud.aws.site import REGIONS, TRUST, Site
 from tests.lab.cloud.conftest import Live, Source, running

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from attest.azure import AzureProofs
-from attest.proof import ProofQuestion
-from attest.tokens import Tenant
+from join_endpoint.azure import AzureProofs
+from join_endpoint.proof import ProofQuestion
+from join_endpoint.tokens import Tenant
 
 from components.control_plane import issuing
 from contract.certificate_requests import Attested, RefusedError

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from attest.challenge import Challenges
-from attest.join_endpoint import ENVIRONMENT, REQUESTS, JoinAnswer, JoinEndpoint
-from attest.proof import ProofQuestion
-from attest.server import Server
+from join_endpoint.challenge import Challenges
+from join_endpoint.endpoint import ENVIRONMENT, REQUESTS, JoinAnswer, JoinEndpoint
+from join_endpoint.proof import ProofQuestion
+from join_endpoint.server import Server
 
 from components.control_plane import issuing
 from contract.certificate_requests import Attested

@@ -20,10 +20,10 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
-import etcd_join
-import fetch_secrets
-from etcd_client import Etcdctl
-from node_config import NodeConfig
+from etcd import join as etcd_join
+from etcd.client import Etcdctl
+from machine.config import NodeConfig
+from vault import fetch_secrets
 
 from components.control_plane import issuing, secrets
 from components.model import (

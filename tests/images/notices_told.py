@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from node_metadata import NotYetError
-from notices import Notices
+from machine.metadata import NotYetError
+from node.interruption_notices import Notices
 
 
 class Told(Notices):

@@ -15,14 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import encryption_keys
-import etcd_join
-import etcd_restore
 import pytest
 from backup.snapshot import Programs
 from backup.storage import Storage
-from etcd_client import EtcdError
-from node_config import client_url
+from etcd import join as etcd_join
+from etcd.client import EtcdError
+from kube_apiserver import encryption_keys
+from machine.config import client_url
+from restore import steps as etcd_restore
 from restore.data import Data
 from restore.record import Records
 from restore.units import Units
@@ -41,9 +41,9 @@ from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import RestoreArguments, prepare
 from longhaul.restore.steps import Restoration
 from longhaul.vault.restore_record import Book
+from tests.images.backup.test_restored import backup_of, stored_by
+from tests.images.etcd.test_membership import ready
 from tests.images.machines import Control, Place, eventually
-from tests.images.test_backup_restored import backup_of, stored_by
-from tests.images.test_membership import ready
 from tests.lab.cloud.conftest import Live
 
 ACCOUNT = "lhlabsnapshots"

@@ -67,7 +67,9 @@ def test_kubernetes_knows_every_flag_of_ours(program: str, version: str, tmp_pat
     units = {unit.read_text(encoding="utf-8").partition("\nExecStart=")[2] for unit in UNITS.glob("*.service")}
     ours = {flag for text in units if text.startswith(f"/usr/local/bin/{program} ") for flag in FLAG.findall(text)}
     if program == "kube-apiserver":
-        ours |= set(FLAG.findall(rendered()[Role.API])) | set(FLAG.findall(text_of(PROGRAMS / "etcd_endpoints.py")))
+        ours |= set(FLAG.findall(rendered()[Role.API])) | set(
+            FLAG.findall(text_of(PROGRAMS / "kube_apiserver/etcd_endpoints.py"))
+        )
         assert {"etcd-servers", "advertise-address"} <= ours
     assert ours
     assert ours - set(KNOWN.findall(found)) == set()
@@ -80,7 +82,7 @@ def test_kubernetes_knows_every_flag_of_ours(program: str, version: str, tmp_pat
 @pytest.mark.parametrize("version", offered("etcd"))
 def test_etcd_knows_every_variable_and_gate_of_ours(version: str, tmp_path: Path) -> None:
     found = help_of("etcd", version, "etcd", tmp_path)
-    text = text_of(UNITS / "etcd.service", PROGRAMS / "etcd_join.py") + rendered()[Role.ETCD]
+    text = text_of(UNITS / "etcd.service", PROGRAMS / "etcd/join.py") + rendered()[Role.ETCD]
     ours = {name.lower().replace("_", "-") for name in VARIABLE.findall(text)}
     assert {"name", "data-dir", "initial-cluster-state"} <= ours
     assert ours - set(KNOWN.findall(found)) == set()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from controller.new_nodes import ABLE
-from node_authorities import PUBLISHED
+from kubelet.authorities import PUBLISHED
 
 from components.objects.node_labels import (
     KEPT,

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import interruption
 import pytest
 from controller import node_removal
 from controller.inventory import State
 from gpu.own_node import OwnNode, by_type, tainted
 from gpu.verdict import GpuVerdict, conditions
+from node import interruption
 
 from contract.annotations import GPU_BOOT
 from contract.conditions import DRIVER_MISMATCH, GPU_HEALTHY, INTERRUPTION

@@ -11,13 +11,13 @@ from typing import Any
 import boto3
 import botocore.auth
 import pytest
-import sigv4
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotoCredentials
-from cloud_token import AUDIENCE, answer
 from controller.aws import GROUP_TAG, AwsMachines
 from controller.identity import EARLY_S, AssumedRole, ManagedIdentity, PassingCredentials
 from controller.inventory import SourceError, State
+from machine import sigv4
+from machine.cloud_token import AUDIENCE, answer
 from moto import mock_aws
 
 from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cloud_token import answer
 from controller.azure import COMPUTE_VERSION, NETWORK_VERSION, AzureMachines
 from controller.identity import ManagedIdentity
 from controller.inventory import SourceError, State
+from machine.cloud_token import answer
 
 from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
 from tests.images.fakes import IDENTITY, resource_id

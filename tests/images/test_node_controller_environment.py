@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from cloud_token import AUDIENCE
 from controller.sources import inventories
+from machine.cloud_token import AUDIENCE
 
 from components.aws.web_identity import AUDIENCES
 from components.model import plan

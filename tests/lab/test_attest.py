@@ -21,7 +21,8 @@ PROVE = """
 import dataclasses, json, sys
 from pathlib import Path
 sys.path.insert(0, "/usr/local/lib/longhaul")
-import node_attest, node_proofs
+from node import attest as node_attest
+from node import proofs as node_proofs
 node, changes = sys.argv[1], json.loads(sys.argv[2])
 settings = node_attest.JoinSettings(**json.loads(Path("/etc/longhaul/node.json").read_text())["join"])
 folder = Path("/run/test-attest")

@@ -59,10 +59,10 @@ def test_a_member_can_make_backups_in_its_own_name_and_nothing_else(project: Pro
     script = """
 import json, pathlib, sys, tempfile
 sys.path.insert(0, "/usr/local/lib/longhaul")
-import fetch_secrets
+from vault import fetch_secrets
 from backup.storage import Storage, StorageError
 from contract.azure import STORAGE
-from managed_identity import OwnIdentity
+from machine.managed_identity import OwnIdentity
 told = json.loads(fetch_secrets.Config.read(fetch_secrets.CONFIG).open().read("backups"))
 storage = Storage(url=told["url"], token=OwnIdentity(audience=STORAGE).token)
 name = next(storage.backups("daily", "etcd")).name

@@ -61,8 +61,8 @@ def _revision(project: Project) -> int:
     script = """
 import sys
 sys.path.insert(0, "/usr/local/lib/longhaul")
-from etcd_client import Etcdctl
-from node_config import PKI, NodeConfig, client_url
+from etcd.client import Etcdctl
+from machine.config import PKI, NodeConfig, client_url
 etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
 print(etcdctl.status(client_url(NodeConfig.read().address)).revision)
 """

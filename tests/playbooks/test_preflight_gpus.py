@@ -45,7 +45,8 @@ class Host:
     def says_of_itself(self, text: str, *, code: int = 0) -> None:
         """Install a node's program that prints ``text``, and its promise."""
         self.writes(GPUS.PROMISE, "{}")
-        words = f"assert sys.argv[1:] == ['--look-only', '--json'], sys.argv\nprint({text!r})\nsys.exit({code})\n"
+        words = "assert sys.argv[1:] == ['gpu.preflight', '--look-only', '--json'], sys.argv\n"
+        words += f"print({text!r})\nsys.exit({code})\n"
         self.writes(GPUS.PROGRAM, f"import sys\n{words}")
 
     def finds(self, *findings: tuple[str, str, str], unseen: tuple[str, ...] = ()) -> None:

@@ -32,7 +32,7 @@ pytestmark = [
 PLAYBOOKS = repository() / "playbooks"
 # No bytecode beside the sources: the whole tree goes into the image.
 sys.pycache_prefix = sys.pycache_prefix or str(repository() / ".lab" / "bytecode")
-VERIFIER = module_at(repository() / "images/rootfs/usr/local/lib/longhaul/signed_depot.py")
+VERIFIER = module_at(repository() / "images/rootfs/usr/local/lib/longhaul/containerd/signed_depot.py")
 
 
 @pytest.fixture(scope="module", name="keys")

@@ -42,7 +42,7 @@ with urllib.request.urlopen(url, urllib.parse.urlencode(form).encode()) as answe
 CREDENTIALS = """
 import sys
 sys.path.insert(0, "/usr/local/lib/longhaul")
-from node_metadata import METADATA, ask
+from machine.metadata import METADATA, ask
 life = {"X-aws-ec2-metadata-token-ttl-seconds": "60"}
 held = {"X-aws-ec2-metadata-token": ask(f"{METADATA}/latest/api/token", headers=life, method="PUT")}
 folder = f"{METADATA}/latest/meta-data/iam/security-credentials/"
@@ -54,7 +54,8 @@ PROVE = """
 import json, sys
 from pathlib import Path
 sys.path.insert(0, "/usr/local/lib/longhaul")
-import node_attest, node_proofs
+from node import attest as node_attest
+from node import proofs as node_proofs
 node, stolen = sys.argv[1:]
 own = node_proofs.ask
 def ask(url, **more):

@@ -1,6 +1,6 @@
 """Properties of a node, in clouds and racks alike: name, labels, reserved resources, packet size.
 
-A cloud machine learns its name, zone and addresses from its cloud (images/rootfs, ``node_place.py``); for a host they
+A cloud machine learns its name, zone and addresses from its cloud (images/rootfs, ``node/place.py``); for a host they
 follow from the address plan. The node controller knows both by the same rules.
 """
 

@@ -20,7 +20,7 @@ CONNECT_S, ANSWER_S = 5.0, 30.0
 LARGEST = 262_144
 """Largest answer in bytes."""
 MOST_TOKEN = 24_576
-"""Maximum number of characters in a token that an endpoint accepts (images/rootfs, vpn_door.py). It does not answer
+"""Maximum number of characters in a token that an endpoint accepts (images/rootfs, vpn/door.py). It does not answer
 longer ones."""
 
 

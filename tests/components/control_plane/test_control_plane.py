@@ -68,7 +68,7 @@ def test_identities_that_a_policy_adds_to_a_machine_stay(program: Program) -> No
 
 
 def test_the_machines_program_finds_its_identity_by_its_own_name(program: Program) -> None:
-    """images/rootfs/usr/local/lib/longhaul/managed_identity.py derives the one's id from the other's."""
+    """images/rootfs/usr/local/lib/longhaul/machine/managed_identity.py derives the one's id from the other's."""
     places = {(one.inputs["resourceGroupName"], one.inputs["resourceName"]) for one in program.of(IDENTITY)}
     machines = {(one.inputs["resourceGroupName"], one.inputs["vmName"]) for one in program.of(MACHINE)}
     assert places == machines | {(group, f"{name}-autoscaler") for group, name in machines if "-api-" in name}

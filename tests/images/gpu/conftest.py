@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from gpu.checks import PreflightReport, Sources, look
 from gpu.driver import Driver, Module
 from gpu.own_node import OwnNode
-from gpu.preflight import PreflightReport, Sources, look
 from gpu.promise import Promise
-from gpu_report import Reporter
+from gpu.report import Reporter
 
 from lab import packages
 from tests.images.gpu.told import NAME, Machines, Server

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from gpu import driver
+from gpu.checks import CANNOT_LOOK, HEALTHY
 from gpu.driver import Driver, DriverPaths, Module
 from gpu.findings import Code, LookError
-from gpu.preflight import CANNOT_LOOK, HEALTHY
 
 from tests.images.gpu.conftest import KERNEL, RUNNING, Preflight
 from tests.support.nvml.machine import DRIVER, MISMATCH, Machine

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import pytest
+from gpu.checks import FINDINGS, HEALTHY, PreflightReport
 from gpu.findings import Code
-from gpu.preflight import FINDINGS, HEALTHY, PreflightReport
 from gpu.promise import Promise
 
 from tests.images.gpu.conftest import Preflight

@@ -78,7 +78,7 @@ def test_one_that_hangs_is_ended_with_all_that_it_started(hanging: Looking) -> N
 TRIES = """
 import sys, types
 sys.path.insert(0, sys.argv.pop(1))
-import gpu_preflight
+from gpu import preflight as gpu_preflight
 from gpu import trial
 gpu_preflight.Promise = types.SimpleNamespace(read=lambda path: None)
 gpu_preflight.look = lambda promise: trial.run(("sh", "-c", TRIAL))
@@ -154,6 +154,6 @@ def _looks(looking: Looking) -> bool:
 
 def test_it_is_the_preflight_that_is_started() -> None:
     """Runs on this machine, which makes no promise about its GPUs."""
-    assert Path(PROGRAM[1]).name == "gpu_preflight.py"
+    assert PROGRAM[2] == "gpu.preflight"
     report = Looking().look(check=False)
     assert (report["healthy"], json.dumps(report["findings"])) == (False, "[]")

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import gpu_preflight
 import pytest
-from gpu import preflight as checks
+from gpu import checks
+from gpu import preflight as gpu_preflight
+from gpu.checks import PreflightReport, Sources
 from gpu.findings import Code, LookError
-from gpu.preflight import PreflightReport, Sources
 from gpu.promise import Promise
 
 from tests.images.gpu.conftest import RUNNING, Has, Preflight
@@ -42,7 +42,7 @@ def _run(
 
     def run(machine: Machine, *arguments: str) -> tuple[int, str]:
         has(machine)
-        monkeypatch.setattr("sys.argv", ["gpu_preflight.py", *arguments])
+        monkeypatch.setattr("sys.argv", ["gpu.preflight", *arguments])
         return gpu_preflight.main(), capsys.readouterr().out
 
     return run
@@ -122,10 +122,10 @@ def test_a_missing_library(has: Has, tmp_path: Path) -> None:
 
 def test_it_starts_as_a_program_and_finds_the_library_where_the_loader_looks(rootfs: Path, library: Path) -> None:
     """Uses this machine's own files, which promise nothing."""
-    program = rootfs / "usr/local/lib/longhaul/gpu_preflight.py"
+    program = rootfs / "usr/local/lib/longhaul/longhaul-program"
     assert os.access(program, os.X_OK)
     helped = subprocess.run(
-        [sys.executable, "-B", program, "--help"], capture_output=True, text=True, check=True, cwd="/"
+        [sys.executable, "-B", program, "gpu.preflight", "--help"], capture_output=True, text=True, check=True, cwd="/"
     )
     assert "Exit codes" in helped.stdout
     load = "import sys; sys.path.insert(0, sys.argv[1]); from gpu.nvml import Nvml; Nvml()"

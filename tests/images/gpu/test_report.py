@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from gpu.own_node import COMPONENT, holds_gpus
+from gpu.report import Reporter
 from gpu.verdict import BAD, OPEN, judge
-from gpu_report import Reporter
 
 from contract.annotations import GPU_BOOT
 from contract.conditions import DRIVER_MISMATCH, GPU_HEALTHY

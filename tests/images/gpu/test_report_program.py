@@ -9,13 +9,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import gpu_report
 import pytest
-import worker_checks
 from gpu import own_node
+from gpu import report as gpu_report
 from gpu.own_node import COMPONENT, this_node
+from gpu.report import FIRST_S, LAST_S, RETRY_S, WAIT_S, WELL_S, Pace, Reporter
 from gpu.verdict import BAD, GOOD, OPEN, GpuVerdict
-from gpu_report import FIRST_S, LAST_S, RETRY_S, WAIT_S, WELL_S, Pace, Reporter
+from node import checks as worker_checks
 
 from contract.kubernetes.machine import MachineApi
 from tests.images.gpu.told import NAME, PATH, Server
@@ -79,7 +79,7 @@ def _node_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     places = worker_checks.WorkerPaths(environment=tmp_path / "node.env")
     places.environment.write_text(f"NODE_NAME={NAME}\nNODE_ADDRESS=10.66.32.10\n")
     monkeypatch.setattr(worker_checks, "WorkerPaths", lambda: places)
-    monkeypatch.setattr("sys.argv", ["gpu_report.py"])
+    monkeypatch.setattr("sys.argv", ["gpu.report"])
     return path
 
 
@@ -122,8 +122,8 @@ def test_a_machine_that_does_not_know_where_it_is(node_json: Path, capsys: pytes
 
 
 def test_the_program_starts(rootfs: Path) -> None:
-    program = rootfs / "usr/local/lib/longhaul/gpu_report.py"
+    program = rootfs / "usr/local/lib/longhaul/longhaul-program"
     helped = subprocess.run(
-        [sys.executable, "-B", program, "--help"], capture_output=True, text=True, check=True, cwd="/"
+        [sys.executable, "-B", program, "gpu.report", "--help"], capture_output=True, text=True, check=True, cwd="/"
     )
     assert "the node controller lifts the taint" in " ".join(helped.stdout.split())

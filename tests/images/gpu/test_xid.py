@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from gpu import xid
+from gpu.checks import CANNOT_LOOK, FINDINGS
 from gpu.findings import Code, LookError
-from gpu.preflight import CANNOT_LOOK, FINDINGS
 
 from tests.images.gpu.conftest import Preflight
 from tests.support.nvml.machine import Machine, gpu

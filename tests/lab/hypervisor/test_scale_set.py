@@ -16,7 +16,7 @@ pytestmark = pytest.mark.lab
 
 NAME = "lab-gpu-000000"
 PLACE = """import sys; sys.path.insert(0, "/usr/local/lib/longhaul")
-from node_metadata import METADATA, azure, own_address
+from machine.metadata import METADATA, azure, own_address
 place = azure(METADATA, address=own_address())
 print(place.name, place.provider_id, sum(one.num_addresses for one in place.pods), place.pods[0][0])"""
 

@@ -39,7 +39,7 @@ GIVEN = """
 import json, sys
 sys.path.insert(0, "/usr/local/lib/longhaul")
 from pathlib import Path
-import fetch_secrets
+from vault import fetch_secrets
 values = json.loads(Path("/etc/longhaul/given.json").read_text())
 for file in fetch_secrets.Config.read(fetch_secrets.CONFIG).files:
     fetch_secrets.write(file, fetch_secrets.render(file.content, values))

@@ -17,7 +17,7 @@ from typing import Any
 PACKAGE = "nvidia-container-toolkit-base"
 CONFIG = Path("/etc/containerd/config.toml")
 FOLDER = "/etc/containerd/conf.d/*.toml"
-"""Files that Longhaul's containerd reads in any case; see its containerd_config.py."""
+"""Files that Longhaul's containerd reads in any case; see its containerd/config.py."""
 OPTION = ("plugins", "io.containerd.cri.v1.runtime", "containerd", "runtimes", "runc", "options", "SystemdCgroup")
 
 

@@ -24,8 +24,10 @@ CLASSES = ("0x030000", "0x030200")
 """PCI classes of GPUs: VGA controllers and 3D controllers (go-nvlib, pkg/nvpci)."""
 CERTIFICATE = "var/lib/kubelet/pki/kubelet-client-current.pem"
 LOADED = "proc/driver/nvidia/version"
-PROGRAM = "usr/local/lib/longhaul/gpu_preflight.py"
-"""Program with which a node checks its GPUs, from its first run on."""
+PROGRAM = "usr/local/lib/longhaul/longhaul-program"
+"""Program that starts those of a node, from its first run on."""
+CHECK = "gpu.preflight"
+"""Program of a node that checks its GPUs."""
 PROMISE = "etc/longhaul/node.json"
 """File with the GPUs that the node should have."""
 COUNTED = ("GpuMissing", "GpuUnexpected")
@@ -76,7 +78,7 @@ def miscounted(there: list[str], declared: int, place: str) -> str:
 def health(program: Path, *, reported: tuple[str, ...], limit_s: float = LIMIT_S) -> Iterator[str]:
     """Yield the findings of the node's own program, except those in ``reported``. Programs that use the GPUs are not
     disturbed."""
-    argv = [sys.executable, str(program), "--look-only", "--json"]
+    argv = [sys.executable, str(program), CHECK, "--look-only", "--json"]
     environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     # Files, not pipes: a process that cannot be killed would keep pipes open.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaint:

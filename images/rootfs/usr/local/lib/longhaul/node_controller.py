@@ -16,8 +16,8 @@ from pathlib import Path
 
 from controller.metrics import Metrics, serve
 from controller.run import Controller, end
-from node_config import PATH as NODE
-from node_config import PKI, NodeConfig
+from machine.config import PATH as NODE
+from machine.config import PKI, NodeConfig
 
 from contract.kubernetes.election import Candidate
 from contract.kubernetes.machine import MachineApi

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from etcd_client import Etcdctl
+from etcd.client import Etcdctl
 
 SAVE_S = 600.0
 """Time limit in seconds for each step: 8 GiB, the largest etcd cluster, at 14 MB/s."""

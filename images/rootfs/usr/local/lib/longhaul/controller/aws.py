@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-import sigv4
-from attest.web import SourceError, fetch
+from join_endpoint.web import SourceError, fetch
+from machine import sigv4
 
 from contract.documents.node_controller import NodeEnvironment, NodeSite
 from controller.identity import AssumedRole

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from attest.web import SourceError, fetch_json
+from join_endpoint.web import SourceError, fetch_json
 
 from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
 from controller.identity import ManagedIdentity
@@ -62,7 +62,7 @@ class AzureMachines:
                 identity=str(properties.get("vmId") or "").lower(),
                 site=self.site,
                 pool=pool.name,
-                # As the machine reads it from its metadata (node_metadata.py).
+                # As the machine reads it from its metadata (machine/metadata.py).
                 zone=f"{self._region}-{zones[0]}" if zones else self._region,
                 group=group,
                 addresses=frozenset(addresses.get(str(item.get("id", "")).lower(), ())),

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from attest.web import SourceError, fetch
-from managed_identity import EARLY_S
-from sigv4 import Credentials
+from join_endpoint.web import SourceError, fetch
+from machine.managed_identity import EARLY_S
+from machine.sigv4 import Credentials
 
 SOCKET = "/run/longhaul-cloud-token.sock"
-"""Socket that gives one token a connection (cloud_token.py)."""
+"""Socket that gives one token a connection (machine/cloud_token.py)."""
 
 TIMEOUT_S = 30.0
 """Time limit in seconds: a program starts for the answer, and asks the metadata service twice, for ten seconds each at

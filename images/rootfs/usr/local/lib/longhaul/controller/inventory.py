@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from attest.web import SourceError
+from join_endpoint.web import SourceError
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from quarantine_list import QuarantineList
+from quarantine.lists import QuarantineList
 
 from contract.certificate_requests import PATH as REQUESTS
 from contract.documents.node_controller import CONFIGMAP, KEY, NodeEnvironment, NodeEnvironmentError, of_text

@@ -17,7 +17,7 @@ from typing import Any
 from gpu.trial import KILLED_S
 from gpu.trial import LIMIT_S as TRIAL_S
 
-PROGRAM = (sys.executable, str(Path(__file__).parents[1] / "gpu_preflight.py"))
+PROGRAM = (sys.executable, str(Path(__file__).parents[1] / "longhaul-program"), "gpu.preflight")
 
 LOOK_S = 120.0
 """Time limit in seconds for everything but the trial: without persistence the driver takes seconds to wake each GPU."""

@@ -9,9 +9,9 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import worker_checks
-from node_config import PATH
-from node_place import Worker
+from machine.config import PATH
+from node import checks as worker_checks
+from node.place import Worker
 
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import Object

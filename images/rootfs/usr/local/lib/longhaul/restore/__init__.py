@@ -1,1 +1,7 @@
-"""Restore of this member's etcd cluster from a backup: what is done of it here, the data, and the units."""
+"""Restore of this member's etcd cluster from a backup: its steps on this machine, the data, and the units.
+
+``longhaul-node restore`` (machine/longhaul_node.py) runs each step.
+
+Settings: components/model/backups/section.py.
+Tests: tests/images/restore.
+"""

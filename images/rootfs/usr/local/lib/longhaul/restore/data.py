@@ -15,7 +15,7 @@ from pathlib import Path
 from backup import snapshot
 from backup.snapshot import Programs, SnapshotContent, SnapshotError
 from backup.storage import Storage, StorageError
-from etcd_wal import WalError, WalIdentity, identity
+from etcd.wal import WalError, WalIdentity, identity
 
 from restore.record import RestoreError, sync_folder
 

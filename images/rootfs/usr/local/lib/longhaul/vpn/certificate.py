@@ -52,7 +52,7 @@ class Signer:
         return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     @staticmethod
-    def _subject(name: str, key: Key) -> Iterator[x509.NameAttribute]:
+    def _subject(name: str, key: Key) -> Iterator[x509.NameAttribute[str]]:
         yield x509.NameAttribute(NameOID.COMMON_NAME, name)
         public = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
         yield x509.NameAttribute(NameOID.USER_ID, hashlib.sha256(public).hexdigest()[:MARK])

@@ -1,0 +1,45 @@
+"""Import the container images of this machine's image into containerd, so that the first pods pull nothing.
+
+An image that containerd has by the same name is left alone. A failed import does not keep the node from starting: the
+kubelet pulls the image like any other.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from containerd.image_archives import ArchiveError, archives
+
+CTR = ("/usr/local/bin/ctr", "--namespace", "k8s.io", "images")
+"""Command for images, in the namespace of containerd's CRI plugin, which the kubelet uses."""
+
+
+def wanted(available: Iterable[tuple[Path, Mapping[str, str]]], there: Iterable[str]) -> list[Path]:
+    """Return the archives with an image that containerd lacks."""
+    have = set(there)
+    return [path for path, names in available if not have.issuperset(names)]
+
+
+def main() -> int:
+    """Return 0 when containerd has all of them."""
+    try:
+        available = list(archives())
+        listed = subprocess.run([*CTR, "list", "--quiet"], capture_output=True, text=True, check=True).stdout.split()
+    except ArchiveError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as error:
+        print(f"containerd does not say which images it has: {error.stderr.strip()}", file=sys.stderr)
+        return 1
+    failed = 0
+    for path in wanted(available, listed):
+        done = subprocess.run([*CTR, "import", str(path)], capture_output=True, text=True, check=False)
+        failed |= done.returncode
+        if done.returncode:
+            print(f"{path} was not taken: {done.stderr.strip()}", file=sys.stderr)
+        else:
+            print(f"took {path.name}")
+    return 1 if failed else 0

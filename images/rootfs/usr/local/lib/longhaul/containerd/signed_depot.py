@@ -1,0 +1,127 @@
+"""Tell containerd whether it may pull an image: from a depot, only what the depot's builder has signed for.
+
+containerd asks its depot which digest a tag has, and then this program (its docs/image-verification.md, "bindir"),
+before it fetches anything. The answer is yes when the depot's list of images has that name with that digest, and the
+builder's signature covers the list. A name that holds a digest itself says what is wanted, and containerd holds what it
+gets against it. A machine without /etc/longhaul/depot.json pulls from the publishers, or from a depot that nobody signs
+for: there is nothing to ask.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import json
+import re
+import ssl
+import subprocess
+import tempfile
+import urllib.request
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from contract.annotations import IMAGE_NAME
+
+SETTINGS = Path("/etc/longhaul/depot.json")
+LIST, SIGNATURE, INDEX = "SHA256SUMS", "SHA256SUMS.gpg", "images/index.json"
+TIMEOUT_S = 10.0
+"""Longest silence of the depot in seconds; containerd waits 30 for the verdict (10-longhaul.toml)."""
+MOST_BYTES = 64 << 20
+"""Size of the largest list that is read."""
+GOOD = frozenset(("GOODSIG", "VALIDSIG"))
+BAD = frozenset(("BADSIG", "ERRSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG"))
+"""Verdicts of gpgv (GnuPG, doc/DETAILS). It exits with 0 for a key that has expired, too."""
+
+Fetch = Callable[[str], bytes]
+
+
+class PullRefusedError(Exception):
+    """Raised when the image may not be pulled; the message says why."""
+
+
+def fetch(url: str, *, authority: str | None = None) -> bytes:
+    """Return what the depot serves at an address; raise ``PullRefusedError`` when that fails. ``authority`` is the file
+    of those who sign for its server, None for the system's store."""
+    try:
+        context = ssl.create_default_context(cafile=authority)
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S, context=context) as answer:  # noqa: S310 - http and https, by the file's check
+            content: bytes = answer.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise PullRefusedError(f"{url}: {getattr(error, 'reason', error)}") from error
+    if len(content) > MOST_BYTES:
+        raise PullRefusedError(f"{url} is larger than any list")
+    return content
+
+
+def signed(content: bytes, signature: bytes, key: str) -> bool:
+    """Return whether one of the public keys has made the detached signature. gpgv is there wherever apt is."""
+    with tempfile.TemporaryDirectory(prefix="longhaul-gpgv-") as name:
+        folder = Path(name)
+        for file, part in (("key", base64.b64decode(key)), ("signature", signature), ("content", content)):
+            (folder / file).write_bytes(part)
+        argv = ["gpgv", "--status-fd", "1", "--weak-digest", "SHA1", "--homedir", name, "--keyring", f"{name}/key"]
+        argv += [f"{name}/signature", f"{name}/content"]
+        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
+    statuses = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("[GNUPG:] ")}
+    return done.returncode == 0 and statuses >= GOOD and not statuses & BAD
+
+
+def sums(content: bytes) -> dict[str, str]:
+    """Return the checksums of a list by path; raise ``PullRefusedError`` for another document, which the key may have
+    signed."""
+    checksums = {}
+    for line in content.decode("utf-8", errors="replace").splitlines():
+        match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
+        if match is None:
+            raise PullRefusedError(f"what was signed is no list of checksums: {line[:80]!r}")
+        checksums[match[2]] = match[1]
+    return checksums
+
+
+def digests(settings: dict[str, Any], get: Fetch) -> dict[str, str]:
+    """Return the digest of each image that the depot's builder has signed for, by name with tag."""
+    url = settings["url"]
+    listed, signature = get(f"{url}/{LIST}"), get(f"{url}/{SIGNATURE}")
+    if not signed(listed, signature, settings["key"]):
+        raise PullRefusedError(f"{url}/{LIST} is not signed by the depot's builder")
+    index = get(f"{url}/{INDEX}")
+    if hashlib.sha256(index).hexdigest() != sums(listed).get(INDEX):
+        raise PullRefusedError(f"{url}/{INDEX} is not the one that the depot's builder has signed for")
+    return {entry["annotations"][IMAGE_NAME]: entry["digest"] for entry in json.loads(index)["manifests"]}
+
+
+def judge(settings: dict[str, Any], name: str, digest: str, get: Fetch = fetch) -> str:
+    """Return why the image may be pulled; raise ``PullRefusedError`` when it may not."""
+    if "@" in name:
+        if name.rpartition("@")[2] != digest:
+            raise PullRefusedError(f"{name} was asked for, and {digest} is what came")
+        return "it was asked for by its digest"
+    known = digests(settings, get)
+    if name not in known:
+        raise PullRefusedError(f"the depot's builder has not signed for {name}: `longhaul depot build --image` adds it")
+    if known[name] != digest:
+        raise PullRefusedError(f"the depot's builder has signed for {name} with {known[name]}, and it serves {digest}")
+    return "the depot's builder has signed for it"
+
+
+def main(argv: list[str] | None = None, path: Path = SETTINGS) -> int:
+    """Print why, and return 0 when the image may be pulled, else 1."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for option in ("name", "digest", "stdin-media-type"):
+        parser.add_argument(f"-{option}")
+    options = parser.parse_args(argv)
+    try:
+        settings = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        print("this machine has no signed depot")
+        return 0
+    try:
+        get = partial(fetch, authority=settings.get("authority"))
+        print(judge(settings, options.name, options.digest, get))
+    except (PullRefusedError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        print(error if isinstance(error, PullRefusedError) else f"the depot's lists cannot be understood: {error!r}")
+        return 1
+    return 0

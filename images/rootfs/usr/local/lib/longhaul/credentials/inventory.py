@@ -1,0 +1,167 @@
+"""Certificates and public keys that this machine has, by their digests, and those that its programs read only at their
+start: keys of service accounts (kubernetes 1.36, pkg/controlplane/apiserver/options/options.go and
+cmd/kube-controller-manager/app/service_accounts.go), the authorities of API servers that are published
+(cmd/kube-controller-manager/app/certificates.go), and those of an etcd cluster (etcd 3.6,
+client/pkg/transport/listener.go, which kube-apiserver uses as well)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from etcd import checks as etcd_checks
+from etcd.client import Etcdctl
+from kube_apiserver import leave as api_leave
+from machine.awaiting import awaited
+from machine.config import NodeConfig
+
+from contract.paths import KUBERNETES_AUTHORITIES
+from contract.units import CONTROLLER_MANAGER, ETCD, KUBE_APISERVER
+from credentials.digests import digests
+from credentials.shown import others, shown
+
+ACCOUNTS = "service-account.pem"
+MEMBERS = "etcd-ca.crt"
+"""File with the authorities of etcd members."""
+CLIENTS = "etcd-client-ca.crt"
+"""File with the authorities of an etcd member's clients."""
+ROTATIONS = "rotations.json"
+COPIES = {
+    KUBE_APISERVER: Path("/run/longhaul-api"),
+    CONTROLLER_MANAGER: Path("/run/longhaul-controller-manager"),
+    ETCD: Path("/run/longhaul"),
+}
+"""Folders into which units copy at their start what they read only then: what is there is what they use."""
+COPIED = {
+    KUBE_APISERVER: (ACCOUNTS, MEMBERS),
+    CONTROLLER_MANAGER: (ACCOUNTS, KUBERNETES_AUTHORITIES),
+    ETCD: (MEMBERS, CLIENTS),
+}
+"""Names of the copied files."""
+READY_S = 120.0
+"""Longest time in seconds that a member gets to commit again after its start."""
+RETRY_S = 1.0
+SHOWS_S = 90.0
+"""Longest time in seconds that a program gets to show a new certificate without a start: kube-apiserver reads the file
+when that changes, and once a minute (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineCredentials:
+    """Credentials of a control-plane machine."""
+
+    files: Mapping[str, tuple[str, ...]]
+    """SHA-256 of every certificate and public key (DER), by file, in their order."""
+    unused: tuple[str, ...]
+    """Units that were started with another content of a file than it has."""
+    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """SHA-256 of the certificates that ports show, by the file that they should be of; of ports on which somebody
+    listens."""
+    rotations: Mapping[str, Any] | None = None
+    """Rotations that are not over, as the vault tells them to API servers; None on a machine that is not told."""
+    error: str = ""
+    """Reason why a unit was not started with what the files have."""
+
+
+def machine_credentials(node: NodeConfig, *, pki: Path) -> MachineCredentials:
+    """Return what this machine has and uses."""
+    paths = sorted(path for path in pki.iterdir() if path.suffix in (".pem", ".crt"))
+    return MachineCredentials(
+        files={path.name: digests(path.read_text()) for path in paths},
+        unused=_unused(node, pki),
+        shown=shown(node, pki=pki),
+        rotations=_rotations(pki),
+    )
+
+
+def take_over(node: NodeConfig, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) -> MachineCredentials:
+    """Have the programs that were started with another content of a file than it has start with that, and wait until
+    all ports show what the files have. kube-apiserver leaves the load balancer at ``frontend`` first; where that is
+    empty, there is no other server. A member, which has an ``etcdctl``, stops only where the others are a quorum
+    without it."""
+    unused = _unused(node, pki)
+    error = ""
+    if KUBE_APISERVER in unused:
+        error = _restart_server(node, frontend=frontend, pki=pki)
+    if CONTROLLER_MANAGER in unused and not error:
+        error = _done("restart", CONTROLLER_MANAGER)
+    if ETCD in unused and etcdctl is not None:
+        error = _restart_member(node, etcdctl)
+    credentials = awaited(
+        lambda: machine_credentials(node, pki=pki),
+        lambda answer: bool(error) or not others(answer.shown, pki),
+        wait_s=SHOWS_S,
+        pause_s=RETRY_S,
+    )
+    return replace(credentials, error=error)
+
+
+def _restart_member(node: NodeConfig, etcdctl: Etcdctl) -> str:
+    """Return why etcd was not started again; empty when it commits through its quorum. A leader hands over before it
+    stops (etcd 3.6, server/etcdserver/server.go, ``Stop``)."""
+    survival = etcd_checks.survival(node, etcdctl, without=node.machine)
+    alone = survival.member and survival.voters == 1
+    if not survival.survives and not alone:
+        return survival.reason
+    if error := _done("restart", ETCD):
+        return error
+    deadline = time.monotonic() + READY_S
+    while failed := [check for check in etcd_checks.checks(node, etcdctl)[1] if not check.ok]:
+        if time.monotonic() + RETRY_S > deadline:
+            return f"{failed[0].name}: {failed[0].detail}"
+        time.sleep(RETRY_S)
+    return ""
+
+
+def _restart_server(node: NodeConfig, *, frontend: str, pki: Path) -> str:
+    """Return why kube-apiserver was not started again; empty when it is ready."""
+    if not frontend:
+        return _done("restart", KUBE_APISERVER)
+    departure = api_leave.leave(node, frontend=frontend, pki=pki)
+    if not departure.left:
+        return departure.reason
+    # Its start ends when it is ready. Should this program not come so far, the timer of the leave starts it. One that
+    # served nobody was not stopped, and has to begin anew as well.
+    if error := _done("restart", KUBE_APISERVER):
+        return error
+    # The target that requires it went with it.
+    return _done("stop", api_leave.RETURN) or _done("--no-block", "start", "longhaul-api.target")
+
+
+def _done(*words: str) -> str:
+    """Run systemctl; return why it failed."""
+    done = subprocess.run(["systemctl", *words], check=False, capture_output=True, text=True)
+    messages = done.stderr.strip().splitlines() or [f"systemctl {' '.join(words)} ended with {done.returncode}"]
+    return messages[-1] if done.returncode else ""
+
+
+def _unused(node: NodeConfig, pki: Path) -> tuple[str, ...]:
+    units = {"api": (KUBE_APISERVER, CONTROLLER_MANAGER), "vpn": ()}.get(node.role, (ETCD,))
+    return tuple(unit for unit in units if any(_differs(unit, name, pki) for name in COPIED[unit]))
+
+
+def _differs(unit: str, name: str, pki: Path) -> bool:
+    """Return whether a unit was started with another content of a file than it has. One that is down has no copy: it
+    starts with what there is then. kube-apiserver may have left the load balancer for a start, which has to come."""
+    copy = _content(COPIES[unit] / name)
+    return copy != _content(pki / name) and (unit == KUBE_APISERVER or copy is not None)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _rotations(pki: Path) -> dict[str, Any] | None:
+    try:
+        document = json.loads((pki / ROTATIONS).read_text())
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None

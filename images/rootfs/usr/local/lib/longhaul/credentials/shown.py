@@ -1,0 +1,77 @@
+"""Certificates that this machine's programs show on their ports. A file says what a program should show; only its port
+says what it does."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from machine.config import NodeConfig
+
+from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
+from credentials.digests import digests
+
+TIMEOUT_S = 5.0
+"""Time limit in seconds of one look: a handshake on this machine."""
+UNKNOWN = ""
+"""Digest of a certificate that a port does not tell."""
+
+
+def shown(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
+    """Return the SHA-256 of the certificates (DER) that ports show, hexadecimal, by the file that each shows. A port on
+    which nobody listens is left out: its program starts with what the file has. One that tells nothing has
+    :data:`UNKNOWN`."""
+    certificates: dict[str, tuple[str, ...]] = {}
+    for name, address in _ports(node):
+        try:
+            digest = _shown(address, pki)
+        except ConnectionRefusedError:
+            continue
+        except OSError:
+            digest = UNKNOWN
+        certificates[name] = (*certificates.get(name, ()), digest)
+    return certificates
+
+
+def others(shown: Mapping[str, tuple[str, ...]], pki: Path) -> tuple[str, ...]:
+    """Return the names of the files of which a port shows another certificate than the file has."""
+    return tuple(name for name, certificates in shown.items() if {*certificates} != {_own(pki / name)})
+
+
+def _own(path: Path) -> str:
+    """Return the digest of a file's own certificate, which is its first."""
+    try:
+        return next(iter(digests(path.read_text())), UNKNOWN)
+    except FileNotFoundError:
+        return UNKNOWN
+
+
+def _ports(node: NodeConfig) -> Iterator[tuple[str, tuple[str, int]]]:
+    """Yield the file that is shown, and where, as the units and their flags have it."""
+    if node.is_member:
+        yield "member.pem", (node.address, ETCD_CLIENT_PORT)
+        yield "member.pem", (node.address, ETCD_PEER_PORT)
+    elif node.role == "api":
+        yield "apiserver.pem", ("127.0.0.1", node.port)
+        yield "join.pem", ("127.0.0.1", node.join_port)
+    else:
+        yield "vpn-door.pem", ("127.0.0.1", node.sign_in_port)
+
+
+def _shown(address: tuple[str, int], pki: Path) -> str:
+    """Return the digest of the certificate that a port shows; ``OSError`` when it shows none."""
+    context = ssl.create_default_context()
+    # Not verified: it is compared.
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    if (pki / "client.pem").exists():
+        # A member writes a line into its log for each connection without one.
+        context.load_cert_chain(pki / "client.pem")
+    with (
+        socket.create_connection(address, timeout=TIMEOUT_S) as plain,
+        context.wrap_socket(plain) as connection,
+    ):
+        return hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()

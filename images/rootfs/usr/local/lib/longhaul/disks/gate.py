@@ -1,0 +1,205 @@
+"""Refuse a data disk whose syncs are too slow for etcd, before the member joins its cluster.
+
+Every write of an etcd cluster waits until a majority of its disks has synced it. So a member's disk is measured once,
+when it is blank; three times at most, since a new file system is still being written in the background. It is writes
+of 2,300 bytes, one after the other, each synced by fdatasync, as etcd's log is (``fio --rw=write --ioengine=sync
+--fdatasync=1 --bs=2300``). fio itself would bring a dozen libraries of storage systems into the image. What was
+measured is left on the disk, and as metrics in Prometheus' text format.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from contract.paths import SSD
+
+DISK = Path(SSD)
+DATA = DISK / "etcd"
+"""Folder that etcd's unit makes, once a disk has passed, and that only etcd may look into. A disk that has it is not
+refused later: its member may be one of those that a quorum needs."""
+RECORD = DISK / "disk-gate.json"
+LIMITS = Path("/etc/longhaul/disk-gate.json")
+"""Limits that the environment declares; the file is not there when it declares none."""
+METRICS = Path("/var/lib/longhaul/metrics/disk-gate.prom")
+"""File for a collector of text files, such as node_exporter's."""
+
+BYTES = 2300
+"""Size of one write: the average of etcd's log, on a cluster that was watched (IBM, "Using Fio to Tell Whether Your
+Storage is Fast Enough for Etcd")."""
+
+WRITES = 2000
+"""Number of writes: twenty are slower than the 99th percentile, and a local SSD takes half a second for all."""
+
+TRIES = 3
+"""Number of measurements after which a disk is refused."""
+
+LONGEST_S = 5.0
+"""Seconds after which the measurement ends: a disk that is not done by then takes 2.5 ms for a sync on average."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Longest times of a sync, milliseconds. The defaults are for production.
+
+    etcd asks for a 99th percentile below 10 ms (etcd.io, "FAQ"), Red Hat for 2 ms where the load is high (OpenShift,
+    "Recommended etcd practices").
+    """
+
+    median_ms: float = 0.3
+    p99_ms: float = 2.0
+
+    @classmethod
+    def read(cls, path: Path) -> Limits:
+        """Read the environment's limits; the defaults when it declares none."""
+        return cls(**json.loads(path.read_text())) if path.exists() else cls()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Times of a disk's syncs, milliseconds, and what they were held against."""
+
+    writes: int
+    median_ms: float
+    p99_ms: float
+    limits: Limits
+
+    @property
+    def fast_enough(self) -> bool:
+        """Return whether both times are within their limits."""
+        return self.median_ms <= self.limits.median_ms and self.p99_ms <= self.limits.p99_ms
+
+    def __str__(self) -> str:
+        """Return what was measured, in a sentence's words."""
+        return (
+            f"fdatasync takes {self.median_ms:.2f} ms at the median (at most {self.limits.median_ms:g}) and "
+            f"{self.p99_ms:.2f} ms at the 99th percentile (at most {self.limits.p99_ms:g}), over {self.writes} writes"
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Measured | None:
+        """Read an earlier result; None when there is none that can be read."""
+        try:
+            raw = json.loads(path.read_text())
+            return cls(**{**raw, "limits": Limits(**raw["limits"])})
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+
+def measure(
+    folder: Path,
+    *,
+    limits: Limits,
+    writes: int = WRITES,
+    sync: Callable[[int], None] = os.fdatasync,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Measured:
+    """Return the times of syncs in ``folder``, whose file system has room for 5 MB; ``OSError`` when it cannot be
+    written."""
+    path = folder / ".disk-gate"
+    block = os.urandom(BYTES)
+    took: list[float] = []
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        # As etcd does: its log grows inside space that it has reserved.
+        os.posix_fallocate(file, 0, writes * BYTES)
+        began = clock()
+        while len(took) < writes and clock() - began < LONGEST_S:
+            os.write(file, block)
+            before = clock()
+            sync(file)
+            took.append(1000 * (clock() - before))
+    finally:
+        os.close(file)
+        path.unlink()
+    took.sort()
+    return Measured(writes=len(took), median_ms=took[len(took) // 2], p99_ms=took[len(took) * 99 // 100], limits=limits)
+
+
+def metrics(measured: Measured) -> str:
+    """Return the metrics in Prometheus' text format, in seconds."""
+    return "".join(
+        f"# HELP longhaul_disk_sync_{name} {what}\n# TYPE longhaul_disk_sync_{name} gauge\n{samples}"
+        for name, what, samples in (
+            (
+                "seconds",
+                "Time of fdatasync on the data disk, measured when it was blank.",
+                _sample("seconds", "0.5", measured.median_ms) + _sample("seconds", "0.99", measured.p99_ms),
+            ),
+            (
+                "limit_seconds",
+                "Longest time of fdatasync with which a member joins.",
+                _sample("limit_seconds", "0.5", measured.limits.median_ms)
+                + _sample("limit_seconds", "0.99", measured.limits.p99_ms),
+            ),
+        )
+    )
+
+
+def _sample(name: str, quantile: str, ms: float) -> str:
+    return f'longhaul_disk_sync_{name}{{quantile="{quantile}"}} {ms / 1000:.9f}\n'
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    with new.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def judged(
+    folder: Path,
+    *,
+    record: Path,
+    limits: Limits,
+    writes: int = WRITES,
+    sync: Callable[[int], None] = os.fdatasync,
+) -> Measured:
+    """Return what was measured when the disk was blank, or measure it now, until it is fast enough or was tried
+    :data:`TRIES` times. A disk that was refused is measured again."""
+    before = Measured.read(record)
+    if before and before.fast_enough:
+        return before
+    record.unlink(missing_ok=True)
+    measured = measure(folder, limits=limits, writes=writes, sync=sync)
+    for _ in range(TRIES - 1):
+        if measured.fast_enough:
+            break
+        measured = measure(folder, limits=limits, writes=writes, sync=sync)
+    _write(record, json.dumps(asdict(measured)))
+    return measured
+
+
+def _export(measured: Measured | None) -> None:
+    """Write the metrics, which lie on the system disk: the learner's data disk outlives that."""
+    with suppress(OSError):
+        if measured:
+            _write(METRICS, metrics(measured))
+
+
+def main() -> int:
+    """Return 0 when the disk is fast enough or has a member's data, else 1."""
+    if DATA.exists():
+        print(f"{DISK} has a member's data, and is not measured again")
+        _export(Measured.read(RECORD))
+        return 0
+    measured = judged(DISK, record=RECORD, limits=Limits.read(LIMITS))
+    _export(measured)
+    if measured.fast_enough:
+        print(f"{DISK}: {measured}")
+        return 0
+    print(
+        f"the disk at {DISK} is too slow for etcd, and this member does not join: {measured}. Replace the machine, or "
+        "take a machine type whose local SSD is faster (for the learner, one that takes Premium SSD v2 at its speed)",
+        file=sys.stderr,
+    )
+    return 1

@@ -1,0 +1,220 @@
+"""Mount the machine's local NVMe storage at /var/lib/longhaul/ssd, after making a file system on it when it is blank.
+Where the machine is told of a network disk (/etc/longhaul/data-disk.json), that is mounted there instead.
+
+What is already mounted there is used as it is. A disk with data that is not Longhaul's is never written to. With
+``--if-any`` a machine without a local disk is not a failure: workers use disks where there are any, members of an etcd
+cluster need one. With ``--stripe`` all blank disks become one array (RAID 0). A member of an etcd cluster uses one
+disk: its data is small, and each further disk of an array is one more whose failure loses the member.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from contract.paths import SSD
+
+MOUNT = Path(SSD)
+LABEL = "longhaul-ssd"
+"""Label of the file system: at most 16 bytes (ext4)."""
+
+LOCAL_MODELS = ("Microsoft NVMe Direct Disk", "Amazon EC2 NVMe Instance Storage")
+"""Model names of the clouds' local disks; network disks have other models (learn.microsoft.com, "SCSI to NVMe";
+docs.aws.amazon.com, "Instance store volumes")."""
+
+ARRAY = "longhaul-ssds"
+"""Name of the array in its disks' superblocks, which say it as ``name`` or ``host:name`` (md(4))."""
+
+NAMED = (f"--name={ARRAY}", "--homehost=any")
+"""Options that name the array for whatever host name the machine has when it is put together: it may have been made
+before the machine had its own (mdadm(8), ``--homehost``)."""
+
+STARTED = frozenset(("active", "active-idle", "clean", "readonly", "read-auto", "write-pending"))
+"""States of an array that can be read (kernel, Documentation/admin-guide/md.rst, ``array_state``)."""
+
+SETTLE_S = 60
+"""Seconds that udev gets to put an array together by itself."""
+
+NETWORK_DISK = Path("/etc/longhaul/data-disk.json")
+"""The learner's data disk, from its user-data: the LUN at which it is attached."""
+
+BY_LUN = ("/dev/disk/azure/data/by-lun/{lun}", "/dev/disk/azure/scsi1/lun{lun}")
+"""Links to the disk of a LUN: azure-vm-utils makes the first, for SCSI and NVMe, Azure's agent the second (Azure's
+azure-vm-utils, "Disk Identification"; learn.microsoft.com, "Troubleshoot Linux VM device name changes")."""
+
+BLANK_BYTES = 1 << 20
+
+
+class DiskError(Exception):
+    """Raised when there is no usable disk."""
+
+
+class NoDiskError(DiskError):
+    """Raised when the machine has no local disk."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disk:
+    """A local disk and what is on it."""
+
+    device: str
+    label: str = ""
+    signature: str = ""
+    """Kind of data that was recognised; empty for none."""
+    zeroed: bool = True
+    """True when its first MiB is all zeros."""
+
+    @property
+    def blank(self) -> bool:
+        """Return whether nothing is lost by writing to the disk."""
+        return not self.signature and self.zeroed
+
+    @property
+    def in_array(self) -> bool:
+        """Return whether the disk belongs to Longhaul's array."""
+        return self.signature == "linux_raid_member" and self.label.rpartition(":")[2] == ARRAY
+
+
+def choose(disks: list[Disk], *, stripe: bool = False) -> tuple[list[Disk], bool]:
+    """Return the disks to use, and whether they are blank; ``DiskError`` when none is Longhaul's or blank.
+
+    What a machine has, it keeps: a file system on one disk, or an array. ``stripe`` is for blank disks: all of them, or
+    else the first.
+    """
+    for disk in disks:
+        if disk.label == LABEL:
+            return [disk], False
+    if members := [disk for disk in disks if disk.in_array]:
+        return members, False
+    if blank := [disk for disk in disks if disk.blank]:
+        return blank if stripe else blank[:1], True
+    if not disks:
+        raise NoDiskError(
+            f"this machine has no local NVMe disk ({' or '.join(LOCAL_MODELS)}): its machine type has no local SSD"
+        )
+    contents = ", ".join(f"{disk.device} ({disk.signature or 'data of an unknown kind'})" for disk in disks)
+    raise DiskError(
+        f"every local disk holds data that is not Longhaul's: {contents}. Nothing was written; wipe one or replace the "
+        "machine"
+    )
+
+
+def local_disks(sys_block: Path = Path("/sys/block")) -> list[Disk]:
+    """Return the machine's local disks, sorted by device name."""
+    return [
+        _inspect(f"/dev/{entry.name}")
+        for entry in sorted(sys_block.glob("nvme*n*"))
+        if (entry / "device" / "model").exists()
+        and (entry / "device" / "model").read_text().strip().startswith(LOCAL_MODELS)
+    ]
+
+
+def network_disk(settings: Path = NETWORK_DISK) -> list[Disk]:
+    """Return the network disk that this machine is told of; ``DiskError`` when it is not attached."""
+    lun = int(json.loads(settings.read_text())["lun"])
+    names = [Path(name.format(lun=lun)) for name in BY_LUN]
+    link = next((name for name in names if name.exists()), None)
+    if link is None:
+        raise DiskError(
+            f"no disk is attached at LUN {lun} ({' or '.join(map(str, names))}): the machine was made without its "
+            "disk, or its image has neither azure-vm-utils nor Azure's agent"
+        )
+    return [_inspect(str(link.resolve()))]
+
+
+def array_of(disks: list[Disk], *, blank: bool, sys_block: Path = Path("/sys/block")) -> str:
+    """Return the device of the disks' array. Make it of blank disks; otherwise start it, unless udev has.
+
+    Raises:
+        DiskError: it cannot be made, or not all of its disks are there.
+    """
+    devices = [disk.device for disk in disks]
+    if blank:
+        count = f"--raid-devices={len(devices)}"
+        _mdadm("--create", f"/dev/md/{ARRAY}", "--run", "--level=0", count, *NAMED, *devices)
+    elif _holder(devices[0], sys_block) is None:
+        _mdadm("--assemble", f"/dev/md/{ARRAY}", *NAMED, *devices)
+    name = _holder(devices[0], sys_block)
+    state = (sys_block / name / "md" / "array_state").read_text().strip() if name else "missing"
+    if state not in STARTED:
+        raise DiskError(
+            f"the array {ARRAY} of {', '.join(devices)} is {state}: a disk of it is gone, and what was on it is lost. "
+            "Nothing was written; replace the machine"
+        )
+    return f"/dev/{name}"
+
+
+def _holder(device: str, sys_block: Path) -> str | None:
+    """Return the name of the array that holds a disk; None when there is none."""
+    holders = sorted((sys_block / Path(device).name / "holders").glob("md*"))
+    return holders[0].name if holders else None
+
+
+def _mdadm(*arguments: str) -> None:
+    done = subprocess.run(["mdadm", *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise DiskError(f"mdadm {' '.join(arguments)}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+
+
+def _inspect(device: str) -> Disk:
+    # blkid's exit code 2: nothing recognised (blkid(8)).
+    done = subprocess.run(
+        ["blkid", "--probe", "--output", "export", device], capture_output=True, text=True, check=False
+    )
+    if done.returncode not in (0, 2):
+        raise DiskError(f"{device} cannot be examined: {done.stderr.strip() or f'blkid exit code {done.returncode}'}")
+    facts = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    with open(device, "rb") as file:
+        zeroed = not file.read(BLANK_BYTES).strip(b"\0")
+    return Disk(
+        device=device,
+        label=facts.get("LABEL", ""),
+        signature=facts.get("TYPE") or facts.get("PTTYPE") or ("an unnamed signature" if done.returncode == 0 else ""),
+        zeroed=zeroed,
+    )
+
+
+def prepare(disks: list[Disk], *, blank: bool) -> str:
+    """Return the device to mount, after making what is missing on it."""
+    device = disks[0].device
+    if len(disks) > 1 or disks[0].in_array:
+        device = array_of(disks, blank=blank)
+        # One that was made and got no file system before the machine stopped has no signature. Nothing but its own
+        # creation can have left it so.
+        blank = blank or not _inspect(device).signature
+    if blank:
+        # No -F: with it, mkfs would overwrite data that it recognises itself.
+        subprocess.run(["mkfs.ext4", "-q", "-L", LABEL, device], check=True, stdin=subprocess.DEVNULL)
+        print(f"made a file system on {device} ({', '.join(disk.device for disk in disks)})")
+    return device
+
+
+def main() -> int:
+    """Return 0 when something is mounted at the mount point, or need not be."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--if-any", action="store_true", help="a machine without a local disk is no failure")
+    parser.add_argument("--stripe", action="store_true", help="use all blank disks as one")
+    arguments = parser.parse_args()
+    if MOUNT.is_mount():
+        print(f"{MOUNT} is mounted already")
+        return 0
+    networked = NETWORK_DISK.exists()
+    if arguments.stripe or networked:
+        subprocess.run(["udevadm", "settle", f"--timeout={SETTLE_S}"], check=False)
+    try:
+        disks, blank = choose(network_disk() if networked else local_disks(), stripe=arguments.stripe)
+        device = prepare(disks, blank=blank)
+    except DiskError as error:
+        print(error, file=sys.stderr)
+        return 0 if arguments.if_any and isinstance(error, NoDiskError) else 1
+    MOUNT.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-o", "noatime", device, str(MOUNT)], check=True)
+    if networked:
+        # It may have been made larger since; otherwise nothing happens.
+        subprocess.run(["resize2fs", device], check=True, stdin=subprocess.DEVNULL)
+    print(f"mounted {device} at {MOUNT}")
+    return 0

@@ -1,0 +1,8 @@
+"""etcd: how a member starts, joins, votes, leaves, and what is wrong with it.
+
+Units: etcd.service, etcd-promote.service.
+Settings: components/render/etcd.py, components/render/etcd_members.py; its disk: ``disks``.
+Certificates: components/model/secrets/certificates.py.
+Install: tools.toml, images/image.toml.
+Tests: tests/images/etcd.
+"""

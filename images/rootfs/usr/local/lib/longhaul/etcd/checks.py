@@ -1,0 +1,223 @@
+"""Health checks of an etcd member and of its etcd cluster."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from backup.turn import MOST_BEHIND
+from disks import gate as disk_gate
+from machine.config import NodeConfig, client_url
+from machine.health_check import MachineCheck
+
+from etcd import corrupt as etcd_corrupt
+from etcd import last_words as etcd_last_words
+from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member, answering
+
+ROOM_BYTES = 1 << 30
+"""Free space below which a data disk counts as full: etcd's log grows by files of 64 MB, and a member that cannot write
+ends."""
+
+NOSPACE = "NOSPACE"
+"""Alarm of a database that has reached its quota (etcd 3.6, api/etcdserverpb)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberReport:
+    """State of one member of the etcd cluster, as seen from this one."""
+
+    name: str
+    id: str
+    """Id in hexadecimal, as etcdctl writes it."""
+    healthy: bool
+    leader: bool
+    learner: bool
+    db_size_bytes: int
+    revision: int = 0
+    """Newest revision that it has; 0 when it does not answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survival:
+    """Result of the question whether the etcd cluster keeps its quorum without one member."""
+
+    without: str
+    member: bool
+    """True when it is a member at all."""
+    voters: int
+    quorum: int
+    """Number of healthy voters needed. A machine that is gone stays a voter until its successor removes it."""
+    healthy_without: int
+    survives: bool
+    reason: str
+
+
+def checks(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MachineCheck, ...]]:
+    """Return the id of the etcd cluster in hexadecimal (empty when this member does not answer), and the checks:
+    whether its disk was found fast enough, and whether the member has started, votes, is in a quorum, and has the right
+    version; of the learner, whether it keeps up instead of voting."""
+    endpoint = client_url(node.address)
+    disk = (*disk_checks(disk_gate.RECORD), *room_checks(disk_gate.DISK))
+    try:
+        status = etcdctl.status(endpoint)
+    except EtcdError as error:
+        why = etcd_last_words.last_words()
+        detail = f"{error}; {why}" if why else str(error)
+        return "", (*disk, MachineCheck(name="started", ok=False, detail=detail))
+    return f"{status.cluster:x}", (
+        *disk,
+        MachineCheck(name="started", ok=True, detail=f"member {status.member:x} of cluster {status.cluster:x}"),
+        *(_follows(node, etcdctl, status) if node.learner else _votes(node, etcdctl, endpoint, status)),
+        MachineCheck(
+            name="version",
+            ok=status.version == node.version,
+            detail=f"runs {status.version}, the environment wants {node.version}",
+        ),
+    )
+
+
+def _votes(node: NodeConfig, etcdctl: Etcdctl, endpoint: str, status: EtcdMemberStatus) -> tuple[MachineCheck, ...]:
+    ailment = etcdctl.ailment(endpoint)
+    return (
+        MachineCheck(
+            name="voting",
+            ok=not status.learner,
+            detail="is a learner still" if status.learner else "is a voting member",
+        ),
+        MachineCheck(
+            name="quorum", ok=not ailment, detail=_described(ailment, node, etcdctl) if ailment else "commits"
+        ),
+    )
+
+
+def _follows(node: NodeConfig, etcdctl: Etcdctl, status: EtcdMemberStatus) -> tuple[MachineCheck, ...]:
+    """Return the checks of the member that never votes: it serves no reads that need a quorum, so it is held against
+    the voting members' revision."""
+    newest = max((answer.revision for answer in _answers(node, etcdctl)), default=None)
+    behind = None if newest is None else max(0, newest - status.revision)
+    if behind is None:
+        check = MachineCheck(
+            name="follows", ok=False, detail=f"no voting member answers; it has revision {status.revision}"
+        )
+    else:
+        detail = f"{behind} revisions behind" if behind else "has the newest revision"
+        check = MachineCheck(name="follows", ok=behind <= MOST_BEHIND, detail=detail)
+    return (
+        MachineCheck(
+            name="learner",
+            ok=status.learner,
+            detail="is a learner, as declared" if status.learner else "votes, and is declared as a learner",
+        ),
+        check,
+    )
+
+
+def _answers(node: NodeConfig, etcdctl: Etcdctl) -> Iterator[EtcdMemberStatus]:
+    """Yield the state of each other member that answers."""
+    for endpoint in answering(client_url(address) for address in node.peers.values()):
+        with suppress(EtcdError):
+            yield etcdctl.status(endpoint)
+
+
+def disk_checks(record: Path) -> tuple[MachineCheck, ...]:
+    """Return the check of the disk's syncs; none when they were not measured."""
+    measured = disk_gate.Measured.read(record)
+    return (MachineCheck(name="disk", ok=measured.fast_enough, detail=str(measured), final=True),) if measured else ()
+
+
+def room_checks(disk: Path) -> tuple[MachineCheck, ...]:
+    """Return the check of the data disk's free space; none when the disk is not mounted."""
+    if not disk.is_mount():
+        return ()
+    free = shutil.disk_usage(disk).free
+    if free >= ROOM_BYTES:
+        return (MachineCheck(name="room", ok=True, detail=f"{free >> 30} GiB free"),)
+    detail = (
+        f"the data disk is full: {free >> 20} MiB free at {disk}, and a member that cannot write ends. Delete what is "
+        "not etcd's, or replace the machine: `longhaul up --replace`"
+    )
+    return (MachineCheck(name="room", ok=False, detail=detail),)
+
+
+def _described(ailment: str, node: NodeConfig, etcdctl: Etcdctl) -> str:
+    """Return what is wrong with a member, and what to do about an alarm that everyone has."""
+    if NOSPACE in ailment:
+        return (
+            f"alarm {NOSPACE}: a database has reached its quota, and the cluster refuses writes until it has room: "
+            f"`longhaul up --reclaim {node.role}`"
+        )
+    corrupt = etcd_corrupt.alarm_message(etcdctl, client_url(node.address)) if etcd_corrupt.is_corrupt(ailment) else ""
+    return corrupt or f"does not commit, or has an alarm: {ailment}"
+
+
+def members(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]]:
+    """Return the id of the etcd cluster in hexadecimal, and every member; both empty when no member answers with a
+    quorum."""
+    cluster = _cluster(node, etcdctl)
+    if cluster is None:
+        return "", ()
+    return f"{cluster.id:x}", tuple(_report(member, etcdctl) for member in cluster.members)
+
+
+def survival(node: NodeConfig, etcdctl: Etcdctl, *, without: str) -> Survival:
+    """Return whether the healthy voters other than ``without`` are a quorum of all present voters."""
+    cluster = _cluster(node, etcdctl)
+    if cluster is None:
+        return Survival(
+            without=without,
+            member=False,
+            voters=0,
+            quorum=0,
+            healthy_without=0,
+            survives=False,
+            reason="no member answers with a quorum: there is none to lose, and none to recover with",
+        )
+    voters = [member for member in cluster.members if not member.learner]
+    quorum = len(voters) // 2 + 1
+    corrupt = etcd_corrupt.excuse(etcdctl, cluster, [member for member in cluster.members if member.name == without])
+    standing = sum(etcd_corrupt.stands(member, etcdctl, corrupt) for member in voters if member.name != without)
+    why = etcd_corrupt.alarm_message(etcdctl, cluster.endpoint) if standing < quorum else ""
+    present = any(member.name == without for member in cluster.members)
+    return Survival(
+        without=without,
+        member=present,
+        voters=len(voters),
+        quorum=quorum,
+        healthy_without=standing,
+        survives=standing >= quorum,
+        reason=f"{standing} healthy of {len(voters)} voting members remain without {without}, {quorum} are needed"
+        f"{f'; {why}' if why else ''}",
+    )
+
+
+def _cluster(node: NodeConfig, etcdctl: Etcdctl) -> EtcdMembers | None:
+    addresses = (node.address, *node.peers.values())
+    return etcdctl.first_cluster(client_url(address) for address in addresses)
+
+
+def healthy(member: Member, etcdctl: Etcdctl) -> bool:
+    """Return whether a member commits through a quorum."""
+    return bool(member.client_urls) and etcdctl.healthy(member.client_urls[0])
+
+
+def _report(member: Member, etcdctl: Etcdctl) -> MemberReport:
+    leader, size, revision = False, 0, 0
+    if member.client_urls:
+        try:
+            status = etcdctl.status(member.client_urls[0])
+            leader, size, revision = status.leader == member.id, status.db_size, status.revision
+        except EtcdError:
+            pass
+    return MemberReport(
+        name=member.name,
+        id=f"{member.id:x}",
+        # A learner answers no health query, because it serves no reads that need a quorum.
+        healthy=healthy(member, etcdctl) if not member.learner else size > 0,
+        leader=leader,
+        learner=member.learner,
+        db_size_bytes=size,
+        revision=revision,
+    )

@@ -1,0 +1,87 @@
+"""The alarm ``CORRUPT``: the data of a member differs from what a majority has.
+
+While it is on, the whole etcd cluster refuses writes, and every member tells of it; members come and go as ever (etcd
+3.6, server/etcdserver/apply/corrupt.go, which refuses what has to do with keys and leases alone). No change of members
+lifts it. It may be lifted once who it names is replaced (etcd.io, "Data corruption", "Restoring a corrupted member").
+The leader compares each minute, and counts a revision as compared only when all agreed: what is lifted too early comes
+back (server/etcdserver/corrupt.go, ``checkPeerHashes``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from etcd.client import CORRUPT, NOSPACE, Alarm, Etcdctl, EtcdError, EtcdMembers, Member
+
+ACTIVE = "Active Alarm(s): "
+"""Words of etcdctl's ``endpoint health`` about a member that commits and tells of alarms, before their names (etcd 3.6,
+etcdctl/ctlv3/command/ep_command.go)."""
+
+NOBODY = 0
+"""Member that the alarm names when no majority has the same data (server/etcdserver/corrupt.go)."""
+
+
+def is_corrupt(ailment: str) -> bool:
+    """Return whether all that ails a member, as etcdctl says it, is the alarm, alone or beside that of the quota."""
+    _, _, names = ailment.partition(ACTIVE)
+    return CORRUPT in names.split() and set(names.split()) <= {CORRUPT, NOSPACE}
+
+
+def named(etcdctl: Etcdctl, endpoint: str) -> frozenset[int]:
+    """Return the ids of the members that the alarm names; empty without it."""
+    return frozenset(alarm.member for alarm in etcdctl.alarms(endpoint) if alarm.name == CORRUPT)
+
+
+def stands(member: Member, etcdctl: Etcdctl, corrupt: Collection[int]) -> bool:
+    """Return whether a member commits through a quorum, and is none of those that the alarm names. ``corrupt``: their
+    ids; empty where the alarm is no excuse, so that a member with it does not stand."""
+    if not member.client_urls:
+        return False
+    ailment = etcdctl.ailment(member.client_urls[0])
+    return not ailment or (bool(corrupt) and member.id not in corrupt and is_corrupt(ailment))
+
+
+def excuse(etcdctl: Etcdctl, cluster: EtcdMembers, leaving: Collection[Member]) -> frozenset[int]:
+    """Return the ids of the members that the alarm names when one of ``leaving`` is among them; empty otherwise. Only
+    who is named may go meanwhile: its successor might get its data from who is corrupt."""
+    try:
+        corrupt = named(etcdctl, cluster.endpoint)
+    except EtcdError:
+        return frozenset()
+    return corrupt if NOBODY not in corrupt and any(member.id in corrupt for member in leaving) else frozenset()
+
+
+def alarm_message(etcdctl: Etcdctl, endpoint: str) -> str:
+    """Return what the alarm says and what to do; empty without it."""
+    try:
+        corrupt, members = named(etcdctl, endpoint), etcdctl.cluster(endpoint).members
+    except EtcdError:
+        return ""
+    if not corrupt:
+        return ""
+    names = sorted(member.name or f"{member.id:x}" for member in members if member.id in corrupt)
+    if NOBODY in corrupt:
+        restore = "`longhaul restore --etcd NAME --although-healthy`"
+        rest = f"no majority has the same data, so etcd cannot say whose is right: {restore}"
+    elif names:
+        rest = f"the data of {', '.join(names)} differs from the others': `longhaul up --replace {names[0]}`"
+    else:
+        rest = "who it names is no member any more: `etcdctl alarm disarm` on a member lifts it"
+    return f"alarm {CORRUPT}, the cluster refuses writes: {rest}"
+
+
+def is_of_nobody(alarm: Alarm, members: Collection[int]) -> bool:
+    """Return whether an alarm is this one, and who it names is none of the members with these ids any more."""
+    return alarm.name == CORRUPT and alarm.member not in {*members, NOBODY}
+
+
+def lift(etcdctl: Etcdctl, cluster: EtcdMembers, *, gone: Collection[Member] = ()) -> bool:
+    """Lift the alarm once nobody that it names is a member any more, ``gone`` counted as none, and return whether that
+    was done. Another alarm beside it stays, and keeps it: etcdctl lifts all or none."""
+    alarms = etcdctl.alarms(cluster.endpoint)
+    members = {member.id for member in cluster.members} - {member.id for member in gone}
+    if not alarms or not all(is_of_nobody(alarm, members) for alarm in alarms):
+        return False
+    etcdctl.disarm(cluster.endpoint)
+    print(f"lifted the alarm {CORRUPT}: who it named is no member any more", flush=True)
+    return True

@@ -1,0 +1,258 @@
+"""Decide how this etcd member starts, before etcd does. An etcd cluster is bootstrapped once in its life, never twice.
+
+With data, the member just starts, unless the cluster has removed it. Without data, it joins the cluster for which
+another member answers. Only while the vault says that the cluster is new do the machines that the vault names bootstrap
+it together: the cluster is not used before the vault says that it exists. Everything else is refused: the unit fails
+with the reason, and is tried again. The decision is left in /run/longhaul/etcd-join.env for etcd.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from machine.config import PKI, NodeConfig, client_url, peer_url
+from vault import fetch_secrets
+from vault.client import VaultError
+
+from contract.paths import SSD
+from etcd import corrupt as etcd_corrupt
+from etcd.client import Etcdctl, EtcdError, EtcdMembers, Member
+from etcd.last_words import REFUSED
+from etcd.wal import WalError, WalIdentity, identity
+
+DATA = Path(SSD, "etcd")
+ENVIRONMENT = Path("/run/longhaul/etcd-join.env")
+
+PATIENCE_S = 60.0
+"""Seconds to try before the unit fails (and is tried again): etcd adds no member within 5 s of another one's arrival
+(etcd 3.6, server/etcdserver/server.go ``HealthInterval``), and a machine's network comes up while this runs."""
+
+RETRY_S = 1.0
+
+UNHEALTHY, TOO_MANY = "unhealthy cluster", "too many learner"
+"""Parts of etcd's error messages (etcd 3.6, server/etcdserver/errors and api/membership/errors.go)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedCluster:
+    """State of the etcd cluster, as recorded in the vault."""
+
+    state: str
+    """``new`` until the first members were healthy, then ``existing``."""
+    cluster: str = ""
+    """Id of the etcd cluster in hexadecimal, once known."""
+    founders: tuple[str, ...] = ()
+    """Names of the machines that bootstrap the etcd cluster: those that existed when the secret was made, because all
+    of them must use the same list. Empty: the member of index 0 does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Decision to start with the data on the disk."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bootstrap:
+    """Decision to bootstrap the etcd cluster, together with the other machines that do."""
+
+    founders: tuple[str, ...]
+    """Names of all machines that bootstrap it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join:
+    """Decision to join the cluster that answers, after the removal of these members with the same name or address."""
+
+    stale: tuple[Member, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refuse:
+    """Decision not to start."""
+
+    reason: str
+
+
+def decide(
+    *, node: NodeConfig, local: WalIdentity | None, cluster: EtcdMembers | None, state: RecordedCluster | None
+) -> Start | Bootstrap | Join | Refuse:
+    """Return the decision. ``cluster``: answer of another member that has a quorum; ``state``: record in the vault
+    (None when it could not be read; not needed with data)."""
+    if local is not None:
+        return _with_data(node, local, cluster)
+    if state is None:
+        return Refuse(
+            reason=f"the vault's secret {node.state_secret} cannot be read, so it is unknown whether this etcd cluster "
+            "exists"
+        )
+    founders = state.founders or _first(node)
+    if cluster is not None:
+        late = state.state == "new" and node.machine in founders and _awaited(node, cluster)
+        return Bootstrap(founders=founders) if late else _join(node, cluster, state)
+    if state.state == "new" and node.machine in founders:
+        return Bootstrap(founders=founders)
+    if state.state == "new":
+        return Refuse(
+            reason=f"no member of the new etcd cluster answers; {', '.join(founders)} bootstrap it, {node.machine} "
+            "only joins"
+        )
+    if state.state == "existing":
+        return Refuse(
+            reason=f"{node.machine} has no data, the etcd cluster exists ({node.state_secret}), and no other member "
+            "answers with a quorum. Bring the other members back. If there are none, the data is gone: "
+            "`longhaul restore` makes the etcd cluster anew from a backup"
+        )
+    return Refuse(reason=f"the vault's secret {node.state_secret} says {state.state!r}; it must say new or existing")
+
+
+def _first(node: NodeConfig) -> tuple[str, ...]:
+    return (next(iter(node.stores[node.role])),)
+
+
+def _awaited(node: NodeConfig, cluster: EtcdMembers) -> bool:
+    """Return whether quicker machines have bootstrapped the cluster with a quorum and list this one as a member that
+    never started."""
+    return any(peer_url(node.address) in member.peer_urls and not member.client_urls for member in cluster.members)
+
+
+def _instead(node: NodeConfig) -> str:
+    """Return what to do about data that is of no use any more. The learner's disk would come with a new machine."""
+    if not node.learner:
+        return "replace this machine"
+    return "take the learner out of the file, run `longhaul up`, and put it back: it gets a new disk"
+
+
+def _with_data(node: NodeConfig, local: WalIdentity, cluster: EtcdMembers | None) -> Start | Refuse:
+    if cluster is None:
+        return Start()
+    if local.cluster != cluster.id:
+        return Refuse(
+            reason=f"the data on this disk is of cluster {local.cluster:x}, but {cluster.endpoint} is of "
+            f"cluster {cluster.id:x}. Nothing was deleted; {_instead(node)}"
+        )
+    if local.member not in {member.id for member in cluster.members}:
+        return Refuse(
+            reason=f"the data on this disk is of member {local.member:x}, which was removed from the cluster. "
+            f"Nothing was deleted; {_instead(node)}"
+        )
+    return Start()
+
+
+def _join(node: NodeConfig, cluster: EtcdMembers, state: RecordedCluster) -> Join | Refuse:
+    if state.cluster and int(state.cluster, 16) != cluster.id:
+        return Refuse(
+            reason=f"{cluster.endpoint} answers for cluster {cluster.id:x}, but {node.state_secret} names "
+            f"{state.cluster}: two etcd clusters with one name"
+        )
+    own_url = peer_url(node.address)
+    stale = tuple(member for member in cluster.members if member.name == node.machine or own_url in member.peer_urls)
+    return Join(stale=stale)
+
+
+def join(node: NodeConfig, etcdctl: Etcdctl, cluster: EtcdMembers, stale: tuple[Member, ...]) -> str:
+    """Remove the stale members, lift the alarm that only they were the reason of, become a learner, and return
+    ``ETCD_INITIAL_CLUSTER``; ``EtcdError`` when the cluster refuses."""
+    for member in stale:
+        print(f"removing the old member {member.id:x} ({member.name or 'never started'})", flush=True)
+        etcdctl.remove(cluster.endpoint, member.id)
+    etcd_corrupt.lift(etcdctl, cluster, gone=stale)
+    own_url = peer_url(node.address)
+    try:
+        members = etcdctl.add_learner(cluster.endpoint, name=node.machine, peer_url=own_url)
+    except EtcdError as error:
+        if TOO_MANY in str(error):
+            learners = ", ".join(
+                member.name or "one that never started" for member in cluster.members if member.learner
+            )
+            raise EtcdError(
+                f"{error}. There are learners already ({learners}), and ETCD_MAX_LEARNERS in the members' etcd.service "
+                "says how many there may be. Remove the one that is left over: etcdctl member remove"
+            ) from None
+        if UNHEALTHY not in str(error):
+            raise
+        voters = ", ".join(member.name for member in cluster.members if not member.learner and member not in stale)
+        raise EtcdError(
+            f"{error}. etcd takes no new member unless every voting one has been up for 5 s ({voters}). Bring back the "
+            "one that is not, or remove it: etcdctl member remove"
+        ) from None
+    names = {peer_url(address): name for name, address in node.stores[node.role].items()}
+    return ",".join(
+        f"{names.get(url, member.name) or f'member-{member.id:x}'}={url}"
+        for member in members
+        for url in member.peer_urls
+    )
+
+
+def prepare(
+    node: NodeConfig, *, etcdctl: Etcdctl, read: Callable[[str], str], data: Path, environment: Path
+) -> Start | Bootstrap | Join | Refuse:
+    """Decide, act, and write the environment file for etcd. ``EtcdError``, ``VaultError`` or ``WalError`` when a step
+    fails."""
+    local = identity(data)
+    cluster = etcdctl.first_cluster(client_url(address) for address in node.peers.values())
+    state = _state(node, read) if local is None else None
+    decision = decide(node=node, local=local, cluster=cluster, state=state)
+    if isinstance(decision, Refuse):
+        environment.unlink(missing_ok=True)
+    elif isinstance(decision, Join) and cluster is not None:
+        _write(environment, "existing", join(node, etcdctl, cluster, decision.stale))
+    elif isinstance(decision, Bootstrap):
+        _write(environment, "new", _initial(node, decision.founders))
+    else:
+        # With data etcd ignores both values. If it sees no data after all, "existing" keeps it from a bootstrap.
+        _write(environment, "existing", _initial(node, (node.machine,)))
+    return decision
+
+
+def _initial(node: NodeConfig, machines: tuple[str, ...]) -> str:
+    places = node.stores[node.role]
+    return ",".join(f"{machine}={peer_url(places[machine])}" for machine in machines)
+
+
+def _write(environment: Path, state: str, members: str) -> None:
+    environment.write_text(f"ETCD_INITIAL_CLUSTER_STATE={state}\nETCD_INITIAL_CLUSTER={members}\n")
+
+
+def _state(node: NodeConfig, read: Callable[[str], str]) -> RecordedCluster | None:
+    try:
+        raw = json.loads(read(node.state_secret))
+        return RecordedCluster(**{**raw, "founders": tuple(raw.get("founders", ()))})
+    except VaultError as error:
+        print(error, file=sys.stderr)
+        return None
+    except (AttributeError, ValueError, TypeError):
+        raise VaultError(f'secret {node.state_secret}: its value is not {{"state": …, "cluster": …}}') from None
+
+
+def attempt(node: NodeConfig) -> str:
+    """Try once. Return the reason why etcd may not start; empty when it may."""
+    etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
+    vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
+    try:
+        decision = prepare(node, etcdctl=etcdctl, read=vault.read, data=DATA, environment=ENVIRONMENT)
+    except (EtcdError, VaultError, WalError) as error:
+        return str(error)
+    if isinstance(decision, Refuse):
+        return decision.reason
+    print(f"{node.machine}: {type(decision).__name__.lower()}")
+    return ""
+
+
+def main() -> int:
+    """Return 0 when etcd may start, 1 when it still may not after :data:`PATIENCE_S`."""
+    node = NodeConfig.read()
+    deadline = time.monotonic() + PATIENCE_S
+    reported = ""
+    while why := attempt(node):
+        if why != reported:
+            print(f"{node.machine}{REFUSED}{why}", file=sys.stderr, flush=True)
+            reported = why
+        if time.monotonic() + RETRY_S > deadline:
+            return 1
+        time.sleep(RETRY_S)
+    return 0

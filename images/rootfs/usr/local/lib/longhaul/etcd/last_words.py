@@ -1,0 +1,44 @@
+"""Last words of an etcd member that does not answer: why it ended, or was not started, from its journal."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable
+
+from contract.units import ETCD
+
+LATELY = "-5min"
+"""Time from which its end counts: systemd starts it every few seconds again, so one that goes on failing says so."""
+
+LEVELS = ("fatal", "panic")
+
+REFUSED = " does not start: "
+"""Words between the machine's name and the reason in the message of a member that may not start (etcd/join.py)."""
+
+
+def last_words() -> str:
+    """Return why the member ended or was not started, lately; empty when neither happened, or nobody knows."""
+    command = ["journalctl", f"--unit={ETCD}", f"--since={LATELY}", "--output=cat", "--no-pager"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return last_message(done.stdout.splitlines())
+
+
+def last_message(lines: Iterable[str]) -> str:
+    """Return the newest message with which it gave up: etcd logs one JSON object a line. Once etcd itself has said
+    something, it was started."""
+    ended = refused = ""
+    for line in lines:
+        _, apart, why = line.partition(REFUSED)
+        if apart:
+            refused = f"it does not start: {why}"
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict):
+            refused = ""
+            if entry.get("level") in LEVELS:
+                ended = "it ended: " + ": ".join(str(entry[key]) for key in ("msg", "error") if entry.get(key))
+    return refused or ended

@@ -1,0 +1,52 @@
+"""Make this member a voting one as soon as it has caught up. The program ends once the member votes, and at once on the
+member that is declared to be a learner for ever."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from machine.config import PKI, NodeConfig, client_url
+
+from etcd.client import Etcdctl, EtcdError, EtcdMembers, endpoints
+
+RETRY_S = 1.0
+"""Seconds between attempts: the leader tells whether the learner is in sync only when asked to promote it."""
+
+
+def promote(node: NodeConfig, etcdctl: Etcdctl) -> bool:
+    """Try once. Return True once this member votes; ``EtcdError`` when it does not answer or the cluster refuses for
+    now."""
+    status = etcdctl.status(client_url(node.address))
+    if not status.learner:
+        return True
+    cluster = etcdctl.first_cluster(client_url(address) for address in node.peers.values())
+    if cluster is None:
+        raise EtcdError("no other member answers with a quorum")
+    etcdctl.promote(_voter(cluster), status.member)
+    return True
+
+
+def _voter(cluster: EtcdMembers) -> str:
+    """Return the client URL of a voting member: only these accept the request, and pass it on to the leader."""
+    return next(endpoints(cluster.members), cluster.endpoint)
+
+
+def main() -> int:
+    """Return 0 once this member votes, or when it never shall."""
+    node = NodeConfig.read()
+    if node.learner:
+        print(f"{node.machine} stays a learner")
+        return 0
+    etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
+    reported = ""
+    while True:
+        try:
+            if promote(node, etcdctl):
+                print(f"{node.machine} votes")
+                return 0
+        except EtcdError as error:
+            if str(error) != reported:
+                reported = str(error)
+                print(f"not yet: {reported}", file=sys.stderr, flush=True)
+        time.sleep(RETRY_S)

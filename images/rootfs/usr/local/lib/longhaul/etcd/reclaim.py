@@ -1,0 +1,154 @@
+"""Give an etcd cluster room again when its database has reached its quota, and lift the alarm.
+
+History is dropped up to the newest revision, then each member rewrites its database without what was dropped: one at a
+time, since a member answers nobody meanwhile, and never the leader: it hands over first. What is stored stays.
+
+The learner is left as it is, since a learner cannot be told to: its etcd has no quota, so it raises no alarm.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from machine.config import NodeConfig, client_url, peer_url
+
+from etcd import corrupt as etcd_corrupt
+from etcd.client import NOSPACE, Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
+
+LOCK = Path("/run/longhaul-reclaim.lock")
+"""File that is locked during a reclaim: a run that lost its connection leaves one behind that goes on."""
+
+COMMAND_S = 600.0
+"""Time limit in seconds of a member's defragmentation, for 8 GiB on a local SSD, and of the compaction."""
+
+BACK_S = 60.0
+"""Seconds that a member may take to answer again after its defragmentation, or another to lead."""
+
+RETRY_S = 0.5
+
+COMPACTED = "required revision has been compacted"
+"""Part of etcd's error message: somebody else was quicker (etcd 3.6, api/v3rpc/rpctypes)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reclaimed:
+    """Result of :func:`reclaim`."""
+
+    done: bool
+    reason: str
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Size of each member's database before and after, bytes."""
+    ask_another: bool = False
+    """True where nothing was begun, and another member may be able to."""
+
+
+def reclaim(node: NodeConfig, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaimed:
+    """Compact the etcd cluster, defragment its members and disarm its alarm, once at a time on a machine. A member that
+    does not answer is left out, as long as a quorum does: it is told in the reason."""
+    with lock.open("w") as lock_file:
+        try:
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return Reclaimed(done=False, reason="one is under way here: wait until it has ended")
+        return _reclaim(node, etcdctl)
+
+
+def _reclaim(node: NodeConfig, etcdctl: Etcdctl) -> Reclaimed:
+    cluster = etcdctl.first_cluster(client_url(address) for address in (node.address, *node.peers.values()))
+    if cluster is None:
+        return Reclaimed(done=False, reason="no member answers with a quorum", ask_another=True)
+    sizes: dict[str, tuple[int, int]] = {}
+    silent = []
+    try:
+        _check_joining(node, cluster)
+        _check_alarms(etcdctl, cluster)
+        _compact(etcdctl, cluster)
+        for member in _followers_first(etcdctl, cluster):
+            before = _status(etcdctl, member)
+            if before is None:
+                silent.append(member.name)
+                continue
+            sizes[member.name] = (before.db_size, _defragment(etcdctl, cluster, member))
+        # Again, and as late as can be: etcdctl lifts all alarms or none.
+        _check_alarms(etcdctl, cluster)
+        etcdctl.disarm(cluster.endpoint)
+    except EtcdError as error:
+        return Reclaimed(done=False, reason=str(error), sizes=sizes)
+    left = f"; {', '.join(silent)} did not answer and kept what it has" if silent else ""
+    return Reclaimed(done=True, reason=f"{len(sizes)} members have room again{left}", sizes=sizes)
+
+
+def _check_joining(node: NodeConfig, cluster: EtcdMembers) -> None:
+    """Raise ``EtcdError`` while a member joins. A learner cannot be defragmented, and this one has a quota: its copy of
+    the leader's database would raise the alarm again."""
+    local = {} if node.learner else {peer_url(node.address): node.machine}
+    voting = local | {peer_url(address): name for name, address in node.peers.items()}
+    for member in cluster.members:
+        name = next((voting[url] for url in member.peer_urls if url in voting), None)
+        if member.learner and name is not None:
+            raise EtcdError(
+                f"{name} joins and does not vote yet; nothing was begun: wait until `longhaul status` shows that it "
+                f"votes, or replace it if it never will (`longhaul up --replace {name}`)"
+            )
+
+
+def _check_alarms(etcdctl: Etcdctl, cluster: EtcdMembers) -> None:
+    """Raise ``EtcdError`` when there is another alarm than that of the quota, and who it names is not gone: it would be
+    lifted as well."""
+    names = {member.id: member.name for member in cluster.members}
+    for alarm in etcdctl.alarms(cluster.endpoint):
+        if alarm.name != NOSPACE and not etcd_corrupt.is_of_nobody(alarm, names):
+            name = names.get(alarm.member)
+            raise EtcdError(
+                f"{name or f'{alarm.member:x}, which is no member any more,'} has the alarm {alarm.name}, so no alarm "
+                f"was lifted: find its cause first{f' (`longhaul up --replace {name}` replaces it)' if name else ''}, "
+                "and reclaim again. `etcdctl alarm disarm` on a member lifts all alarms, whatever their cause"
+            )
+
+
+def _compact(etcdctl: Etcdctl, cluster: EtcdMembers) -> None:
+    revision = etcdctl.status(cluster.endpoint).revision
+    try:
+        etcdctl.compact(cluster.endpoint, revision, limit_s=COMMAND_S)
+    except EtcdError as error:
+        if COMPACTED not in str(error):
+            raise
+
+
+def _followers_first(etcdctl: Etcdctl, cluster: EtcdMembers) -> list[Member]:
+    leader = etcdctl.status(cluster.endpoint).leader
+    voting = [member for member in cluster.members if member.client_urls and not member.learner]
+    return sorted(voting, key=lambda member: member.id == leader)
+
+
+def _status(etcdctl: Etcdctl, member: Member) -> EtcdMemberStatus | None:
+    try:
+        return etcdctl.status(member.client_urls[0])
+    except EtcdError:
+        return None
+
+
+def _defragment(etcdctl: Etcdctl, cluster: EtcdMembers, member: Member) -> int:
+    """Defragment one member, and return the size of its database afterwards."""
+    endpoint = member.client_urls[0]
+    _hand_over(etcdctl, cluster, member)
+    etcdctl.defragment(endpoint, limit_s=COMMAND_S)
+    deadline = time.monotonic() + BACK_S
+    while (after := _status(etcdctl, member)) is None or not after.leader:
+        if time.monotonic() > deadline:
+            raise EtcdError(f"{endpoint} does not answer after its defragmentation; the others were left as they are")
+        time.sleep(RETRY_S)
+    return after.db_size
+
+
+def _hand_over(etcdctl: Etcdctl, cluster: EtcdMembers, member: Member) -> None:
+    """Make another member that votes and answers the leader, if ``member`` leads and there is one."""
+    if etcdctl.status(member.client_urls[0]).leader != member.id:
+        return
+    for other in cluster.members:
+        if other.id != member.id and not other.learner and other.client_urls and _status(etcdctl, other) is not None:
+            etcdctl.move_leader(member.client_urls[0], other.id)
+            return

@@ -1,0 +1,94 @@
+"""Take a member out of its etcd cluster for good, before its machine goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from machine.config import NodeConfig, client_url, peer_url
+
+from etcd import corrupt as etcd_corrupt
+from etcd.client import Etcdctl, EtcdError, EtcdMembers, Member
+
+PATIENCE_S = 15.0
+"""Seconds to try: etcd counts a member that went silent as present until its connection has timed out, and refuses
+while another arrived less than 5 s ago (etcd 3.6, server/etcdserver/server.go, ``mayRemoveMember``)."""
+
+RETRY_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """Result of :func:`remove`: whether the member is out of the cluster now, and the reason."""
+
+    removed: bool
+    reason: str
+    alive: bool = False
+    """True when only a dead member was to be removed, and this one is not."""
+
+
+def remove(node: NodeConfig, etcdctl: Etcdctl, *, name: str, if_dead: bool = False) -> Removal:
+    """Remove the member ``name`` unless the members that remain would have no quorum; with ``if_dead`` only one that
+    does not answer. One that leads hands over first, so that nobody waits for an election."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        removal = _tried(node, etcdctl, name, if_dead=if_dead)
+        if removal.removed or removal.alive or time.monotonic() + RETRY_S > deadline:
+            return removal
+        time.sleep(RETRY_S)
+
+
+def _tried(node: NodeConfig, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> Removal:
+    address = node.stores[node.role].get(name, "")
+    others = (other for other in (node.address, *node.peers.values()) if other != address)
+    cluster = etcdctl.first_cluster(client_url(other) for other in others)
+    if cluster is None:
+        return Removal(removed=False, reason="no other member answers with a quorum")
+    leaving = [member for member in cluster.members if member.name == name or _is_at(member, node, address)]
+    if not leaving:
+        return _lifted(etcdctl, cluster, f"{name} is no member of cluster {cluster.id:x}")
+    corrupt = etcd_corrupt.excuse(etcdctl, cluster, leaving)
+    if if_dead and any(etcd_corrupt.stands(member, etcdctl, corrupt) for member in leaving):
+        return Removal(removed=False, alive=True, reason=f"{name} is alive")
+    remaining = [member for member in cluster.members if member not in leaving and not member.learner]
+    healthy = [member for member in remaining if etcd_corrupt.stands(member, etcdctl, corrupt)]
+    quorum = len(remaining) // 2 + 1
+    if len(healthy) < quorum:
+        few = f"{len(healthy)} healthy of {len(remaining)} voting members would remain without {name}"
+        why = etcd_corrupt.alarm_message(etcdctl, cluster.endpoint)
+        return Removal(removed=False, reason=f"{few}, {quorum} are needed{f'; {why}' if why else ''}")
+    try:
+        _hand_over(etcdctl, cluster, {*corrupt, *(member.id for member in leaving)}, to=healthy[0])
+        for member in leaving:
+            etcdctl.remove(cluster.endpoint, member.id)
+    except EtcdError as error:
+        return Removal(removed=False, reason=str(error))
+    return _lifted(etcdctl, cluster, f"{name} is out of cluster {cluster.id:x}", gone=leaving)
+
+
+def _lifted(etcdctl: Etcdctl, cluster: EtcdMembers, reason: str, *, gone: Sequence[Member] = ()) -> Removal:
+    """Return that a member is out, once the alarm is lifted that only it was the reason of."""
+    try:
+        etcd_corrupt.lift(etcdctl, cluster, gone=gone)
+    except EtcdError as error:
+        return Removal(removed=False, reason=f"{reason}, and the alarm could not be lifted: {error}")
+    return Removal(removed=True, reason=reason)
+
+
+def _is_at(member: Member, node: NodeConfig, address: str) -> bool:
+    """Return whether a member is at an address, since one that never started has no name yet. Without an address it is
+    the learner: its is the only one that no voting member has."""
+    if address:
+        return peer_url(address) in member.peer_urls
+    known = {peer_url(place) for place in node.stores[node.role].values()}
+    return not member.name and known.isdisjoint(member.peer_urls)
+
+
+def _hand_over(etcdctl: Etcdctl, cluster: EtcdMembers, away: Collection[int], *, to: Member) -> None:
+    """Make another member the leader if one of ``away`` leads: who leaves, and who is corrupt, because a successor gets
+    its data from the leader."""
+    leader = etcdctl.status(cluster.endpoint).leader
+    if leader in away:
+        leads = next(member for member in cluster.members if member.id == leader)
+        etcdctl.move_leader(leads.client_urls[0], to.id)

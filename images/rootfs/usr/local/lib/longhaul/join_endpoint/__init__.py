@@ -1,0 +1,9 @@
+"""Join endpoint, on each API server's machine: it checks proofs of identity and asks for certificates of cloud
+machines.
+
+The machine's side is ``node`` (join.py, attest.py, proofs.py).
+
+Units: longhaul-join.service.
+Settings: components/render/controller.py.
+Tests: tests/images/join_endpoint.
+"""

@@ -1,0 +1,40 @@
+"""A program that serves an endpoint until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from machine.config import PATH as NODE
+from machine.config import PKI, NodeConfig
+
+from join_endpoint.server import Server
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104  (security rules say who reaches it)
+
+
+def run(about: str | None, made: Callable[[NodeConfig, Path, str], Server[Any]]) -> int:
+    """Serve what ``made`` returns of the machine, the folder of its certificates and the address to listen at; return
+    the exit code after SIGTERM. ``OSError`` when the port is not free or the certificate cannot be read."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
+    parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
+    parser.add_argument("--address", default=EVERYWHERE, help="where it listens")
+    arguments = parser.parse_args()
+    # The format has no time, because the journal adds it.
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    server = made(NodeConfig.read(arguments.node), arguments.pki, arguments.address)
+    server.context()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    stop.wait()
+    server.shutdown()
+    server.server_close()
+    return 0

@@ -1,0 +1,279 @@
+"""HTTPS server for machines and laptops: limits the number of connections, their data and their duration."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import re
+import socket
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from contract.endpoints import JOIN_HEALTH_PATH
+from join_endpoint.endpoint import JoinAnswer, JoinEndpoint
+from join_endpoint.protocol import CHALLENGE, JOIN, LARGEST
+
+log = logging.getLogger(__name__)
+
+EndpointT = TypeVar("EndpointT")
+
+CONNECTIONS = 128
+"""Connections at once; a further one is closed unread. A join uses one for a second or two, and ten joins a second are
+admitted."""
+
+CONNECTIONS_OF_ONE = 8
+"""Connections at once from one address. A machine needs one, and must not shut out the others."""
+
+CONNECTIONS_OF_A_RANGE = 32
+"""Connections at once from the addresses of one :data:`RANGE`: a machine that was taken over has those of its pods, and
+must not fill the server with them. Two for each of sixteen machines, if they are machines' own."""
+
+RANGE = 28
+"""Prefix length of the range that holds the addresses of a node's pods (``POD_PREFIX``). In Azure, where they are
+single addresses, they may be in two or three."""
+
+PROBE = "168.63.129.16"
+"""Address of the load balancer's probes, and of nothing else (learn.microsoft.com, "What is IP address
+168.63.129.16?"). It is exempt from the limits: otherwise many connections would make the load balancer take this server
+for dead."""
+
+HEAD = 8 * 1024
+"""Largest size in bytes of a request's first line and headers; http.server itself would accept a hundred headers of 64
+KiB each."""
+
+SILENCE_S = 10.0
+"""Longest time in seconds without a byte."""
+
+LIFE_S = 90.0
+"""Longest life of a connection in seconds, whatever it sends: a proof, and a minute of status queries."""
+
+
+@dataclass(kw_only=True)
+class _Guest:
+    """Address of a connection's sender, and the time at which it was opened."""
+
+    address: IPv4Address
+    since: float
+    heard: bool = False
+    """True once it has sent a complete request."""
+
+    @property
+    def range(self) -> IPv4Network:
+        """The :data:`RANGE` that the address is in."""
+        return IPv4Network((self.address, RANGE), strict=False)
+
+
+class _Lines(io.BufferedReader):
+    """Input of a connection; limits the bytes of a request's head."""
+
+    left = HEAD
+
+    def readline(self, size: int | None = -1) -> bytes:
+        """Read a line as a file does; ``ConnectionError`` when the head is too long."""
+        most = self.left + 1
+        line = super().readline(most if size is None or size < 0 else min(size, most))
+        self.left -= len(line)
+        if self.left < 0:
+            raise ConnectionError("a request's head is too long")
+        return line
+
+
+class Server(ThreadingHTTPServer, Generic[EndpointT]):
+    """Serves an endpoint over HTTPS. The certificate is read again whenever its file has changed, because
+    it is renewed in place."""
+
+    daemon_threads = True
+    request_queue_size = CONNECTIONS
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        endpoint: EndpointT,
+        *,
+        certificate: Path,
+        healthy: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.monotonic,
+        handler: type[HttpConnection] | None = None,
+        patience_s: float | None = None,
+    ) -> None:
+        """``healthy`` returns whether this server can help a machine that asks; the load balancer's probe gets its
+        result. ``handler``: what talks to the endpoint, a :class:`JoinHandler` if nothing else. ``patience_s``: seconds
+        from a connection's beginning to its complete request (:meth:`heard`); with it, a server that is full ends the
+        oldest connection that has sent none."""
+        self._patience_s = patience_s
+        self.endpoint, self.healthy, self._certificate, self._clock = endpoint, healthy, certificate, clock
+        self._lock = threading.Lock()
+        self._open: dict[socket.socket, _Guest] = {}
+        self._context: ssl.SSLContext | None = None
+        self._version: tuple[int, ...] = ()
+        super().__init__(address, handler or JoinHandler)
+
+    def context(self) -> ssl.SSLContext:
+        """Return the TLS context with the present certificate; ``OSError`` when there is none."""
+        # Noted before the file is read, so that a change during the read is noticed at the next connection.
+        now = self._certificate.stat()
+        version = (now.st_mtime_ns, now.st_ino, now.st_size)
+        if self._context is None or version != self._version:
+            tls_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls_context.minimum_version = ssl.TLSVersion.TLSv1_2
+            # Of TLS 1.2, authenticated encryption alone. Those of TLS 1.3 all are.
+            tls_context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
+            tls_context.load_cert_chain(self._certificate)
+            self._context, self._version = tls_context, version
+        return self._context
+
+    def get_request(self) -> tuple[ssl.SSLSocket, Any]:
+        """Return a connection before its TLS handshake, which its own thread does: a client that does not speak TLS
+        delays no others."""
+        plain, address = super().get_request()
+        try:
+            connection = self.context().wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        except OSError:
+            log.exception("%s cannot be used", self._certificate)
+            plain.close()
+            raise
+        return connection, address
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Return whether there is room for one more connection, in total, from this address and from its range."""
+        guest = _Guest(address=IPv4Address(client_address[0]), since=self._clock())
+        with self._lock:
+            near = [each.address for each in self._open.values() if each.range == guest.range]
+            many = len(near) >= CONNECTIONS_OF_A_RANGE or near.count(guest.address) >= CONNECTIONS_OF_ONE
+            if str(guest.address) != PROBE and (many or not self._has_room()):
+                return False
+            self._open[request] = guest
+        return True
+
+    def heard(self, request: socket.socket) -> None:
+        """Note that a connection has sent a complete request: it keeps its place until it is answered."""
+        with self._lock:
+            if request in self._open:
+                self._open[request].heard = True
+
+    def _has_room(self) -> bool:
+        """Return whether there is a place, or one could be made. Called with the lock held."""
+        if len(self._open) < CONNECTIONS:
+            return True
+        # In the order in which they were opened.
+        silent = next((each for each, guest in self._open.items() if not guest.heard), None)
+        if self._patience_s is None or silent is None:
+            return False
+        del self._open[silent]
+        _end(silent)
+        return True
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget a connection when it ends, whichever side ended it."""
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """End connections that have lived too long; runs twice a second between connections."""
+        now = self._clock()
+        with self._lock:
+            old = [each for each, guest in self._open.items() if now - guest.since > self._life_s(guest)]
+        for each in old:
+            _end(each)
+
+    def _life_s(self, guest: _Guest) -> float:
+        return LIFE_S if guest.heard or self._patience_s is None else self._patience_s
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        """Log failures of this program; a connection that broke off is not logged."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            log.exception("%s: not answered", client_address)
+
+
+def _end(connection: socket.socket) -> None:
+    """End a connection; its own thread notices it and closes it."""
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+class HttpConnection(BaseHTTPRequestHandler):
+    """Handles one connection. HTTP/1.1: several requests on it."""
+
+    head = HEAD
+    protocol_version = "HTTP/1.1"
+    timeout = SILENCE_S
+    server_version, sys_version = "longhaul", ""
+    server: Server[Any]
+    rfile: _Lines
+
+    def setup(self) -> None:
+        """Do the TLS handshake first."""
+        self.request.settimeout(SILENCE_S)
+        self.request.do_handshake()
+        super().setup()
+        self.rfile = _Lines(self.rfile.detach())
+
+    def handle_one_request(self) -> None:
+        """Allow each request its own ``head`` bytes."""
+        self.rfile.left = self.head
+        super().handle_one_request()
+
+    @property
+    def _sender(self) -> str:
+        return str(self.client_address[0])
+
+    def _say(self, answer: JoinAnswer) -> None:
+        content = json.dumps(answer.body).encode()
+        self.send_response(answer.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing: endpoints log what matters."""
+
+
+class JoinHandler(HttpConnection):
+    """Handles one connection of a machine that joins."""
+
+    server: Server[JoinEndpoint]
+
+    def do_GET(self) -> None:
+        """Answer with a challenge or with the state of a request."""
+        if self.path == JOIN_HEALTH_PATH:
+            self._say(JoinAnswer(status=200 if self.server.healthy() else 503, body={}))
+        elif self.path.startswith(CHALLENGE):
+            self._say(self.server.endpoint.challenge(self.path.removeprefix(CHALLENGE), sender=self._sender))
+        elif self.path.startswith(f"{JOIN}/"):
+            self._say(self.server.endpoint.look(self.path.removeprefix(f"{JOIN}/"), sender=self._sender))
+        else:
+            self._say(JoinAnswer(status=404, body={"reason": "Unknown", "message": "there is nothing here"}))
+
+    def do_POST(self) -> None:
+        """Take a proof."""
+        length = length_of(self.headers.get("Content-Length", ""))
+        if self.path != JOIN or not 0 <= length <= LARGEST:
+            # The body was not read, so the position of the next request on this connection is unknown.
+            self.close_connection = True
+            status = 413 if length > LARGEST else 400
+            self._say(
+                JoinAnswer(status=status, body={"reason": "Malformed", "message": f"post {LARGEST} bytes at most"})
+            )
+            return
+        posted = self.rfile.read(length)
+        if len(posted) == length:
+            self._say(self.server.endpoint.join(posted, sender=self._sender))
+
+
+def length_of(text: str) -> int:
+    """Parse a Content-Length; -1 when it is not a number."""
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1

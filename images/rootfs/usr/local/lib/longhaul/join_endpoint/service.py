@@ -1,0 +1,52 @@
+"""Join endpoint: runs on every API server machine, for cloud machines that have no certificate yet.
+
+It identifies a machine by what its cloud has signed, and makes a certificate request in the machine's name. The node
+controller decides on the request.
+"""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from machine.config import NodeConfig
+from quarantine.lists import QuarantineList
+
+from contract.kubernetes.events import Events
+from contract.kubernetes.machine import MachineApi
+from contract.paths import KUBERNETES_AUTHORITIES
+from join_endpoint.aws import AwsProofs
+from join_endpoint.azure import AzureProofs
+from join_endpoint.endpoint import COMPONENT, JoinEndpoint
+from join_endpoint.program import run
+from join_endpoint.server import Server
+
+
+def make_server(node: NodeConfig, pki: Path, address: str) -> Server[JoinEndpoint]:
+    """Return the endpoint's server."""
+    certificate = pki / "join.pem"
+    authority = pki / KUBERNETES_AUTHORITIES
+    url = f"https://127.0.0.1:{node.port}"
+    api = MachineApi(url, authority=authority, certificate=certificate, agent="longhaul-join")
+    endpoint = JoinEndpoint(
+        api,
+        verifiers={"aws": AwsProofs(), "azure": AzureProofs()},
+        events=Events(api, instance=node.machine, component=COMPONENT),
+        quarantined=QuarantineList(),
+    )
+    return Server((address, node.join_port), endpoint, certificate=certificate, healthy=lambda: _there(node.port))
+
+
+def _there(port: int) -> bool:
+    """Return whether this machine's API server accepts connections. Without it, this endpoint can help no machine;
+    another one can."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1.0):
+            return True
+    except OSError:
+        return False
+
+
+def main() -> int:
+    """Serve until the program is told to stop."""
+    return run(__doc__, make_server)

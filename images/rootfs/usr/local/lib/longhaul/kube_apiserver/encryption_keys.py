@@ -1,0 +1,93 @@
+"""Encryption keys that this API server has, and those that its objects were written with."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from etcd.client import Etcdctl
+from machine.awaiting import awaited
+from machine.config import NodeConfig
+
+from kube_apiserver.metrics import loaded
+
+FILE = "encryption.yaml"
+NAME = re.compile(r'"name": "([^"]+)"')
+METRIC = "apiserver_encryption_config_controller_last_config_info"
+"""Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
+pkg/server/options/encryptionconfig/metrics)."""
+RETRY_S = 2.0
+"""Seconds between looks: kube-apiserver looks at the file once a minute, and nothing tells that it has."""
+
+STORED = "/registry/secrets/"
+"""Beginning of the keys under which kube-apiserver keeps Secrets: all that is encrypted
+(components/model/secrets/encryption_keys.py, ENCRYPTED)."""
+PREFIX = re.compile(rb"k8s:enc:secretbox:v1:([^:]+):")
+"""Beginning of an encrypted value, with its key's name (k8s.io/apiserver, ``secretboxTransformerPrefixV1``)."""
+PAGE = 50
+"""Values in one answer: of 1.5 MiB at most each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerKeys:
+    """Keys of an API server."""
+
+    keys: tuple[str, ...]
+    """Names in the file, in their order: the first encrypts."""
+    loaded: bool
+    """True when the running kube-apiserver uses this very file."""
+    error: str = ""
+    """Reason why that is not known; empty when it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """Keys that stored objects were written with."""
+
+    objects: dict[str, int]
+    """Number of objects by key's name; those without encryption under an empty name."""
+
+
+def server_keys(node: NodeConfig, *, pki: Path) -> ServerKeys:
+    """Return the keys of this API server."""
+    names: tuple[str, ...] = ()
+    try:
+        content = (pki / FILE).read_bytes()
+        names = tuple(NAME.findall(content.decode()))
+        used = loaded(node, METRIC, pki=pki)
+    except (OSError, http.client.HTTPException) as error:
+        return ServerKeys(keys=names, loaded=False, error=f"it is not known which its server uses: {error}")
+    return ServerKeys(keys=names, loaded=used == f"sha256:{hashlib.sha256(content).hexdigest()}")
+
+
+def await_held(node: NodeConfig, *, pki: Path, wanted: tuple[str, ...], wait_s: float) -> ServerKeys:
+    """Return the keys once kube-apiserver uses those ``wanted``, or the last answer after ``wait_s`` seconds. Another
+    list in the file is not waited for."""
+    return awaited(
+        lambda: server_keys(node, pki=pki),
+        lambda answer: answer.loaded or answer.keys != wanted,
+        wait_s=wait_s,
+        pause_s=RETRY_S,
+    )
+
+
+def written(endpoint: str, etcdctl: Etcdctl) -> Written:
+    """Count the stored objects by the key that each was written with; ``EtcdError`` when etcd does not answer."""
+    objects: Counter[str] = Counter()
+    end = STORED.removesuffix("/") + chr(ord("/") + 1)
+    begin = STORED
+    while True:
+        answer = etcdctl.run(endpoint, "get", begin, end, f"--limit={PAGE}")
+        pairs = answer.get("kvs") or []
+        for pair in pairs:
+            match = PREFIX.match(base64.b64decode(pair.get("value", "")))
+            objects[match[1].decode() if match else ""] += 1
+        if not answer.get("more"):
+            return Written(objects=dict(objects))
+        # No name has a character below those of the alphabet, "-" and ".".
+        begin = base64.b64decode(pairs[-1]["key"]).decode() + "!"

@@ -1,0 +1,62 @@
+"""The issuers by whose tokens people sign in, as this API server machine has them
+(/etc/longhaul/authentication.yaml)."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from machine.awaiting import awaited
+from machine.config import NodeConfig
+
+from kube_apiserver.metrics import loaded
+
+FILE = Path("/etc/longhaul/authentication.yaml")
+LIST = re.compile(r"^jwt: (.*)$", re.MULTILINE)
+"""Line with the list, in JSON (components/render/api_server.py)."""
+METRIC = "apiserver_authentication_config_controller_last_config_info"
+"""Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
+pkg/server/options/authenticationconfig/metrics)."""
+RETRY_S = 1.0
+"""Seconds between looks: kube-apiserver reads the file when it changes, and nothing tells that it has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Issuers:
+    """Issuers of an API server."""
+
+    urls: tuple[str, ...]
+    """Their URLs, in their order."""
+    digest: str
+    """SHA-256 of the list, in hexadecimal."""
+    loaded: bool
+    """True when the running kube-apiserver uses this very list."""
+    error: str = ""
+    """Reason why that is not known; empty when it is."""
+
+
+def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> Issuers:
+    """Return the issuers of this API server."""
+    urls: tuple[str, ...] = ()
+    digest = ""
+    try:
+        content = path.read_bytes()
+        (text,) = LIST.findall(content.decode())
+        urls = tuple(str(entry["issuer"]["url"]) for entry in json.loads(text))
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        used = loaded(node, METRIC, pki=pki)
+    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
+        return Issuers(urls=urls, digest=digest, loaded=False, error=f"it is not known which its server uses: {error}")
+    return Issuers(urls=urls, digest=digest, loaded=used == f"sha256:{hashlib.sha256(content).hexdigest()}")
+
+
+def await_issuers(node: NodeConfig, *, pki: Path, wait_s: float, path: Path = FILE) -> Issuers:
+    """Return the issuers once kube-apiserver uses them, or the last answer after ``wait_s`` seconds. It uses a new list
+    only when every issuer of it has answered (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authenticator/config.go)."""
+    return awaited(
+        lambda: issuers(node, pki=pki, path=path), lambda answer: answer.loaded, wait_s=wait_s, pause_s=RETRY_S
+    )

@@ -1,0 +1,68 @@
+"""Take an API server out of the load balancer. It stops only when another one serves in its place."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from machine.config import NodeConfig
+
+from contract.units import KUBE_APISERVER
+from kube_apiserver import checks as api_checks
+
+WAIT_S = 60.0
+"""Longest wait in seconds for another server to receive connections: the load balancer must have found it ready twice,
+5 s apart (components/azure/load_balancer.py)."""
+
+STOP_S = 60.0
+"""Longest time in seconds that kube-apiserver may accept connections after its stop: --shutdown-delay-duration and a
+margin."""
+
+RETRY_S = 1.0
+
+RETURN = "kube-apiserver-return.timer"
+"""Unit that starts kube-apiserver again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Departure:
+    """Result of :func:`leave`: whether this server left or had nothing to leave, and the reason."""
+
+    left: bool
+    reason: str
+
+
+def leave(node: NodeConfig, *, frontend: str, pki: Path) -> Departure:
+    """Wait until another server answers at ``frontend`` (address and port), then stop kube-apiserver. The cloud's load
+    balancer never connects a server to itself: such a connection gets no answer, so any answer comes from another
+    server."""
+    if not api_checks.server(node, pki=pki).ok:
+        return Departure(left=True, reason="it serves nobody")
+    deadline = time.monotonic() + WAIT_S
+    while not api_checks.answers(frontend, pki=pki):
+        if time.monotonic() + RETRY_S > deadline:
+            return Departure(left=False, reason=f"no other API server answers at {frontend}")
+        time.sleep(RETRY_S)
+    # An `up` that is interrupted before it deletes the machine leaves it as it is, and to the next one nothing differs.
+    subprocess.run(["systemctl", "restart", RETURN], check=True)
+    # After the stop kube-apiserver first reports that it is not ready and still serves, which gives the load balancer
+    # time to take it out. Once it accepts no more connections, only watches are left; their clients start them again
+    # elsewhere.
+    subprocess.run(["systemctl", "--no-block", "stop", KUBE_APISERVER], check=True)
+    deadline = time.monotonic() + STOP_S
+    while _listens(node):
+        if time.monotonic() + RETRY_S > deadline:
+            return Departure(left=False, reason=f"kube-apiserver takes connections {STOP_S:.0f} s after it was stopped")
+        time.sleep(RETRY_S)
+    return Departure(left=True, reason="another API server answers, this one has stopped")
+
+
+def _listens(node: NodeConfig) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", node.port), timeout=RETRY_S):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,26 @@
+"""Wait until kube-apiserver is ready. It tells systemd that it has started before its own roles and first informers
+exist, and programs that start then are refused."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from machine.config import PKI, NodeConfig
+
+from kube_apiserver import checks as api_checks
+
+RETRY_S = 0.5
+"""Seconds between two checks; the unit's TimeoutStartSec= limits the total wait."""
+
+
+def main() -> int:
+    """Return 0 once kube-apiserver is ready."""
+    node = NodeConfig.read()
+    reported = ""
+    while not (check := api_checks.server(node, pki=PKI)).ok:
+        if check.detail != reported:
+            reported = check.detail
+            print(f"not yet: {reported}", file=sys.stderr, flush=True)
+        time.sleep(RETRY_S)
+    return 0

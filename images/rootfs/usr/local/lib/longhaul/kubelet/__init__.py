@@ -1,0 +1,12 @@
+"""The kubelet: its record of processors, the authorities that it trusts, and its Node when that is lost.
+
+Its first certificate is got in ``node`` (join.py), before it starts; it renews the next ones itself.
+
+Units: kubelet.service, longhaul-authorities.service, longhaul-authorities.timer, longhaul-registered.service,
+longhaul-registered.timer.
+Settings: components/render/node_files.py (reservations: components/model/nodes/nodes.py),
+images/rootfs/etc/longhaul/kubelet.conf.d.
+Certificates: components/render/admission.py, images/rootfs/usr/local/lib/longhaul/node/join.py.
+Install: tools.toml, images/image.toml, playbooks/roles/node.
+Tests: tests/images/kubelet, tests/render/test_nodes.py.
+"""

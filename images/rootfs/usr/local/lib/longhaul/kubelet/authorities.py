@@ -1,0 +1,111 @@
+"""Have this node believe the authorities that the cluster publishes for its API servers, and say which it believes.
+
+kube-controller-manager publishes them in each namespace as ``kube-root-ca.crt``. A node reads that over the connection
+that it already trusts, so whatever it believes next, it has from an API server that it knew before. While an authority
+is replaced there are two (docs/rotation.md), and the rotation waits for each node's word, an annotation of its Node.
+
+The kubelet reads the file once for its own connections (kubernetes 1.36, ``pkg/kubelet/certificate/transport.go``), so
+it starts anew, which its pods do not notice. kube-proxy reads it again by itself (client-go 0.36,
+``transport/ca_rotation.go``), and so do checks of the kubelet's clients.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from credentials.digests import certificates, digests
+from gpu.names import BOOT_ID
+from node import checks as worker_checks
+from node.place import Worker
+
+from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+from contract.kubernetes.api import METADATA
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.machine import MachineApi
+from contract.objects import AUTHORITIES_CONFIGMAP, AUTHORITIES_KEY, SYSTEM_CONFIGMAPS
+from contract.units import KUBELET
+
+PUBLISHED = f"{SYSTEM_CONFIGMAPS}/{AUTHORITIES_CONFIGMAP}"
+AGENT = "longhaul-node-authorities"
+CACHED = {"resourceVersion": "0"}
+"""Query that the API servers answer from memory (kubernetes.io, "API Concepts": any version)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authorities:
+    """Authorities of API servers as this node has them."""
+
+    api: MachineApi
+    node: str
+    used: Path = Path("/run/longhaul-kubelet/kubernetes-ca.crt")
+    """Copy that the kubelet's unit makes when it starts."""
+    boot: Path = Path(BOOT_ID)
+
+    def follow(self) -> None:
+        """Believe what is published, and say what is believed; ``ApiError`` or ``OSError`` when that fails."""
+        self._take_over(str((self.api.get(PUBLISHED, **CACHED).get("data") or {}).get(AUTHORITIES_KEY) or ""))
+        if not self._is_used():
+            # One that somebody stopped stays so.
+            subprocess.run(["systemctl", "try-restart", KUBELET], check=False)
+        if self._is_used():
+            self._tell()
+
+    def _take_over(self, published: str) -> None:
+        """Replace the file, unless it says the same, or the API servers would not be believed by it."""
+        file = self.api.authority
+        if digests(published) == digests(file.read_text()):
+            return
+        # Nothing of it but what the digests are of.
+        text = certificates(published)
+        new = file.with_name(f".{file.name}.new")
+        # As user-data and `longhaul hosts` write it, which so find nothing to change.
+        with new.open("w") as written:
+            written.write(text)
+            written.flush()
+            os.fsync(written.fileno())
+        new.chmod(0o444)
+        try:
+            MachineApi(self.api.url, authority=new, certificate=self.api.certificate, agent=AGENT).get(
+                PUBLISHED, **CACHED
+            )
+            os.replace(new, file)
+        finally:
+            new.unlink(missing_ok=True)
+        print(f"{file}: {', '.join(digests(published))}", flush=True)
+
+    def _is_used(self) -> bool:
+        """Return whether the kubelet was started with the file as it is."""
+        try:
+            return self.used.read_bytes() == self.api.authority.read_bytes()
+        except FileNotFoundError:
+            return False
+
+    def _tell(self) -> None:
+        path = f"/api/v1/nodes/{self.node}"
+        node_annotations = {
+            AUTHORITIES: ",".join(digests(self.api.authority.read_text())),
+            AUTHORITIES_BOOT: self.boot.read_text().strip(),
+        }
+        metadata = self.api.get(path, accept=METADATA, **CACHED)["metadata"]
+        if not node_annotations.items() <= (metadata.get("annotations") or {}).items():
+            self.api.patch(path, {"metadata": {"annotations": node_annotations}})
+
+
+def main() -> int:
+    """Look once, and return 0: what is believed stays where nobody answers."""
+    paths = worker_checks.WorkerPaths()
+    name = worker_checks.name(paths)
+    # A node without a place or a certificate has not joined: the kubelet's own start sees to that.
+    if not name or not paths.certificate.exists():
+        return 0
+    try:
+        url = Worker.read().api
+        api = MachineApi(url, authority=paths.authority, certificate=paths.certificate, agent=AGENT)
+        Authorities(api=api, node=name).follow()
+    except (ApiError, OSError, ValueError) as error:
+        print(f"the authorities stay as they are: {error}", file=sys.stderr)
+    return 0

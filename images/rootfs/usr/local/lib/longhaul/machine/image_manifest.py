@@ -1,0 +1,134 @@
+"""Write what this machine is made of to /usr/share/longhaul/image.json, as the last step of a bake.
+
+Run it on the machine that is baked, so that the file lists what is there and not what was asked for. The same machine
+gives the same file: it contains no date. Prints `written`, or `the same` when the file was up to date already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from containerd.image_archives import ARCHIVES, ArchiveError, archives
+
+MANIFEST = Path("/usr/share/longhaul/image.json")
+FORMAT = 1
+BINARIES = Path("/usr/local/bin")
+KERNELS = Path("/lib/modules")
+NVIDIA = ("nvidia", "nvidia-current")
+"""Names of the driver's module: nvidia in NVIDIA's own packages and Ubuntu's, nvidia-current in Debian's."""
+RELEASES = {"kubernetes": "kubelet", "etcd": "etcd"}
+"""Releases whose version machines are held to, each with a binary that tells it."""
+CONTENT = ("packages", "binaries", "images", "kernels")
+"""Keys that the digest covers, besides the sources' own."""
+
+
+def packages(root: Path) -> dict[str, str]:
+    """Return the version of every package that dpkg knows, by name."""
+    argv = ["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", "--show", "--showformat=${Package} ${Version}\\n"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    return dict(sorted(line.split(" ", 1) for line in done.stdout.splitlines()))
+
+
+def binaries(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file in the folder, by name."""
+    return {path.name: _sha256(path) for path in sorted(folder.iterdir()) if path.is_file() and not path.is_symlink()}
+
+
+def versions(folder: Path) -> dict[str, str]:
+    """Return the version of each release, as its binary tells it. A binary that is not there, or cannot run here, tells
+    none."""
+    by_release = {}
+    for release, name in RELEASES.items():
+        try:
+            done = subprocess.run([folder / name, "--version"], capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        if match := re.search(r"\d+\.\d+\.\d+", done.stdout):
+            by_release[release] = match[0]
+    return by_release
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def kernels(root: Path) -> dict[str, dict[str, str]]:
+    """Return every kernel by its release, with the version of the NVIDIA module that was built for it; empty in a
+    container."""
+    folder = root / KERNELS.relative_to("/")
+    releases = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return {release: _nvidia(release, root) for release in releases if (folder / release / "modules.dep").exists()}
+
+
+def _nvidia(release: str, root: Path) -> dict[str, str]:
+    for module in NVIDIA:
+        argv = ["modinfo", "--basedir", str(root), "--set-version", release, "--field", "version", module]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return {"nvidia": done.stdout.strip()}
+    return {}
+
+
+def system(root: Path) -> dict[str, str]:
+    """Return the name and the codename from /etc/os-release."""
+    lines = (root / "etc/os-release").read_text().splitlines()
+    fields = {key: value.strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
+    return {"name": fields.get("PRETTY_NAME", ""), "codename": fields.get("VERSION_CODENAME", "")}
+
+
+def manifest(root: Path, *, kind: str, version: str, commit: str, sources: str) -> dict[str, Any]:
+    """Return the whole manifest. An image without a version gets one from its content."""
+    loaded = archives(root / ARCHIVES.relative_to("/"))
+    there: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": kind,
+        "commit": commit,
+        "sources": sources,
+        "system": system(root),
+        "kernels": kernels(root),
+        "packages": packages(root),
+        "versions": versions(root / BINARIES.relative_to("/")),
+        "binaries": binaries(root / BINARIES.relative_to("/")),
+        "images": {name: digest for _, digests in loaded for name, digest in digests.items()},
+    }
+    made_of = json.dumps([sources, *(there[name] for name in CONTENT)], sort_keys=True)
+    digest = hashlib.sha256(made_of.encode()).hexdigest()
+    return {"version": version or f"{there['system']['codename']}-{digest[:16]}", "digest": digest, **there}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Return 0 once the file is written, 1 when this machine cannot be described."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", default="node", help="what was baked (node)")
+    parser.add_argument("--version", default="", help="the image's version (one that the content makes)")
+    parser.add_argument("--commit", default="", help="git commit of what it was baked by")
+    parser.add_argument("--sources", default="", help="SHA-256 of what it was baked by")
+    parser.add_argument("--root", type=Path, default=Path("/"), help="the system, if it is not this one")
+    options = parser.parse_args(argv)
+    target = options.root / MANIFEST.relative_to("/")
+    try:
+        document = manifest(
+            options.root, kind=options.kind, version=options.version, commit=options.commit, sources=options.sources
+        )
+    except (ArchiveError, OSError, subprocess.CalledProcessError) as error:
+        print(f"this machine cannot be described: {error}", file=sys.stderr)
+        return 1
+    text = json.dumps(document, indent=1) + "\n"
+    same = target.exists() and target.read_text() == text
+    if not same:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        new = target.with_name(f".{target.name}.new")
+        new.write_text(text)
+        new.chmod(0o644)
+        os.replace(new, target)
+    print("the same" if same else "written")
+    return 0

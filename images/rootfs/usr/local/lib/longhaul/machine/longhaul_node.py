@@ -1,0 +1,301 @@
+"""Print the state of this machine as one JSON object on standard output.
+
+``ready``: exit code 0 only when the machine does its work; with ``--wait SECONDS`` it waits that long for it.
+``status``: the same object, the etcd cluster's members and the certificates' dates; exit code 0 in any case.
+``leave``: take an API server out of the load balancer, once another one serves there.
+``backup``: back the etcd cluster of this member up now, unless it leads; with ``--without-quorum``, on the learner,
+with no other member's help.
+``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only when
+it does.
+``remove --member NAME``: take a member out of the etcd cluster for good, before its machine goes; with ``--if-dead``
+only one that does not answer.
+``reclaim``: give the etcd cluster of this member room again when its database has reached its quota; exit code 0 only
+when all of it was done.
+``encryption``: on an API server the encryption keys that it uses, with ``--wait SECONDS`` once it uses those of
+``--keys``; on a member the number of objects that each key has encrypted.
+``credentials``: the digests of what the machine believes and signs with; with ``--take-over`` programs that were
+started with other keys or authorities than it has first start with those: kube-apiserver once another server answers at
+``--frontend``, a member once the others are a quorum without it.
+``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list of
+``--names``; with ``--end-connections`` once no connection is left that was opened before.
+``revoked``: the same of the people whose access was revoked; on a VPN machine their sessions are ended first.
+``issuers``: on an API server the issuers by whose tokens people sign in, with ``--wait SECONDS`` once its server uses
+them.
+``restore STEP``: one step of a restore from a backup (restore/steps.py); ``longhaul restore`` asks for them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from backup import state as backups
+from credentials import dates as certificate_dates
+from credentials import inventory as credentials
+from etcd import checks as etcd_checks
+from etcd import reclaim as etcd_reclaim
+from etcd import remove as etcd_remove
+from etcd.client import Etcdctl
+from kube_apiserver import checks as api_checks
+from kube_apiserver import encryption_keys, issuer_list
+from kube_apiserver import leave as api_leave
+from node import checks as worker_checks
+from node.place import Worker
+from quarantine import lists as quarantine_list
+from quarantine import refused_names
+from restore import steps as etcd_restore
+from restore.record import Records
+from vpn import checks as vpn_checks
+
+from contract.paths import SSD
+from machine.config import PATH, PKI, NodeConfig, client_url
+from machine.health_check import MachineCheck
+
+BACKUP = ("/usr/local/lib/longhaul/longhaul-program", "backup.run")
+FOLDERS = {str(backups.FOLDER): "0755", f"{SSD}/backup": "0700"}
+"""Folders of backups and their modes, as in longhaul-backup.service."""
+
+RETRY_S = 0.5
+"""Seconds between looks while waiting: nothing signals from outside when an etcd cluster has a leader or a server has
+its first informers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeReport:
+    """Object that is printed."""
+
+    machine: str
+    role: str
+    ready: bool
+    checks: tuple[MachineCheck, ...]
+    cluster: str = ""
+    """Id of a member's etcd cluster in hexadecimal."""
+    members: tuple[etcd_checks.MemberReport, ...] = ()
+    certificates: tuple[certificate_dates.Dates, ...] = ()
+    """Dates of a control-plane machine's certificates."""
+    backup: dict[str, Any] | None = None
+    """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
+    encryption: encryption_keys.ServerKeys | None = None
+    """An API server's encryption keys."""
+    credentials: credentials.MachineCredentials | None = None
+    """Credentials of a control-plane machine."""
+    quarantine: quarantine_list.RefusedClients | None = None
+    """Machines that an API server refuses."""
+    restore: str = ""
+    """Backup of which a restore is half done here; empty without one."""
+
+
+WORKER = "node"
+"""Role of a machine that runs pods."""
+
+
+def role() -> str:
+    """Return the machine's role; ``OSError``, ``ValueError`` or ``KeyError`` when it has none yet."""
+    return str(json.loads(PATH.read_text())["role"])
+
+
+def worker_report() -> NodeReport:
+    """Check everything that a worker must do."""
+    paths = worker_checks.WorkerPaths()
+    checks = worker_checks.checks(paths, Worker.read())
+    return NodeReport(
+        machine=worker_checks.name(paths), role=WORKER, ready=all(check.ok for check in checks), checks=checks
+    )
+
+
+def report(node: NodeConfig, *, with_members: bool) -> NodeReport:
+    """Check everything that a control-plane machine must do; with ``with_members``, add the members of its etcd
+    cluster, its backups and the dates of its certificates."""
+    cluster = ""
+    members: tuple[etcd_checks.MemberReport, ...] = ()
+    if node.role == "api":
+        checks = api_checks.checks(node, pki=PKI)
+    elif not node.is_member:
+        checks = vpn_checks.checks(node)
+    else:
+        etcdctl = member_etcdctl()
+        cluster, checks = etcd_checks.checks(node, etcdctl)
+        if with_members:
+            cluster, members = etcd_checks.members(node, etcdctl)
+    half_done = Records().under_way()
+    return NodeReport(
+        machine=node.machine,
+        role=node.role,
+        ready=all(check.ok for check in checks),
+        checks=checks,
+        cluster=cluster,
+        members=members,
+        certificates=certificate_dates.dates(PKI) if with_members else (),
+        backup=backups.read() if node.is_member and with_members else None,
+        encryption=encryption_keys.server_keys(node, pki=PKI) if node.role == "api" and with_members else None,
+        credentials=credentials.machine_credentials(node, pki=PKI) if with_members else None,
+        quarantine=quarantine_list.refused(node, pki=PKI) if node.role == "api" and with_members else None,
+        restore=half_done.backup if half_done else "",
+    )
+
+
+def await_ready(*, worker: bool, wait_s: float) -> NodeReport:
+    """Return the report once everything is healthy, or the last one after ``wait_s`` seconds."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        latest = worker_report() if worker else report(NodeConfig.read(), with_members=False)
+        hopeless = any(check.final and not check.ok for check in latest.checks)
+        if latest.ready or hopeless or time.monotonic() + RETRY_S > deadline:
+            return latest
+        time.sleep(RETRY_S)
+
+
+def member_etcdctl() -> Etcdctl:
+    """Return etcdctl with a member's own client certificate."""
+    return Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
+
+
+def _backup(*options: str) -> int:
+    """Make a backup as the unit does, by etcd's own user, and print what is known of backups then."""
+    if Records().under_way() is not None:
+        print(json.dumps({"error": "a restore is half done here: no backup is made before it is finished"}))
+        return 1
+    for folder, mode in FOLDERS.items():
+        # As longhaul-backup.service does, which may not have run yet.
+        subprocess.run(["install", "-d", "-o", "etcd", "-g", "etcd", "-m", mode, folder], check=True)
+    command = ["runuser", "-u", "etcd", "--", *BACKUP, "--now", *options]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    words = done.stderr.strip().splitlines() or [f"{BACKUP[-1]} ended with {done.returncode}"]
+    print(json.dumps({**(backups.read() or {}), "error": words[-1] if done.returncode else ""}))
+    return done.returncode
+
+
+def _print(value: Any) -> None:
+    print(json.dumps(asdict(value)))
+
+
+def _of_backups(arguments: argparse.Namespace) -> int:
+    """Back up, or do one step of a restore."""
+    if arguments.command == "restore":
+        return etcd_restore.main(arguments.words)
+    return _backup(*(["--without-quorum"] if arguments.without_quorum else []))
+
+
+def _of_cluster(node: NodeConfig, arguments: argparse.Namespace) -> int:
+    """Do what is asked of a member's etcd cluster."""
+    if arguments.command == "reclaim":
+        reclaimed = etcd_reclaim.reclaim(node, member_etcdctl())
+        _print(reclaimed)
+        return 0 if reclaimed.done else 1
+    if arguments.command == "remove":
+        removal = etcd_remove.remove(node, member_etcdctl(), name=arguments.member, if_dead=arguments.if_dead)
+        _print(removal)
+        return 0 if removal.removed else 1
+    survival = etcd_checks.survival(node, member_etcdctl(), without=arguments.without)
+    _print(survival)
+    return 0 if survival.survives else 1
+
+
+def _encryption(node: NodeConfig, arguments: argparse.Namespace) -> int:
+    """Tell an API server's encryption keys, or what a member's etcd cluster holds that was encrypted with them."""
+    if node.role == "api":
+        wanted = tuple(arguments.keys.split(","))
+        _print(encryption_keys.await_held(node, pki=PKI, wanted=wanted, wait_s=arguments.wait))
+    else:
+        _print(encryption_keys.written(client_url(node.address), member_etcdctl()))
+    return 0
+
+
+def _credentials(node: NodeConfig, arguments: argparse.Namespace) -> int:
+    """Tell what a control-plane machine believes and signs with."""
+    if arguments.take_over:
+        etcdctl = member_etcdctl() if node.is_member else None
+        _print(credentials.take_over(node, frontend=arguments.frontend, pki=PKI, etcdctl=etcdctl))
+    else:
+        _print(credentials.machine_credentials(node, pki=PKI))
+    return 0
+
+
+def _of_server(node: NodeConfig, arguments: argparse.Namespace) -> int:
+    """Take an API server out of the load balancer, or tell whom it refuses, or by whose tokens people sign in."""
+    if arguments.command == "leave":
+        departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
+        _print(departure)
+        return 0 if departure.left else 1
+    if arguments.command == "issuers":
+        _print(issuer_list.await_issuers(node, pki=PKI, wait_s=arguments.wait))
+        return 0
+    if node.role != "api":
+        _print(vpn_checks.await_refused(wanted=arguments.digest, wait_s=arguments.wait))
+        return 0
+    path = refused_names.PEOPLE if arguments.command == "revoked" else refused_names.LIST
+    if arguments.end_connections:
+        clients = quarantine_list.end_connections(node, pki=PKI, path=path)
+    else:
+        clients = quarantine_list.await_refused(
+            node, pki=PKI, wanted=arguments.digest, wait_s=arguments.wait, path=path
+        )
+    _print(clients)
+    return 0
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    parser = argparse.ArgumentParser(prog="longhaul-node", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    ready = commands.add_parser("ready", help="exit 0 only when the machine does its work")
+    ready.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait until it does")
+    commands.add_parser("status", help="the same, exit 0 in any case")
+    cluster = commands.add_parser("cluster", help="whether the quorum survives the loss of a member")
+    cluster.add_argument("--without", required=True, metavar="NAME")
+    leave = commands.add_parser("leave", help="leave the load balancer once another API server serves there")
+    leave.add_argument("--frontend", required=True, metavar="ADDRESS:PORT")
+    remove = commands.add_parser("remove", help="take a member out of the etcd cluster for good")
+    remove.add_argument("--member", required=True, metavar="NAME")
+    remove.add_argument("--if-dead", action="store_true", help="leave one that answers as it is")
+    backup = commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
+    backup.add_argument("--without-quorum", action="store_true", help="on the learner: ask no other member")
+    commands.add_parser("reclaim", help="compact and defragment the etcd cluster, and lift its alarms")
+    encryption = commands.add_parser("encryption", help="tell encryption keys, or what was encrypted with them")
+    encryption.add_argument("--keys", default="", metavar="NAME,…", help="on an API server: the keys to wait for")
+    encryption.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for them")
+    certificates = commands.add_parser("credentials", help="tell what the machine believes and signs with")
+    certificates.add_argument("--take-over", action="store_true", help="first start programs with what is there")
+    certificates.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
+    for command, whom in (("quarantine", "machines"), ("revoked", "people")):
+        refused = commands.add_parser(command, help=f"tell which {whom} an API server refuses")
+        refused.add_argument("--digest", default="", metavar="SHA256", help="that of the list to wait for")
+        refused.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
+        refused.add_argument("--end-connections", action="store_true", help="start kube-apiserver anew, if it must be")
+    issuers = commands.add_parser("issuers", help="tell by whose tokens people sign in")
+    issuers.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for the server")
+    restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
+    restoring.add_argument("words", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args()
+    worker = role() == WORKER
+    if arguments.command in ("leave", "quarantine", "revoked", "issuers"):
+        roles = ("api", "vpn") if arguments.command == "revoked" else ("api",)
+        if worker or (node := NodeConfig.read()).role not in roles:
+            parser.error("this machine is no API server")
+        return _of_server(node, arguments)
+    if arguments.command in ("backup", "restore"):
+        if (
+            worker
+            or (config := NodeConfig.read()).role == "vpn"
+            or (arguments.command == "backup" and config.role == "api")
+        ):
+            parser.error("this machine has no part in that")
+        return _of_backups(arguments)
+    told_apart = role() not in (WORKER, "vpn") if arguments.command == "encryption" else not worker
+    if arguments.command in ("encryption", "credentials") and told_apart:
+        handler = _encryption if arguments.command == "encryption" else _credentials
+        return handler(NodeConfig.read(), arguments)
+    if arguments.command in ("cluster", "remove", "reclaim", "encryption", "credentials"):
+        if worker or not (node := NodeConfig.read()).is_member:
+            parser.error("this machine is no etcd member: ask one")
+        return _of_cluster(node, arguments)
+    if arguments.command == "status":
+        _print(worker_report() if worker else report(NodeConfig.read(), with_members=True))
+        return 0
+    readiness = await_ready(worker=worker, wait_s=arguments.wait)
+    _print(readiness)
+    return 0 if readiness.ready else 1

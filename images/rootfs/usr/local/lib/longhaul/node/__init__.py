@@ -1,0 +1,10 @@
+"""A worker node: how it finds its place, proves what it is and joins; its checks, its performance, and notices that its
+cloud takes it back.
+
+The other side of the proof is ``join_endpoint``.
+
+Units: kubelet.service, longhaul-node-place.service, longhaul-node-performance.service, longhaul-interruption.service.
+Settings: components/render/node_files.py, components/model/nodes.
+Install: playbooks/roles/node.
+Tests: tests/images/node.
+"""

@@ -1,0 +1,167 @@
+"""Find out where this node stands, and write what its programs need at their start: the kubelet's name and address, its
+provider id, and the pods' network.
+
+Waits as long as it takes: a cloud may add a machine's pod addresses a moment after its start. Everything is read again
+at each boot, because a machine that is stopped and started elsewhere keeps only its name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass, fields
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from machine.metadata import NodePlace, NotYetError, PlaceError, find
+
+from contract.labels import IMAGE_LABEL, ZONE_LABEL
+
+NODE = Path("/etc/longhaul/node.json")
+RESOLVED = Path("/run/systemd/resolve/resolv.conf")
+"""File with the DNS servers behind systemd-resolved's own, which pods cannot reach."""
+
+IMAGE = Path("/usr/share/longhaul/image.json")
+"""File that machine/image_manifest.py wrote when the machine's image was baked."""
+
+FIRST_RETRY_S = 0.1
+LAST_RETRY_S = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """Contents of a worker's /etc/longhaul/node.json."""
+
+    role: str
+    kind: str
+    """Cloud of the machine's site: ``aws``, ``azure`` or ``onprem``."""
+    version: str
+    """Version of Kubernetes that the machine's image must hold."""
+    api: str
+    """URL of the API servers."""
+    labels: dict[str, str]
+    supernet: str
+    pod_mtu: int
+    deletion_notice: bool = False
+    """True when the machine's group asks for a notice before a machine is deleted."""
+
+    @classmethod
+    def read(cls, path: Path = NODE) -> Worker:
+        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another form.
+        Unknown keys are ignored: they are for other programs, or a newer Longhaul than this image's wrote them."""
+        raw = json.loads(path.read_text())
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in raw.items() if name in known})
+
+
+def documents(worker: Worker, place: NodePlace, *, resolver: Path | None, image: str = "") -> dict[str, str]:
+    """Return the content of every file by its path. ``resolver``: file with DNS servers for the kubelet, when it is not
+    /etc/resolv.conf. ``image``: version of the machine's image; empty when it has none, such as a host."""
+    labels = {**worker.labels, ZONE_LABEL: place.zone, **({IMAGE_LABEL: image} if image else {})}
+    environment = {
+        "NODE_NAME": place.name,
+        "NODE_ADDRESS": str(place.address),
+        "NODE_LABELS": ",".join(f"{key}={value}" for key, value in labels.items()),
+    }
+    kubelet: dict[str, Any] = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "providerID": place.provider_id,
+        **({"resolvConf": str(resolver)} if resolver else {}),
+    }
+    return {
+        "/run/longhaul/node.env": "".join(f"{key}={value}\n" for key, value in environment.items()),
+        "/etc/longhaul/kubelet.conf.d/10-place.conf": json.dumps(kubelet) + "\n",
+        "/run/longhaul/cni/10-longhaul.conflist": json.dumps(network(worker, place)) + "\n",
+    }
+
+
+def network(worker: Worker, place: NodePlace) -> dict[str, Any]:
+    """Return the pods' network: a link between pod and host, an address from the node's own ranges, and no address
+    translation.
+
+    The subnet is the whole supernet and the gateway is the node's address. So every address of the ranges can be a
+    pod's, and packets from the node itself (probes) have the node's address. Leases live until the machine stops, as
+    pods do: after a power cut none is left behind.
+    """
+    ranges = [
+        {
+            "subnet": worker.supernet,
+            "rangeStart": str(range_.network_address),
+            "rangeEnd": str(range_.broadcast_address),
+            "gateway": str(place.address),
+        }
+        for range_ in place.pods
+    ]
+    link = {
+        "type": "ptp",
+        "mtu": worker.pod_mtu,
+        "ipMasq": False,
+        "ipam": {
+            "type": "host-local",
+            "dataDir": "/run/longhaul/cni-leases",
+            "ranges": [ranges],
+            "routes": [{"dst": "0.0.0.0/0"}],
+        },
+    }
+    ports = {"type": "portmap", "capabilities": {"portMappings": True}}
+    return {"cniVersion": "1.0.0", "name": "longhaul", "plugins": [link, ports]}
+
+
+def check(worker: Worker, place: NodePlace) -> None:
+    """Raise ``PlaceError`` when an address is not of the environment."""
+    supernet = IPv4Network(worker.supernet)
+    outside = [str(range_) for range_ in place.pods if not range_.subnet_of(supernet)]
+    if place.address not in supernet or outside:
+        strange = ", ".join([str(place.address), *outside])
+        raise PlaceError(f"{strange}: not in {supernet}, where every address of this environment is")
+
+
+def wait(worker: Worker) -> NodePlace:
+    """Return the place once it is known; ``PlaceError`` when it is wrong. Prints each new reason for waiting once."""
+    reported, pause = "", FIRST_RETRY_S
+    while True:
+        try:
+            return find(worker.kind)
+        except NotYetError as error:
+            if str(error) != reported:
+                reported = str(error)
+                print(f"not yet: {reported}", file=sys.stderr, flush=True)
+        time.sleep(pause)
+        pause = min(pause * 2, LAST_RETRY_S)
+
+
+def image_version(path: Path = IMAGE) -> str:
+    """Return the version of the machine's image; empty when it has none."""
+    try:
+        return str(json.loads(path.read_text())["version"])
+    except FileNotFoundError:
+        return ""
+
+
+def write(path: Path, content: str, *, mode: int = 0o644) -> None:
+    """Replace a file in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(content)
+    new.chmod(mode)
+    os.replace(new, path)
+
+
+def main() -> int:
+    """Return 0 once everything is written, 1 when the place is wrong."""
+    worker = Worker.read()
+    try:
+        place = wait(worker)
+        check(worker, place)
+    except PlaceError as error:
+        print(error, file=sys.stderr)
+        return 1
+    resolver = RESOLVED if RESOLVED.exists() else None
+    for path, content in documents(worker, place, resolver=resolver, image=image_version()).items():
+        write(Path(path), content)
+    print(f"{place.name} at {place.address} in {place.zone}; pods: {', '.join(map(str, place.pods))}")
+    return 0

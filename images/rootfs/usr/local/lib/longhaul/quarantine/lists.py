@@ -1,0 +1,118 @@
+"""The lists of those whom this API server machine refuses: machines in quarantine (/etc/longhaul/quarantine.json), and
+people whose access was revoked (/etc/longhaul/revoked.json), whom VPN machines refuse as well."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import logging
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from kube_apiserver.metrics import loaded
+from machine.awaiting import awaited
+from machine.config import NodeConfig
+
+from contract.units import KUBE_APISERVER
+from quarantine.refused_names import LIST, names
+
+log = logging.getLogger(__name__)
+
+CONFIGURATION = "authorization.yaml"
+METRIC = "apiserver_authorization_config_controller_last_config_info"
+"""Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
+pkg/server/options/authorizationconfig/metrics)."""
+RETRY_S = 1.0
+"""Seconds between looks: kube-apiserver reads the file when it changes, and nothing tells that it has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedClients:
+    """Those whom an API server refuses."""
+
+    names: tuple[str, ...]
+    """Names of their Nodes, in the order of the alphabet. Those of people are not told: there may be hundreds."""
+    digest: str
+    """SHA-256 of all names, one after another with a line break between."""
+    loaded: bool
+    """True when the running kube-apiserver uses this very list."""
+    ended: bool = False
+    """True when it was started since: no connection is left that was opened before."""
+    error: str = ""
+    """Reason why that is not known; empty when it is."""
+
+
+class QuarantineList:
+    """The names in the file, which is read again when it has changed. A file that cannot be read changes nothing."""
+
+    def __init__(self, path: Path = LIST) -> None:
+        self._path, self._lock = path, threading.Lock()
+        self._version: tuple[int, ...] = ()
+        self._names: frozenset[str] = frozenset()
+
+    def __call__(self) -> frozenset[str]:
+        """Return the names of their Nodes."""
+        with self._lock:
+            try:
+                now = self._path.stat()
+                version = (now.st_mtime_ns, now.st_ino, now.st_size)
+                if version != self._version:
+                    self._names, self._version = frozenset(names(self._path)), version
+            except FileNotFoundError:
+                # An image is newer than its machine's user data: there is no list yet.
+                self._names, self._version = frozenset(), ()
+            except (OSError, ValueError) as error:
+                log.warning("%s: %s; going on with the list before", self._path, error)
+            return self._names
+
+
+def refused(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:
+    """Return what this API server refuses."""
+    listed: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
+    try:
+        listed = names(path)
+        reported = listed if path.name == LIST.name else ()
+        file = pki / CONFIGURATION
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        used = loaded(node, METRIC, pki=pki) == f"sha256:{digest}"
+        ended = used and _started() > file.stat().st_mtime
+        return RefusedClients(names=reported, digest=digest_of(listed), loaded=used, ended=ended)
+    except (OSError, ValueError, http.client.HTTPException, subprocess.SubprocessError) as error:
+        message = f"it is not known whom its server refuses: {error}"
+        return RefusedClients(names=reported, digest=digest_of(listed), loaded=False, error=message)
+
+
+def digest_of(listed: tuple[str, ...]) -> str:
+    """Return the digest of names."""
+    return hashlib.sha256("\n".join(listed).encode()).hexdigest()
+
+
+def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> RefusedClients:
+    """Return the same once kube-apiserver uses the list with the digest ``wanted``, or the last answer after
+    ``wait_s`` seconds. Another list in the file is not waited for."""
+    return awaited(
+        lambda: refused(node, pki=pki, path=path),
+        lambda answer: answer.loaded or answer.digest != wanted,
+        wait_s=wait_s,
+        pause_s=RETRY_S,
+    )
+
+
+def end_connections(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:
+    """Start kube-apiserver anew unless it was started since the list changed, and return what it refuses then. A watch
+    is authorized when it begins and may go on for an hour (``--min-request-timeout``): of a stolen certificate it would
+    tell of every change until then. The load balancer leaves a server out that ends (``--shutdown-delay-duration``)."""
+    if not refused(node, pki=pki, path=path).ended:
+        subprocess.run(["systemctl", "restart", KUBE_APISERVER], check=True, capture_output=True)
+    return refused(node, pki=pki, path=path)
+
+
+def _started() -> float:
+    """Return when kube-apiserver was started, in seconds since 1970, by the present clock."""
+    words = ["systemctl", "show", "--property=ExecMainStartTimestampMonotonic", "--value", KUBE_APISERVER]
+    started_us = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+    return time.time() - (time.monotonic() - int(started_us or 0) / 1e6)

@@ -1,0 +1,6 @@
+"""The environment's vault: reading it, and writing this machine's secrets into files.
+
+Units: longhaul-secrets.service, longhaul-secrets-refresh.service.
+Settings: components/render/secrets.py, components/model/secrets.
+Tests: tests/images/vault.
+"""

@@ -1,0 +1,60 @@
+"""Health checks of a VPN machine, and the people whom it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kube_apiserver.checks import health, unverified
+from machine.awaiting import awaited
+from machine.config import NodeConfig
+from machine.health_check import MachineCheck
+from quarantine import lists as quarantine_list
+from quarantine import refused_names
+from quarantine.lists import RefusedClients
+
+from contract.endpoints import KUBE_PROXY_HEALTH_PORT
+from vpn.sessions import SOCKET, end_sessions, sessions
+
+KUBE_PROXY = f"http://127.0.0.1:{KUBE_PROXY_HEALTH_PORT}/livez"
+"""kube-proxy's health without its Node's (kubernetes 1.36, pkg/proxy/healthcheck): this machine is none."""
+
+
+def checks(node: NodeConfig, *, management: Path = SOCKET) -> tuple[MachineCheck, ...]:
+    """Check that OpenVPN, the sign-in endpoint and kube-proxy work."""
+    return (
+        _openvpn(management),
+        # Not verified: the certificate does not name the loopback address.
+        health("sign-in", f"https://127.0.0.1:{node.sign_in_port}/healthz", unverified()),
+        health("kube-proxy", KUBE_PROXY, unverified()),
+    )
+
+
+def _openvpn(management: Path) -> MachineCheck:
+    try:
+        return MachineCheck(name="openvpn", ok=True, detail=f"{len(sessions(management))} laptops")
+    except OSError as error:
+        return MachineCheck(name="openvpn", ok=False, detail=f"{management}: {error}")
+
+
+def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> RefusedClients:
+    """End the sessions of those whose access was revoked, and return the digest of their names. Nobody of them gets a
+    new one: OpenVPN asks vpn/verify.py, which reads the same file."""
+    people: tuple[str, ...] = ()
+    try:
+        people = refused_names.names(path)
+        end_sessions(people, management)
+    except (OSError, ValueError) as error:
+        message = f"it is not known who is connected: {error}"
+        return RefusedClients(names=(), digest=quarantine_list.digest_of(people), loaded=False, error=message)
+    return RefusedClients(names=(), digest=quarantine_list.digest_of(people), loaded=True, ended=True)
+
+
+def await_refused(*, wanted: str, wait_s: float) -> RefusedClients:
+    """Return the same once the sessions of the list with the digest ``wanted`` have ended, or the last answer after
+    ``wait_s`` seconds. Another list in the file is not waited for."""
+    return awaited(
+        refused,
+        lambda answer: answer.loaded or bool(wanted and answer.digest != wanted),
+        wait_s=wait_s,
+        pause_s=quarantine_list.RETRY_S,
+    )

@@ -1,0 +1,155 @@
+"""Sign-in endpoint of a VPN machine: takes a person's token and a laptop's certificate request, and hands both to the
+signer. It holds no key that signs, and decides nothing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from join_endpoint.endpoint import JoinAnswer
+from join_endpoint.program import run
+from join_endpoint.server import HttpConnection, Server, length_of
+from machine.config import NodeConfig
+
+from contract.endpoints import JOIN_HEALTH_PATH, VPN_CERTIFICATE_PATH
+from contract.json_object import json_object
+from contract.token_buckets import Buckets
+
+log = logging.getLogger(__name__)
+
+SIGNER = Path("/run/longhaul-vpn-signer.sock")
+
+LARGEST = 64 * 1024
+"""Largest body in bytes; a request of an elliptic curve has 500."""
+HEAD = 32 * 1024
+"""Largest size in bytes of a request's first line and headers. A token with 200 groups has 12 KiB (Entra puts no more
+into one: "ID token claims reference", "Groups overage claim")."""
+ANSWER = 256 * 1024
+SIGNER_S = 30.0
+"""Longest time in seconds of a signature: two questions to the API server."""
+
+A_SECOND, AT_ONCE = 5.0, 20.0
+"""Questions to the API server, per second and at once: each starts a program. A laptop asks once an hour."""
+SENDER_A_SECOND, SENDER_AT_ONCE = 1.0, 10.0
+"""Questions from one address, per second and at once; an office may be behind one."""
+FALSE_A_SECOND, FALSE_AT_ONCE = 1 / 20, 5.0
+"""Tokens of one address that the API server refuses, per second and at once. Each takes a turn of others."""
+PERSON_A_SECOND, PERSON_AT_ONCE = 1 / 60, 10.0
+"""Certificates of one person, per second and at once. Each is good for a session, for an hour: so nobody gets more than
+70 of a machine, which has 500 places. A laptop whose company gives tokens of ten minutes asks eight times an hour."""
+
+PATIENCE_S = 5.0
+"""Longest time in seconds from a connection's beginning to its complete request. A few bytes now and then would hold a
+place for longer, and sixteen addresses would hold all."""
+
+_TOKEN = re.compile(r"Bearer ([A-Za-z0-9._~+/=-]{1,24576})", re.IGNORECASE)
+"""A token in a header (RFC 6750, 2.1)."""
+
+
+class Door:
+    """Answers laptops, from many threads."""
+
+    def __init__(self, ask: Callable[[bytes], bytes], *, clock: Callable[[], float] = time.monotonic) -> None:
+        """``ask`` hands a question to the signer, and returns its answer; ``OSError`` when it has none."""
+        self._ask = ask
+        self._all = Buckets(rate=A_SECOND, burst=AT_ONCE, clock=clock)
+        self._senders = Buckets(rate=SENDER_A_SECOND, burst=SENDER_AT_ONCE, clock=clock)
+        self._false = Buckets(rate=FALSE_A_SECOND, burst=FALSE_AT_ONCE, clock=clock)
+        self._people = Buckets(rate=PERSON_A_SECOND, burst=PERSON_AT_ONCE, clock=clock)
+
+    def sign_in(self, authorization: str, posted: bytes, *, sender: str) -> JoinAnswer:
+        """Return the answer to a laptop at the address ``sender``."""
+        # What is no question takes none of the questions that others may ask.
+        token = _TOKEN.fullmatch(authorization)
+        if token is None:
+            return refusal(401, "send a token as `Authorization: Bearer`")
+        try:
+            request = json_object(posted)["csr"]
+        except (ValueError, LookupError):
+            return refusal(400, "write JSON with `csr`")
+        if self._false.is_empty(sender):
+            return refusal(429, "too many tokens of this address were refused: try again in a minute")
+        if not (self._senders.take(sender) and self._all.take("")):
+            return refusal(429, "too many ask at once: try again in a few seconds")
+        try:
+            reply = json_object(self._ask(json.dumps({"token": token[1], "csr": request}).encode()))
+            answer = JoinAnswer(status=int(reply["status"]), body=dict(reply["body"]))
+            person = str(reply["person"]) if answer.status == 200 else ""
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            log.warning("%s: the signer cannot be asked: %s", sender, error)
+            return refusal(503, "nothing can be signed at present: try again")
+        if answer.status == 401:
+            self._false.take(sender)
+        if person and not self._people.take(person):
+            return refusal(429, "you have many certificates already: try again in a minute")
+        return answer
+
+
+class LaptopHandler(HttpConnection):
+    """Handles one connection of a laptop, which asks once: a connection that waits for its next request has a place
+    that others need."""
+
+    head = HEAD
+    server: Server[Door]
+
+    def do_GET(self) -> None:  # noqa: N802  (as http.server names it)
+        """Answer whether this machine can help."""
+        self.close_connection = True
+        self._say(
+            JoinAnswer(status=200, body={}) if self.path == JOIN_HEALTH_PATH else refusal(404, "there is nothing here")
+        )
+
+    def do_POST(self) -> None:  # noqa: N802
+        """Take a token and a request."""
+        self.close_connection = True
+        length = length_of(self.headers.get("Content-Length", ""))
+        if self.path != VPN_CERTIFICATE_PATH or not 0 <= length <= LARGEST:
+            known = self.path == VPN_CERTIFICATE_PATH
+            status = 413 if known and length > LARGEST else 400 if known else 404
+            self._say(refusal(status, f"post {LARGEST} bytes at most to {VPN_CERTIFICATE_PATH}"))
+            return
+        posted = self.rfile.read(length)
+        if len(posted) == length:
+            self.server.heard(self.request)
+            self._say(self.server.endpoint.sign_in(self.headers.get("Authorization", ""), posted, sender=self._sender))
+
+
+def refusal(status: int, why: str) -> JoinAnswer:
+    """Return an answer that says why there is no certificate."""
+    return JoinAnswer(status=status, body={"error": why})
+
+
+def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
+    """Hand a question to the signer, and return its answer; ``OSError`` when it has none."""
+    deadline = time.monotonic() + SIGNER_S
+    answer = bytearray()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
+        asked.settimeout(SIGNER_S)
+        asked.connect(str(path))
+        asked.sendall(question)
+        asked.shutdown(socket.SHUT_WR)
+        while part := asked.recv(65536):
+            answer += part
+            if len(answer) > ANSWER or time.monotonic() > deadline:
+                raise OSError("its answer is too long")
+    return bytes(answer)
+
+
+def server_of(door: Door, where: tuple[str, int], *, certificate: Path) -> Server[Door]:
+    """Return a server of the endpoint."""
+    return Server(where, door, certificate=certificate, handler=LaptopHandler, patience_s=PATIENCE_S)
+
+
+def make_server(node: NodeConfig, pki: Path, address: str) -> Server[Door]:
+    """Return the machine's server."""
+    return server_of(Door(ask_signer), (address, node.sign_in_port), certificate=pki / "vpn-door.pem")
+
+
+def main() -> int:
+    """Serve until the program is told to stop."""
+    return run(__doc__, make_server)
