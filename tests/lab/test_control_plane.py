@@ -44,10 +44,6 @@ def _keys(project: Project, machine: str) -> list[str]:
     return project.on(machine, f"{ETCDCTL} get /registry --prefix --keys-only").stdout.split()
 
 
-def test_status_finds_everything_well(project: Project) -> None:
-    project.await_healthy()
-
-
 def test_the_api_answers_kubectl_on_the_host(project: Project) -> None:
     assert "readyz check passed" in project.kubectl("get", "--raw", "/readyz?verbose").stdout
     assert "kube-system" in project.kubectl("get", "namespaces").stdout
@@ -114,13 +110,6 @@ def test_a_member_has_no_way_to_the_internet(project: Project) -> None:
     assert project.on(ETCD, "curl -s --max-time 5 http://198.51.100.1/", check=False).returncode != 0
 
 
-def test_a_second_up_changes_nothing(project: Project) -> None:
-    done = project.longhaul("plan", "--raw", "--format", "json")
-    summary = json.loads(done.stdout)
-    assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 0, 0, 0)
-    assert summary["same"] > 0
-
-
 def test_neither_state_nor_user_data_nor_logs_hold_a_private_key(project: Project) -> None:
     exported = project.engine("stack", "export", "--show-secrets").stdout
     assert "CERTIFICATE-----" in exported
@@ -164,23 +153,14 @@ def _until(condition: str) -> str:
     return f"for i in $(seq 300); do {condition} && exit 0; sleep 1; done; exit 1"
 
 
-def test_another_vault_officer_touches_no_secret(project: Project) -> None:
+def test_a_changed_vault_with_another_officer_touches_no_secret(project: Project) -> None:
     raw = project.read()
     officers = {"00000000-0000-4000-8000-0000000000ff": "user", **raw["access"]["vault_officers"]}
-    project.write({**raw, "access": {**raw["access"], "vault_officers": officers}})
+    access = {**raw["access"], "vault_officers": officers, "operators": ["198.51.100.2/32", "203.0.113.0/24"]}
+    project.write({**raw, "access": access})
     try:
         summary = json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)
-        assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (1, 0, 0, 0)
-    finally:
-        project.write(raw)
-
-
-def test_a_changed_vault_touches_no_secret(project: Project) -> None:
-    raw = project.read()
-    project.write({**raw, "access": {**raw["access"], "operators": ["198.51.100.2/32", "203.0.113.0/24"]}})
-    try:
-        summary = json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)
-        assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 1, 0, 0)
+        assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (1, 1, 0, 0)
     finally:
         project.write(raw)
 

@@ -59,10 +59,6 @@ def _unchanged(summary: dict[str, Any]) -> bool:
     return (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 0, 0, 0)
 
 
-def test_status_finds_everything_well(project: Project) -> None:
-    project.await_healthy()
-
-
 def test_make_lab_again_finds_all_of_it_in_place(project: Project) -> None:
     """The host must pass the checks although the running lab uses most of what they require."""
     project.up()
@@ -162,7 +158,6 @@ def test_the_group_follows_the_clouds_own_api(project: Project) -> None:
     resize(project, GROUP, MACHINES)
     _await_nodes(project, MACHINES)
     assert len(added) == 1
-    assert _unchanged(json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout))
 
 
 def test_a_machine_that_does_not_exist_gets_no_certificate(project: Project) -> None:

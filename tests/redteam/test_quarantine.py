@@ -19,7 +19,7 @@ from tests.support.project import Project, eventually, run
 from tests.support.shared_lab import ENV, GROUP, MACHINES, SharedLab, nodes, ready
 from tests.support.workload import IMAGE
 
-pytestmark = [pytest.mark.lab, pytest.mark.cluster]
+pytestmark = [pytest.mark.lab, pytest.mark.cluster, pytest.mark.drill]
 
 WORK = "work"
 READS = ("/api/v1/services", "/api/v1/nodes", "/apis/discovery.k8s.io/v1/endpointslices", "/version")
