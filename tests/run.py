@@ -44,17 +44,21 @@ class Part:
         return [*(["nice", "-n", str(self.niceness)] if self.niceness else ()), *words, *chosen]
 
 
-FAST = Part(name="fast", marks="not engine and not lab and not drill", processes=2, by_file=False, niceness=LOW)
+FAST = Part(
+    name="fast", marks="not engine and not lab and not image and not drill", processes=2, by_file=False, niceness=LOW
+)
 """Lint, unit and golden tests, which need nothing."""
 ENGINE = Part(name="engine", marks="engine and not drill", processes=3, niceness=LOW)
 """Tests with the real Pulumi engine, a real API server or another tool."""
+IMAGES = Part(name="images", marks="image and not drill", niceness=LOW)
+"""Tests that build images and play their roles into folders: as root, without a machine that boots."""
 MACHINES = Part(name="machines", marks="lab and not cluster and not drill", processes=2)
 """Tests on real machines of the lab, in labs of their own."""
 CLUSTER = Part(name="cluster", marks="cluster and not drill")
 """Tests in a whole environment in the lab, which most of them share."""
 DRILL = Part(name="drill", marks="drill")
 """Tests that kill, stall, roll or compile."""
-LANES = ((MACHINES, CLUSTER), (FAST, ENGINE), (DRILL,))
+LANES = ((MACHINES, CLUSTER), (FAST, ENGINE), (IMAGES,), (DRILL,))
 """Machines and the cluster are in one lane, for Linux gives a user too few inotify instances for both at once
 (:mod:`lab.inotify`). API servers of the engine's tests run as a user of their own, who has as many again."""
 

@@ -66,7 +66,7 @@ def test_only_images_of_labs_have_packages(tmp_path: Path) -> None:
         image_contents.load(tmp_path)
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_agnhost_has_the_programs_users_and_files_of_kubernetes_own(tmp_path: Path) -> None:
     listed = image_contents.load()
     (wanted,) = (image for image in listed.images if image.tool == "agnhost")

@@ -169,7 +169,7 @@ def wanted(*trees: Path) -> Iterator[tuple[str, Path]]:
                 yield str(path.relative_to(tree)), path
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_every_file_of_the_trees_is_in_the_node_as_the_manifest_says(
     baked: LabImages, sources: image.ImageSources
 ) -> None:
@@ -184,13 +184,13 @@ def test_every_file_of_the_trees_is_in_the_node_as_the_manifest_says(
             assert status.st_mode & 0o7777 == int(description.split()[0], 8)
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_the_labs_own_files_are_in_every_image(root: Path, sources: image.ImageSources) -> None:
     for name, path in wanted(sources.lab_tree):
         assert describe(root / name) == describe(path)
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_what_the_roles_bring_is_in_the_node_alone(baked: LabImages, sources: image.ImageSources) -> None:
     names = {name for name, _ in wanted(sources.tree)}
     for path in (baked.bare, baked.gateway):
@@ -198,7 +198,7 @@ def test_what_the_roles_bring_is_in_the_node_alone(baked: LabImages, sources: im
         assert list((path / "usr/local/bin").iterdir()) == []
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_the_pinned_binaries_are_in_the_node(baked: LabImages) -> None:
     expected = {"etcd", "etcdctl", "etcdutl", "kube-apiserver", "kubectl", "kubelet", "kube-proxy", "containerd", "ctr"}
     assert expected <= set(baked.manifest["binaries"])
@@ -209,7 +209,7 @@ def test_the_pinned_binaries_are_in_the_node(baked: LabImages) -> None:
         assert os.access(path, os.X_OK)
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_a_node_says_itself_what_it_is_of(baked: LabImages, sources: image.ImageSources) -> None:
     said = json.loads((baked.node / "usr/share/longhaul/image.json").read_text())
     assert {**said, "suite": "bookworm", "files": baked.manifest["files"]} == baked.manifest
@@ -219,7 +219,7 @@ def test_a_node_says_itself_what_it_is_of(baked: LabImages, sources: image.Image
         assert not (path / "usr/share/longhaul").exists()
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_what_every_node_runs_came_with_its_image(baked: LabImages, sources: image.ImageSources) -> None:
     declared = {image.tool: image.name for image in sources.contents.images}
     found = {name.rpartition(":")[0] for name in baked.manifest["images"]}
@@ -227,7 +227,7 @@ def test_what_every_node_runs_came_with_its_image(baked: LabImages, sources: ima
     assert len(list((baked.node / "usr/share/longhaul/images").iterdir())) == len(found)
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_each_image_has_its_packages(baked: LabImages, sources: image.ImageSources) -> None:
     packages = baked.manifest["packages"]
     assert packages == debian.package_versions(baked.node)
@@ -238,7 +238,7 @@ def test_each_image_has_its_packages(baked: LabImages, sources: image.ImageSourc
         assert name not in debian.package_versions(baked.bare)
 
 
-@pytest.mark.lab
+@pytest.mark.image
 @pytest.mark.parametrize(
     "name",
     [
@@ -257,13 +257,13 @@ def test_nothing_of_the_host_or_of_the_making_is_in_an_image(root: Path, name: s
     assert not (root / name).exists()
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_machines_get_an_identity_of_their_own(root: Path) -> None:
     assert (root / "etc/machine-id").read_text() == ""
     assert list((root / "etc/ssh").glob("ssh_host_*")) == []
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_the_declared_accounts_are_made_in_the_node_alone(baked: LabImages) -> None:
     accounts = (baked.node / "etc/passwd").read_text()
     assert "\netcd:" in accounts
@@ -271,7 +271,7 @@ def test_the_declared_accounts_are_made_in_the_node_alone(baked: LabImages) -> N
     assert "etcd:" not in (baked.bare / "etc/passwd").read_text()
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_a_second_bake_makes_nothing_and_runs_no_ansible(
     baked: LabImages, sources: image.ImageSources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,7 +281,7 @@ def test_a_second_bake_makes_nothing_and_runs_no_ansible(
     assert said == []
 
 
-@pytest.mark.lab
+@pytest.mark.image
 def test_a_changed_unit_makes_another_node_over_the_same_packages(
     baked: LabImages, sources: image.ImageSources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,7 +39,7 @@ from tests.support.gpg import needs_gpg
 from tests.support.loopback import listening
 from tests.support.signed_depot import ATTACKS, TOOL, Key, attacks, make_depot, two_keys
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.image
 
 PLAYBOOK = repository() / "playbooks" / "image.yml"
 TAGS = ("upgrades_off", "packages", "binaries", "images", "rootfs", "manifest")
