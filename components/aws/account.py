@@ -12,8 +12,8 @@ from components.model import Environment
 def account_provider(environment: Environment, opts: ResourceOptions | None = None) -> aws.Provider | None:
     """Return the provider of the environment's account, or ``None`` when it has no AWS site.
 
-    Since its version 7 the provider takes a region on every regional resource, so one serves all sites. Every component
-    here names its region; the provider's own region is used only to call global services (IAM). The provider is
+    Since version 7 of the provider every regional resource has a region, so one provider serves all sites. Every
+    component here names its region; only calls of global services (IAM) use the provider's own. The provider is
     explicit, so that the stack file needs no `aws:region` beside the environment.
     """
     sites = [site for site in environment.sites.values() if isinstance(site, AwsSite)]

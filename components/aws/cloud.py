@@ -43,7 +43,8 @@ class AwsResources(CloudResources):
         self._sites[site].make_pools(user_data)
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
-        """Let the node controller list instances; return the role that it takes as an output."""
+        """Let the node controller list instances. Return the stack's output with the ARN of the role that it
+        assumes."""
         access = self._access = NodeControllerAccess(
             f"{self._environment.name}-node-controller",
             NodeControllerAccessArgs(
@@ -54,7 +55,8 @@ class AwsResources(CloudResources):
         return {"node_controller_role": access.role_arn}
 
     def admit_autoscaler(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
-        """Let the autoscaler size the auto scaling groups; return the role that it takes as an output."""
+        """Let the autoscaler size the auto scaling groups. Return the stack's output with the ARN of the role that it
+        assumes."""
         if self._access is None:
             raise RuntimeError("the node controller is admitted first: its identity provider is used")
         role = AutoscalerRole(

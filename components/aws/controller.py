@@ -25,16 +25,17 @@ class NodeControllerAccessArgs:
 
     environment: Environment
     principal_ids: Mapping[str, pulumi.Input[str]]
-    """Object id of each API server machine's identity in the directory, by machine: the token's subject."""
+    """Object id, in the directory, of each API server machine's identity, by machine: the token's subject."""
     tags: Mapping[str, str]
 
 
 class NodeControllerAccess(ComponentResource):
     """Identity provider, role and policy. Its options must contain the account's provider. An account has one identity
-    provider for a tenant: of two environments in one account, the second names the first one's."""
+    provider for each tenant: of two environments in one account, the second one's file names the provider that the
+    first one made."""
 
     role_arn: Output[str]
-    """ARN of the role that the controller takes."""
+    """ARN of the role that the controller assumes."""
     provider_arn: pulumi.Input[str]
     """ARN of the account's identity provider for the tenant."""
 

@@ -1,8 +1,8 @@
-"""Existing resources of a site on AWS: looked up, and checked against the address plan, before anything depends on
+"""Lookups of a site's existing resources on AWS, which are checked against the address plan before anything depends on
 them.
 
-Each function returns what the environment names, as an output that is known once the resource was found to fit.
-Everything made from it waits for that, in a preview as well.
+Each function returns the id of a resource that the environment names, as an output that is known once the resource was
+found to fit. Everything made from it waits for that, in a preview as well.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from components.model import AddressPlan
 from components.model.sites.places import site_ranges
 
 HELD = ("associated", "associating")
-"""States of a range that a VPC has, or is about to have (EC2 API, ``VpcCidrBlockState``)."""
+"""States of a range that belongs to a VPC, or is about to (EC2 API, ``VpcCidrBlockState``)."""
 
 
 def existing_vpc(

@@ -35,21 +35,22 @@ class _Zone:
     subnet_id: Output[str]
     route_table_id: Output[str]
     address: Output[str] | None = None
-    """Public address of their egress; ``None`` in an existing subnet, which has an egress of its own."""
+    """Public address from which their traffic leaves the site; ``None`` in an existing subnet, which has its own
+    egress."""
 
 
 class AwsSiteNetwork(ComponentResource):
-    """The VPC of one site. Only the NAT gateways in it have public addresses. Existing parts are used as they are: in
-    the zone of a named subnet, only what the nodes need inside that subnet is made."""
+    """The VPC of one site. Only its NAT gateways have public addresses. Existing parts are used as they are: in a zone
+    whose subnet the environment names, only what the nodes need inside that subnet is made."""
 
     vpc_id: Output[str]
     """Id of the VPC."""
     node_subnet_ids: tuple[Output[str], ...]
     """Id of each zone's node subnet, in the order of the site's zones."""
     route_table_ids: Mapping[str, Output[str]]
-    """Id of every route table of node subnets, each once: links add their routes to them. The key of a table that is
-    made here is its zone's position among the site's zones; the key of a named table is its id. So naming the subnets
-    of other zones renames no route."""
+    """Id of every route table of node subnets, each once: links add their routes to them. The key is the zone's
+    position among the site's zones for a table made here, and the table's id for a named one. So naming the subnets of
+    other zones renames no route."""
     security_group_id: Output[str]
     """Id of the security group of every node."""
     egress_addresses: tuple[Output[str], ...]
@@ -99,7 +100,8 @@ class AwsSiteNetwork(ComponentResource):
         return {**self._args.tags, "Name": cloud_name(self._args.environment, f"{self._name}-{part}")}
 
     def _vpc(self) -> Sequence[Resource]:
-        """Make the VPC over the site's whole block. Return what subnets outside its first range have to wait for."""
+        """Make the VPC over the site's whole block. Return the resources that subnets outside its first range have to
+        wait for."""
         block, there = self._plan.block, self._site.existing.vpc
         if there is not None:
             name = self._args.site_name
@@ -128,7 +130,7 @@ class AwsSiteNetwork(ComponentResource):
         ]
 
     def _zones(self, zones: Sequence[str], *, after: Sequence[Resource]) -> dict[str, _Zone]:
-        """Make everything of the zones whose subnets are made here."""
+        """Make everything in the zones whose subnets are made here."""
         public_table, gateway = self._internet()
         return {
             zone: self._zone(self._site.zones.index(zone), public_table=public_table, after=[*gateway, *after])
@@ -136,7 +138,8 @@ class AwsSiteNetwork(ComponentResource):
         }
 
     def _internet(self) -> tuple[aws.ec2.RouteTable, Sequence[Resource]]:
-        """Make the public subnets' route table. Return it, and what must exist before traffic can leave through it."""
+        """Make the public subnets' route table. Return it, and the resources that must exist before traffic can leave
+        through it."""
         there = self._site.existing.internet_gateway
         if there is not None:
             table = self._route_table("public")
@@ -182,7 +185,7 @@ class AwsSiteNetwork(ComponentResource):
         )
 
     def _zone_there(self, zone: str) -> _Zone:
-        """Return a zone whose node subnet exists already, with its route table and its egress."""
+        """Return a zone whose node subnet exists already, with the subnet's route table."""
         wanted = node_subnet(self._plan, self._site.zones.index(zone))
         subnet, table = existing.existing_subnet(
             self._site.existing.node_subnets[zone],

@@ -30,12 +30,12 @@ class AwsPeeringArgs:
     """Arguments of a peering."""
 
     first: AwsPeeringSide
-    """The side that asks."""
+    """The side that requests the connection."""
     second: AwsPeeringSide
     """The side that accepts; same account."""
     tags: Mapping[str, str]
     called: str | None = None
-    """Name that people see; if left out, the name in the program."""
+    """Name in the cloud; if left out, the name in the program."""
 
 
 class AwsPeering(ComponentResource):

@@ -1,4 +1,4 @@
-"""Node pools on AWS: what a node is (identity, launch template) and how many there are (auto scaling group)."""
+"""Node pools on AWS: the machine of a node (identity, launch template) and the number of nodes (auto scaling group)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ ROOT_DEVICE = "/dev/sda1"
 """Root device of the node image, as on Ubuntu's own."""
 
 DELETE_TIMEOUT = "60m"
-"""Longest time that a group's deletion may take. It is there until its last instance has ended, and machines with many
-GPUs and local disks take long; the provider's 10 minutes would make `destroy` fail over a group that still drains."""
+"""Longest time that the deletion of a group may take. The group exists until its last instance has ended, and machines
+with many GPUs and local disks take long to end. With the provider's 10 minutes, `destroy` would fail while a group
+still drains."""
 
 ROOT_GIB = 200
-"""Root disk in GiB of a pool that asks for no size: system, logs, and images where the type has no local SSD."""
+"""Size in GiB of the root disk of a pool that declares none: system, logs, and images where the type has no local
+SSD."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +45,10 @@ class AwsNodeIdentityArgs:
 class AwsNodeIdentity(ComponentResource):
     """Role and instance profile of a site's nodes.
 
-    The role has no policy: a node learns its addresses and its place from instance metadata, and proves its identity
-    with a signed `GetCallerIdentity`, which needs no permission. Programs in pods bring their own identity: the
+    The role has no policy: a node reads its addresses and its place from instance metadata, and proves its identity
+    with a signed `GetCallerIdentity`, which needs no permission. Programs in pods bring their own identity, because the
     metadata is closed to pods. A permission granted here would be granted to everyone who becomes root on a node. Only
-    EC2 may take the role: EC2 names its sessions after their instances, and a node's identity is proved by that name.
+    EC2 may assume the role: EC2 names its sessions after their instances, and that name proves a node's identity.
     """
 
     role_arn: Output[str]
@@ -84,8 +86,8 @@ class AwsPoolArgs:
     security_group_id: pulumi.Input[str]
     instance_profile_arn: pulumi.Input[str]
     user_data: pulumi.Input[str]
-    """Input of cloud-init as plain text, within AWS's limit. A change is for new machines only: running ones may be in
-    the middle of a job."""
+    """Input of cloud-init as plain text, within AWS's limit. A change applies to new machines only: running ones may be
+    in the middle of a job."""
     tags: Mapping[str, str]
 
 
@@ -118,7 +120,7 @@ class AwsPool(ComponentResource):
             image_id=self._site.image,
             instance_type=self._pool.machine_type,
             iam_instance_profile=aws.ec2.LaunchTemplateIamInstanceProfileArgs(arn=self._args.instance_profile_arn),
-            # Tokens only, and no hop further than the machine itself: a pod cannot take the node's identity.
+            # Tokens only, and at most one hop: a pod cannot use the node's identity.
             metadata_options=aws.ec2.LaunchTemplateMetadataOptionsArgs(
                 http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
             ),
@@ -141,7 +143,7 @@ class AwsPool(ComponentResource):
         return self._args.environment.machine_type(self._pool.machine_type).efa_cards if self._pool.efa else 0
 
     def _placement_group(self) -> Output[str] | None:
-        """Make the pool's placement group and return its name; None when the pool asks for none."""
+        """Make the pool's placement group and return its name; None when the pool has none."""
         if not self._pool.placement_group:
             return None
         return aws.ec2.PlacementGroup(
@@ -169,22 +171,23 @@ class AwsPool(ComponentResource):
             health_check_type="EC2",
             # Rebalancing between zones would end machines that are in the middle of a job.
             suspended_processes=["AZRebalance"],
-            # A size that turns out lower than what exists would have AWS choose whom it ends, by age and zone. Machines
-            # are ended by name (clouds/aws/live_groups.py), which this does not prevent, nor does it a failed health
-            # check (docs.aws.amazon.com, "Use instance scale-in protection"). Upon deletion the provider lifts it.
+            # When a group's size is set below the number of its machines, AWS chooses whom it ends, by age and zone.
+            # This protection prevents that. It prevents neither ending machines by name (clouds/aws/live_groups.py) nor
+            # the end after a failed health check (docs.aws.amazon.com, "Use instance scale-in protection"). Upon
+            # deletion the provider lifts it.
             protect_from_scale_in=True,
-            # It would end machines that may run for hours yet, and not wait for their pods. A node that is taken back
-            # says so itself (interruption.py).
+            # It would end machines that may run for hours yet, and not wait for their pods. A node that AWS takes back
+            # reports it itself (node/interruption.py).
             capacity_rebalance=False,
-            # A GPU type may be out of capacity for days. That is for the autoscaler to handle, and no reason for `up`
-            # to fail.
+            # A GPU type may be out of capacity for days. The autoscaler handles that; it is no reason for `up` to fail.
             wait_for_capacity_timeout="0",
             tags=[
                 aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)
                 for key, value in {**self._tags, "Name": self._cloud_name}.items()
             ],
-            # An update sends the size only where it differs from the state's, so never (terraform-provider-aws,
-            # internal/service/autoscaling/group.go, resourceGroupUpdate): a group that was scaled keeps its size.
+            # An update sends the size only where it differs from the state's, and here it never does
+            # (terraform-provider-aws, internal/service/autoscaling/group.go, resourceGroupUpdate): a group that was
+            # scaled keeps its size.
             opts=ResourceOptions(
                 parent=self,
                 ignore_changes=["desiredCapacity"],

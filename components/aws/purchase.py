@@ -9,10 +9,10 @@ from clouds.base.pool import Pool
 
 
 def market_options(pool: Pool) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
-    """Return the market of a pool's machines; None when they are bought on demand.
+    """Return the market options of a pool's machines; None when they are bought on demand.
 
-    A Capacity Block is a market of its own, and the reservation alone would be refused (docs.aws.amazon.com, "Use
-    Capacity Blocks for machine learning workloads").
+    A Capacity Block is a market of its own: EC2 refuses its reservation without it (docs.aws.amazon.com, "Use Capacity
+    Blocks for machine learning workloads").
     """
     if pool.spot:
         return aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(
@@ -27,7 +27,7 @@ def market_options(pool: Pool) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArg
 
 
 def capacity_reservation(pool: Pool) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
-    """Return the reservation that a pool's machines are launched into; None when there is none. EC2 takes a target or a
+    """Return the reservation that a pool's machines are launched into; None when it has none. EC2 accepts a target or a
     preference, not both (botocore, ``LaunchTemplateCapacityReservationSpecificationRequest``)."""
     if pool.reservation is None:
         return None

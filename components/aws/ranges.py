@@ -8,12 +8,12 @@ from components.model import SitePlan
 from components.model.network.address_plan import nth_subnet
 
 FIRST_PUBLIC = 8
-"""Index of the first zone's public subnet among the sixteenths of the infrastructure range; the address plan's own
-parts have lower ones."""
+"""Index of the first zone's public subnet among the sixteenths of the infrastructure range. The address plan's own
+parts have lower indices."""
 
 
 def node_subnet(site: SitePlan, zone: int) -> IPv4Network:
-    """Return the subnet of a zone's nodes and their pods. Both have to be in one, because EC2 takes an interface's
+    """Return the subnet of a zone's nodes and their pods. Both are in one subnet, because EC2 assigns an interface's
     prefix from the interface's own subnet (docs.aws.amazon.com, "Prefix delegation for Amazon EC2 network
     interfaces")."""
     return site.zone_pods(zone)

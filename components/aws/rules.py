@@ -16,10 +16,10 @@ PROTOCOLS = {Protocol.TCP: "tcp", Protocol.UDP: "udp", Protocol.ANY: "-1"}
 
 WORDS = {
     Peer.ENVIRONMENT: ("in", "the environment"),
-    # EC2 takes no apostrophe here.
+    # EC2 accepts no apostrophe here.
     Peer.ANYWHERE: ("out", "anywhere, by the NAT gateway of the zone"),
 }
-"""Suffix of a rule's name in the program, and its description, by peer."""
+"""Suffix of a rule's name in the program and the rule's description, by peer."""
 
 MEMBERS: Mapping[str, type[aws.vpc.SecurityGroupIngressRule | aws.vpc.SecurityGroupEgressRule]] = {
     "in": aws.vpc.SecurityGroupIngressRule,
@@ -39,9 +39,9 @@ def node_rules(
     tags: Mapping[str, str],
     opts: ResourceOptions,
 ) -> Output[str]:
-    """Make the security group of every node and return its id. With ``efa``, its members may also send each other what
-    has no addresses: an Elastic Fabric Adapter wants a group that allows all traffic to and from itself
-    (docs.aws.amazon.com, "Get started with EFA and MPI", step 1), which a range does not do."""
+    """Make the security group of every node and return its id. With ``efa``, its members may also send each other
+    packets without IP addresses: an Elastic Fabric Adapter needs a group that allows all traffic to and from itself
+    (docs.aws.amazon.com, "Get started with EFA and MPI", step 1); rules for ranges do not suffice."""
     group = aws.ec2.SecurityGroup(
         name,
         region=region,
@@ -92,7 +92,7 @@ def quarantine_rules(
     opts: ResourceOptions,
 ) -> None:
     """Make the security group of machines in quarantine, which `longhaul machine quarantine` finds by its name. It has
-    no rule for what goes out."""
+    no outbound rule."""
     group = aws.ec2.SecurityGroup(
         name,
         region=region,

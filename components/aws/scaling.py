@@ -1,5 +1,5 @@
-"""Access of the autoscaler to AWS: a role of its own, which the autoscaler's identities of the API servers' machines
-alone may take."""
+"""Access of the autoscaler to AWS: a role that only the autoscaler's identities on the API servers' machines may
+assume."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class AutoscalerRole(ComponentResource):
     """Role and policy. Its options must contain the account's provider."""
 
     role_arn: Output[str]
-    """ARN of the role that the autoscaler takes."""
+    """ARN of the role that the autoscaler assumes."""
 
     def __init__(self, name: str, args: RoleArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:AutoscalerRole", name, None, opts)
@@ -33,8 +33,8 @@ class AutoscalerRole(ComponentResource):
 
 
 def policy(environment: Environment) -> str:
-    """Return the role's policy. Groups are named, and must have the environment's tag: another environment of the
-    account could give one of its groups the same name in another region."""
+    """Return the role's policy. It names the groups and requires the environment's tag: another environment of the
+    account could have a group of the same name in another region."""
     statements: list[dict[str, object]] = [
         {"Effect": "Allow", "Action": [action for action in SCALES if ":Describe" in action], "Resource": "*"}
     ]

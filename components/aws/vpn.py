@@ -28,8 +28,8 @@ have IANA's numbers."""
 
 
 def tunnel_options(tunnel: int) -> dict[str, Any]:
-    """Return the arguments of tunnel 1 or 2 for the suite. AWS starts the tunnel too, so that it is up before there is
-    traffic, whichever side comes back first."""
+    """Return the arguments of tunnel 1 or 2 for the suite. AWS starts the tunnel as well as the remote end, so that it
+    is up before there is traffic, whichever side comes back first."""
     cipher, derivation = CIPHERS[SUITE.cipher], DERIVATIONS[SUITE.derivation]
     group = GROUPS[SUITE.group]
     options: dict[str, Any] = {
@@ -57,7 +57,7 @@ class AwsVpnGatewayArgs:
     vpc_id: pulumi.Input[str]
     tags: Mapping[str, str]
     called: str | None = None
-    """Name that people see; if left out, the name in the program."""
+    """Name in the cloud; if left out, the name in the program."""
 
 
 class AwsVpnGateway(ComponentResource):
@@ -80,12 +80,12 @@ class AwsVpnGateway(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class AwsTunnel:
-    """One of a connection's two tunnels, as the remote end needs it."""
+    """One of a connection's two tunnels, with what the remote end needs to know."""
 
     address: Output[str]
     """Public address of AWS's end."""
     keys: Output[TunnelKeys]
-    """Pre-shared keys, secret. AWS has one, which it makes itself until a rotation gives it another."""
+    """Pre-shared keys, secret. AWS uses one key, which it makes itself until a rotation replaces it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +102,10 @@ class AwsVpnPeerArgs:
     remote: IPv4Network
     """The remote site's block."""
     keys: tuple[VaultTunnelKeys, VaultTunnelKeys]
-    """The vault's keys of each tunnel; none until a rotation."""
+    """The vault's keys by tunnel; empty until a rotation."""
     tags: Mapping[str, str]
     called: str | None = None
-    """Name that people see; if left out, the name in the program."""
+    """Name in the cloud; if left out, the name in the program."""
 
 
 class AwsVpnPeer(ComponentResource):
@@ -123,8 +123,8 @@ class AwsVpnPeer(ComponentResource):
             type="ipsec.1",
             bgp_asn=UNUSED_ASN,
             ip_address=args.remote_address,
-            # EC2 answers a second request for one address with the first one's gateway, unless their names differ
-            # (`CreateCustomerGateway`). A new name would make a new gateway: an older one keeps what it has.
+            # EC2 answers a second request for one address with the gateway of the first, unless their names differ
+            # (`CreateCustomerGateway`). A changed name would make a new gateway, so an existing gateway keeps its name.
             device_name=args.called or name,
             tags=tags,
             opts=ResourceOptions(parent=self, ignore_changes=["deviceName"]),
@@ -166,7 +166,7 @@ class AwsVpnPeer(ComponentResource):
 
 
 def _given(keys: VaultTunnelKeys) -> Output[str | None]:
-    """Return the key for AWS, secret; None where it has made its own."""
+    """Return the key that AWS is to use, secret; None where AWS made its own."""
     return keys.beside().apply(lambda known: known.used or None)
 
 
@@ -187,7 +187,7 @@ class AwsRoutesArgs:
 
 class AwsRoutes(ComponentResource):
     """A route to a remote site in each of a site's route tables. Routes follow from the address plan and are not
-    propagated: they do not depend on which tunnel is up, and the gateway itself picks a live one."""
+    propagated: they do not depend on which tunnel is up; the gateway itself chooses one that is."""
 
     def __init__(self, name: str, args: AwsRoutesArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:Routes", name, None, opts)

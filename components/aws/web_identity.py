@@ -1,4 +1,4 @@
-"""Roles that identities of the API servers' machines take, without any key.
+"""Roles that identities of the API servers' machines assume, without any key.
 
 Those machines are in Azure. Each proves its identity with the token of its managed identity; AWS checks that token with
 the tenant's own keys (docs.aws.amazon.com, "Create an OpenID Connect (OIDC) identity provider in IAM").
@@ -20,24 +20,24 @@ from components.model import Environment
 from components.model.sites.cloud_names import cloud_name
 
 AUDIENCES = ("https://management.azure.com/", "https://management.azure.com")
-"""Audience of the token: Azure's resource manager, because the directory has no application of our own. Entra writes
-the name as requested (images/rootfs, machine/cloud_token.py requests the first), or without the slash."""
+"""Accepted audiences of the token: Azure's resource manager, because the directory has no application of ours. Entra
+writes the name as requested (machine/cloud_token.py in images/rootfs requests the first), or without the slash."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoleArgs:
-    """Arguments of a role: who may take it."""
+    """Arguments of a role: who may assume it."""
 
     environment: Environment
     principal_ids: Mapping[str, pulumi.Input[str]]
-    """Object id of each API server machine's identity in the directory, by machine: the token's subject."""
+    """Object id, in the directory, of each API server machine's identity, by machine: the token's subject."""
     provider_arn: pulumi.Input[str]
     """ARN of the account's identity provider for the tenant."""
     tags: Mapping[str, str]
 
 
 def role(name: str, args: RoleArgs, *, description: str, policy: str, parent: ComponentResource) -> Output[str]:
-    """Make a role with a policy, JSON, and return its ARN."""
+    """Make a role with a policy (JSON) and return its ARN."""
     child, own_name = ResourceOptions(parent=parent), cloud_name(args.environment, name)
     tenant = tenant_issuer(args.environment)
     trusted = Output.all(provider=args.provider_arn, principals=list(args.principal_ids.values()))
@@ -60,7 +60,7 @@ def tenant_issuer(environment: Environment) -> str:
 
 
 def trust_policy(*, issuer: str, provider: str, principals: Sequence[str]) -> str:
-    """Return the trust policy of a role: these identities of the tenant may take it, with a token for the right
+    """Return the trust policy of a role: these identities of the tenant may assume it, with a token for the right
     audience."""
     conditions = {f"{issuer}:aud": list(AUDIENCES), f"{issuer}:sub": sorted(principals)}
     statement = {

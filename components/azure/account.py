@@ -10,8 +10,8 @@ ADMINISTRATOR = PROJECT
 """Name of the user that Azure requires on every machine."""
 
 IDENTITY = ["identity"]
-"""Property of machines that is set at their creation only. Companies' policies add identities to machines, and a write
-that lists the machine's own one alone would take them away again."""
+"""Property of machines that is set at their creation only. Companies' policies add identities to machines; a later
+write, which lists only the machine's own identity, would remove them."""
 
 
 def azure_site(environment: Environment, name: str) -> AzureSite:

@@ -1,5 +1,5 @@
-"""Object storage for backups of the etcd clusters: an account that only members and officers reach, where nothing can
-be changed or deleted before its time, and which deletes by itself what is older."""
+"""Object storage for backups of the etcd clusters: a storage account that only members and officers reach. Nobody can
+change or delete a backup before its retention ends, and the account deletes older ones itself."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BackupStorageArgs:
 
 
 class BackupStorage(ControlPlaneBackups):
-    """The account, a container for each class of backups, and what members are told of it."""
+    """The account, a container for each class of backups, and the setting in the vault by which members find them."""
 
     account_id: Output[str]
 
@@ -67,15 +67,15 @@ class BackupStorage(ControlPlaneBackups):
         self.register_outputs({"account_id": self.account_id})
 
     def admit(self, member: Machine, principal_id: pulumi.Input[str]) -> None:
-        """Let a member read the backups of its etcd cluster and make new ones in its own name, and neither delete nor,
-        by the containers' retention, change any."""
+        """Let a member read the backups of its etcd cluster and make new ones under its own name. It can delete none,
+        and the containers' retention keeps it from changing any."""
         condition = conditions.own_backups(member)
         self._grant(member.name, principal_id, type="ServicePrincipal", role=BLOB_CONTRIBUTOR, condition=condition)
 
     def _account(self) -> storage.StorageAccount:
         args = self._args
         rules = storage.NetworkRuleSetArgs(
-            # Otherwise the rules that delete what is old are blocked (learn.microsoft.com, "Azure Blob Storage
+            # Otherwise the firewall blocks the rules that delete old backups (learn.microsoft.com, "Azure Blob Storage
             # lifecycle management overview", on firewalls).
             bypass="AzureServices",
             default_action=storage.DefaultAction.DENY,
@@ -91,7 +91,7 @@ class BackupStorage(ControlPlaneBackups):
             resource_group_name=args.resource_group,
             location=self._site.region,
             kind=storage.Kind.STORAGE_V2,
-            # The backups outlive a zone wherever the members do.
+            # The backups survive the loss of a zone, wherever the members are.
             sku=storage.SkuArgs(name="Standard_ZRS" if self._site.zones else "Standard_LRS"),
             allow_blob_public_access=False,
             allow_shared_key_access=False,
@@ -119,8 +119,8 @@ class BackupStorage(ControlPlaneBackups):
         )
 
     def _expiry(self) -> None:
-        """Delete what is old. Whether a rule acts on a blob whose retention has ended is in doubt
-        (docs/first-real-up.md), and ``longhaul status`` tells when none does."""
+        """Delete old backups. Whether a rule deletes a blob whose retention has ended is in doubt
+        (docs/first-real-up.md); ``longhaul status`` reports when no rule does."""
         storage.ManagementPolicy(
             f"{self._name}-expiry",
             management_policy_name="default",
@@ -159,8 +159,8 @@ class BackupStorage(ControlPlaneBackups):
 
 
 def _public(environment: Environment) -> list[str]:
-    """Return operators' ranges as Azure Storage takes them: it refuses ranges of one or two addresses and wants these
-    one by one (learn.microsoft.com, "Azure Storage firewall rules")."""
+    """Return operators' ranges as Azure Storage accepts them: it refuses ranges of one or two addresses and wants those
+    as single addresses (learn.microsoft.com, "Azure Storage firewall rules")."""
     return [
         text
         for range_ in environment.access.operators

@@ -8,7 +8,7 @@ from contract.azure import BLOBS
 from contract.documents.backups import names_of, prefix_of
 
 VERSION = "2.0"
-"""Version of that format: the only one that Azure takes."""
+"""Version of that format: the only one that Azure accepts."""
 
 _READ, _WRITE, _ADD = (f"ActionMatches{{'{BLOBS}/{action}'}}" for action in ("read", "write", "add/action"))
 _LIST = "SubOperationMatches{'Blob.List'}"
@@ -22,8 +22,8 @@ NO_DELETION = (
 
 
 def own_backups(member: Machine) -> str:
-    """Return the condition under which a member reads and lists the backups of its own etcd cluster, makes those that
-    bear its own name, and deletes none.
+    """Return the condition under which a member reads and lists the backups of its own etcd cluster, makes backups
+    under its own name, and deletes none.
 
     Its form is that of learn.microsoft.com, "Example Azure role assignment conditions for Blob Storage": "Read or list
     blobs in named containers with a path", since a list has a prefix and no path, and "Write blobs in named containers

@@ -71,7 +71,7 @@ class AzureControlPlaneParts:
         return self._vault.vault_id
 
     def admit_administrators(self, written: Mapping[str, pulumi.Resource], opts: ResourceOptions) -> None:
-        """Assign the role on two secrets."""
+        """Let administrators read two secrets."""
         admit_administrators(self._environment, self._vault_id(), written, opts)
 
     def make_backups(

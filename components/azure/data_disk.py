@@ -1,4 +1,4 @@
-"""A network disk that outlives the machine that it is attached to."""
+"""A network disk that outlives the machine to which it is attached."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def data_disk(
 ) -> Output[str]:
     """Declare the network disk of a machine's data, in the machine's zone, and return its id.
 
-    It is a Premium SSD v2: 3,000 operations a second at any size, where a Premium SSD of 64 GiB has 240; it exists in
-    zones, and takes machines of its zone alone (learn.microsoft.com, "Deploy a Premium SSD v2", "Azure managed disk
-    types"). Nobody can export it: etcd's data is not encrypted by us.
+    It is a Premium SSD v2: 3,000 operations a second at any size, where a Premium SSD of 64 GiB has 240. It exists in
+    one zone, and only machines of that zone can attach it (learn.microsoft.com, "Deploy a Premium SSD v2", "Azure
+    managed disk types"). Nobody can export it, because we do not encrypt etcd's data.
     """
     disk = compute.Disk(
         f"{machine.name}-data",

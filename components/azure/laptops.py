@@ -16,8 +16,9 @@ from contract.tags import MACHINE
 def public_address(
     environment: Environment, machine: Machine, *, group: Input[str], opts: ResourceOptions
 ) -> network.PublicIPAddress:
-    """Make a machine's address. It outlives the machine, which may be made anew, and is in every zone. What the machine
-    itself begins leaves by the site's NAT gateway (learn.microsoft.com, "What is Azure NAT Gateway?")."""
+    """Make a machine's public address. It outlives the machine, which may be replaced, and is in every zone.
+    Connections that the machine itself opens leave through the site's NAT gateway (learn.microsoft.com, "What is Azure
+    NAT Gateway?")."""
     site = azure_site(environment, machine.site)
     return network.PublicIPAddress(
         f"{machine.name}-public",

@@ -1,4 +1,4 @@
-"""Internal load balancer: the one address in front of all API servers."""
+"""Internal load balancer: the one address of all API servers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ApiLoadBalancerArgs:
     resource_group: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
     zone_name: pulumi.Input[str]
-    """Name of the private DNS zone with the frontend's name."""
+    """Name of the private DNS zone that gets a record for the frontend."""
     zone_group: pulumi.Input[str]
     """Resource group of the zone."""
 
@@ -93,7 +93,7 @@ class ApiLoadBalancer(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class _Service:
-    """One port of the load balancer, in front of the same port of the machines."""
+    """One port of the load balancer, forwarded to the same port of the machines."""
 
     name: str
     probe: str
@@ -104,8 +104,8 @@ class _Service:
 
 
 def _probe(service: _Service) -> network.ProbeArgs:
-    """Return an HTTPS probe. A TCP probe would find a server healthy that hangs, or that is about to leave; what Azure
-    wants of certificates is in docs/first-real-up.md."""
+    """Return an HTTPS probe. A TCP probe would find a server healthy that hangs, or that is about to leave.
+    docs/first-real-up.md says what Azure requires of the certificate."""
     return network.ProbeArgs(
         name=service.probe,
         protocol="Https",
@@ -134,7 +134,7 @@ def _rule(service: _Service, own_id: Output[str]) -> network.LoadBalancingRuleAr
 
 
 def _own_id(subscription: str, resource_group: pulumi.Input[str], name: str) -> Output[str]:
-    """Return the load balancer's full id before it exists: its rules name its own parts by full ids."""
+    """Return the load balancer's full id before it exists: its rules refer to its own parts by full ids."""
     root = f"/subscriptions/{subscription}/resourceGroups"
     return Output.from_input(resource_group).apply(
         lambda group: f"{root}/{group}/providers/Microsoft.Network/loadBalancers/{name}"

@@ -30,7 +30,7 @@ REPLACED_BY = [
     "hardwareProfile.vmSize",
 ]
 """Properties whose change makes a new machine. Azure refuses to change all but the last in place. A change of the last
-would move the machine, and an etcd member would lose its local disk without knowing it."""
+would move the machine, and an etcd member would lose its local disk without notice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +46,13 @@ class ControlMachineArgs(MachineArgs):
     zone_group: pulumi.Input[str]
     """Resource group of the private zone."""
     security_group_id: pulumi.Input[str] | None = None
-    """Security group of the machine's interface, where the subnet has none of ours."""
+    """Security group of the machine's interface, in an existing subnet, which has none of ours."""
     backend_pool_id: pulumi.Input[str] | None = None
-    """Pool of the load balancer, for API servers."""
+    """Backend pool of the load balancer, for API servers."""
     public_address_id: pulumi.Input[str] | None = None
     """Id of the public address, for VPN machines."""
     disk_id: pulumi.Input[str] | None = None
-    """Id of the network disk that the machine's data is on; None where that is a local SSD."""
+    """Id of the network disk that holds the machine's data; None when a local SSD does."""
 
 
 class ControlMachine(ControlPlaneMachine):
@@ -69,7 +69,8 @@ class ControlMachine(ControlPlaneMachine):
         self.principal_id = identity.principal_id
         identities = [identity]
         if args.machine.role is Role.API:
-            # Of its own, so that neither the node controller's tokens size pools nor the autoscaler's open the vault.
+            # The autoscaler has an identity of its own, so that neither the node controller's tokens size pools nor the
+            # autoscaler's open the vault.
             identities.append(self._identity("autoscaler"))
             self.scaling_id = identities[-1].principal_id
         grants = self._grants(identity)
@@ -82,7 +83,7 @@ class ControlMachine(ControlPlaneMachine):
         self.register_outputs({"machine_id": self.machine_id})
 
     def _identity(self, part: str = "") -> managedidentity.UserAssignedIdentity:
-        """Make the machine's identity, or that of one of its programs (images/rootfs, machine/managed_identity.py,
+        """Make the identity of the machine, or of one of its programs (machine/managed_identity.py in images/rootfs
         derives the names)."""
         end = f"-{part}" if part else ""
         return managedidentity.UserAssignedIdentity(
@@ -95,8 +96,8 @@ class ControlMachine(ControlPlaneMachine):
         )
 
     def _grants(self, identity: managedidentity.UserAssignedIdentity) -> dict[str, pulumi.Resource]:
-        """Grant the right to read its own secrets, one by one, each once its secret exists: no document says that Azure
-        takes a secret that does not exist as a scope. Return the grants by the secrets' names."""
+        """Grant the machine the right to read each of its own secrets, once the secret exists: no document says that
+        Azure accepts a scope that does not exist yet. Return the grants by the secrets' names."""
         environment, machine = self._args.environment, self._args.machine
         return {
             secret: authorization.RoleAssignment(
@@ -182,7 +183,8 @@ class ControlMachine(ControlPlaneMachine):
             storage_profile=compute.StorageProfileArgs(
                 image_reference=compute.ImageReferenceArgs(id=self._site.image),
                 os_disk=compute.OSDiskArgs(
-                    # Azure names the disk, anew for each machine: the disk of one that failed does not bar the next.
+                    # Azure names the disk, with a new name for each machine: the disk of a machine that failed does not
+                    # block the next.
                     create_option="FromImage",
                     delete_option="Delete",
                     caching=compute.CachingTypes.READ_ONLY,
@@ -197,7 +199,7 @@ class ControlMachine(ControlPlaneMachine):
                 depends_on=depends_on,
                 delete_before_replace=True,
                 replace_on_changes=REPLACED_BY,
-                # Machines from before Azure named the disk keep the name that they have.
+                # Machines from before Azure named the disk keep their disk's name.
                 ignore_changes=[*IDENTITY, "storageProfile.osDisk.name"],
                 hooks=args.hooks,
             ),
@@ -205,7 +207,8 @@ class ControlMachine(ControlPlaneMachine):
 
 
 def _data_disks(disk_id: pulumi.Input[str] | None) -> list[compute.DataDiskArgs] | None:
-    """Return the network disk as it is attached: it stays when the machine goes. A Premium SSD v2 has no host cache."""
+    """Return the attachment of the network disk, which stays when the machine is deleted. A Premium SSD v2 has no host
+    cache."""
     if disk_id is None:
         return None
     return [

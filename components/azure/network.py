@@ -24,8 +24,8 @@ from components.model.sites.cloud_names import cloud_name
 from components.model.sites.places import place_of
 
 _ENCRYPTION = network.VirtualNetworkEncryptionArgs(enabled=True, enforcement="AllowUnencrypted")
-"""Machines that cannot encrypt speak plain. Azure takes no other value (learn.microsoft.com/rest/api/virtualnetwork,
-``VirtualNetworkEncryptionEnforcement``)."""
+"""Machines that cannot encrypt send plain traffic. Azure accepts no other value
+(learn.microsoft.com/rest/api/virtualnetwork, ``VirtualNetworkEncryptionEnforcement``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +54,8 @@ class SiteNetwork(ComponentResource):
     """Id of each subnet by its part of the address plan: ``etcd``, ``events``, ``api``, ``vpn``,
     ``nodes``."""
     interface_rules: Mapping[str, Output[str]]
-    """Id of the security group of each part whose subnet exists already. The interfaces of its machines get this group,
-    because the subnet keeps the rules that it has. Azure admits only what both let through."""
+    """Id of the security group of each part whose subnet exists already. The interfaces of the part's machines get this
+    group, because the subnet keeps its own rules. Azure admits only traffic that both allow."""
     zone_name: Output[str] | None
     """Name of the private DNS zone, where the site holds the control plane."""
     zone_group: Output[str]
@@ -113,9 +113,9 @@ class SiteNetwork(ComponentResource):
         return made.id, made.name, self.resource_group
 
     def _egress(self) -> network.NatGateway:
-        """Make one address for everything that leaves the site. It is static, so that others can admit it. The gateway
-        behind it is in one zone, which Azure chooses: it outlives every zone but that one. Gateways in each zone would
-        need a subnet in each, and a zone-redundant gateway another SKU of gateway and address
+        """Make one address for all traffic that leaves the site. It is static, so that others can admit it. Its gateway
+        is in one zone, which Azure chooses, and is lost only with that zone. A gateway in each zone would need a subnet
+        in each, and a zone-redundant gateway needs another SKU of gateway and address
         (learn.microsoft.com/azure/nat-gateway/nat-availability-zones)."""
         address = network.PublicIPAddress(
             f"{self._name}-egress",
@@ -141,9 +141,8 @@ class SiteNetwork(ComponentResource):
 
     def _subnets(self) -> tuple[dict[str, Output[str]], dict[str, Output[str]]]:
         """Return the ids of subnets, and of security groups for existing subnets, by part. Azure changes one subnet of
-        a network at a time, so each waits for the one before. Existing subnets have their own egress, and get no
-        other."""
-        # Nodes are in the pods' range: all addresses of an interface come from one subnet.
+        a network at a time, so each waits for the one before. Existing subnets keep their own egress."""
+        # Nodes have their addresses in the pods' range: all addresses of an interface are in one subnet.
         wanted = {"nodes": self._plan.pods}
         wanted = {part: self._plan.subnet(part) for part in self._control_subnets} | wanted
         named = self._there.subnets.named()
@@ -200,7 +199,7 @@ class SiteNetwork(ComponentResource):
         )
 
     def _private_zone(self) -> tuple[Output[str], Output[str]]:
-        """Return the name of the private zone and its resource group; link the zone to the network."""
+        """Link the private zone to the network. Return the zone's name and its resource group."""
         name, group = self._zone()
         if not self._there.dns_zone_linked:
             privatedns.VirtualNetworkLink(

@@ -28,7 +28,7 @@ class PoolAccessArgs:
 
 
 class AzureControllerAccess(ComponentResource):
-    """Access of the node controller: it may read."""
+    """Access of the node controller: it may read the machines."""
 
     def __init__(self, name: str, args: PoolAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:ControllerAccess", name, None, opts)
@@ -42,14 +42,14 @@ class ScaleSetAccess(ComponentResource):
     def __init__(self, name: str, args: PoolAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:AutoscalerAccess", name, None, opts)
         role, verb = (AUTOSCALER, "scales") if args.environment.scales else (READER, "looks")
-        # An assignment keeps its role, so another role has another name.
+        # An assignment's role cannot change, so another role needs another name.
         _assign(self, args, role, verb=verb, key=verb)
         self.register_outputs({})
 
 
 def _assign(parent: ComponentResource, args: PoolAccessArgs, role: str, *, verb: str, key: str) -> None:
-    """Assign a role to every identity. ``key`` is the part of the assignments' names that tells them from others of the
-    same identities and sites."""
+    """Assign a role to every identity. ``key`` is the part of the assignments' names that distinguishes them from
+    others of the same identities and sites."""
     environment = args.environment
     for site_name in sorted({pool.site for pool in environment.pools.values()} & args.resource_groups.keys()):
         subscription = azure_site(environment, site_name).subscription

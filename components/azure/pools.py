@@ -25,7 +25,8 @@ from components.model.sites.places import place_of
 from contract.tags import POOL
 
 NOT_THERE = 404
-"""Status of the cloud's answer for a scale set that does not exist: somebody deleted it, and the update makes it."""
+"""Status of the cloud's answer for a scale set that does not exist: somebody deleted it, and the update makes it
+again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +38,9 @@ class AzurePoolArgs:
     """Name of a pool of the environment, on an Azure site."""
     resource_group: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
-    """The subnet of nodes and of their pods: all addresses of an interface come from one subnet."""
+    """The subnet of nodes and of their pods: all addresses of an interface are in one subnet."""
     security_group_id: pulumi.Input[str] | None = None
-    """Security group of the machines' interfaces, where their subnet has none of ours."""
+    """Security group of the machines' interfaces, in an existing subnet, which has none of ours."""
     custom_data: Mapping[str, pulumi.Input[str]]
     """Input of cloud-init as plain text, within Azure's limit, for each of the pool's scale sets
     (:func:`components.model.sites.cloud_names.pool_groups`)."""
@@ -47,8 +48,8 @@ class AzurePoolArgs:
 
 
 class AzurePool(ComponentResource):
-    """One scale set in uniform orchestration, or as many as the pool needs. From its creation on, the autoscaler
-    decides how many machines each has.
+    """One scale set in uniform orchestration, or several when the pool needs more than one holds. From its creation on,
+    the autoscaler decides how many machines each has.
 
     Azure recommends flexible orchestration for new sets. It is not used, because it offers no InfiniBand, which
     training on more than one machine needs. Also, with uniform orchestration one call lists every machine of a set, and
@@ -84,16 +85,16 @@ class AzurePool(ComponentResource):
             orchestration_mode="Uniform",
             single_placement_group=one_group,
             platform_fault_domain_count=1,
-            # Spare machines that Azure makes and deletes again would have joined the cluster in between.
+            # Spare machines, which Azure makes and deletes again, would join the cluster in between.
             overprovision=False,
             sku=compute.SkuArgs(name=self._pool.machine_type, tier="Standard", capacity=group.min),
-            # A new image or user data is for new machines: running ones may be in the middle of a job.
+            # A new image or user data applies to new machines: running ones may be in the middle of a job.
             upgrade_policy=compute.UpgradePolicyArgs(mode=compute.UpgradeMode.MANUAL),
-            # It has no permissions: a node proves its identity with it.
+            # The identity has no permissions: a node proves who it is with it.
             identity=compute.VirtualMachineScaleSetIdentityArgs(type=compute.ResourceIdentityType.SYSTEM_ASSIGNED),
             virtual_machine_profile=self._profile(group),
             tags=self._tags,
-            # Azure takes the capacity with every update, also of a tag (REST reference, "Create Or Update").
+            # Every update sets the capacity, even an update of a tag (REST reference, "Create Or Update").
             opts=ResourceOptions(
                 parent=self,
                 ignore_changes=["sku.capacity", *IDENTITY],
@@ -192,8 +193,8 @@ def _encode(text: str) -> str:
 
 
 def ip_configurations(subnet_id: pulumi.Input[str]) -> Sequence[compute.VirtualMachineScaleSetIPConfigurationArgs]:
-    """Return the node's own address, then one for each pod: Azure gives a scale set's interface no range, only single
-    addresses."""
+    """Return the node's own address, then one for each pod: Azure assigns no range to a scale set's interface, only
+    single addresses."""
     names = ["primary", *(f"pod-{index:02}" for index in range(POD_ADDRESSES))]
     return [
         compute.VirtualMachineScaleSetIPConfigurationArgs(

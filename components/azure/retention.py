@@ -1,7 +1,7 @@
-"""Retention of a container: for how many days nobody may change or delete a blob in it.
+"""Retention of a container: the number of days for which nobody may change or delete a blob in it.
 
-Azure-native's own resource cannot be deleted: Azure wants the policy's ETag in ``If-Match``, which that provider does
-not send (pulumi/pulumi-azure-native issue 2156, "incorrect etag").
+Azure-native's own resource cannot be deleted: Azure requires the policy's ETag in ``If-Match``, which that provider
+does not send (pulumi/pulumi-azure-native issue 2156, "incorrect etag").
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RetentionProvider(ResourceProvider):
         return CreateResult(id_=f"{props['container']}/retention", outs=props)
 
     def update(self, _id: str, olds: Properties, news: Properties) -> UpdateResult:
-        """Set another number of days, no fewer. Azure refuses any other once somebody has locked the policy."""
+        """Set another number of days, no fewer. Azure refuses any change once somebody has locked the policy."""
         if int(news["days"]) < int(olds["days"]):
             raise GuardRefusedError(
                 f"{_name(olds)} keeps its backups for {int(olds['days'])} days, and the file says {int(news['days'])}: "
@@ -42,14 +42,14 @@ class RetentionProvider(ResourceProvider):
         return UpdateResult(outs=news)
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
-        """Report another container as a replacement."""
+        """Report another container as a replacement, another number of days as an update."""
         replaces = changed(("container",), olds, news)
         differs = bool(changed(("days", "environment"), olds, news))
         return DiffResult(changes=differs or bool(replaces), replaces=replaces)
 
     def delete(self, _id: str, props: Properties) -> None:
         """End the retention, so that the container can be deleted with the whole environment; refuse it otherwise.
-        Azure refuses it for a locked policy."""
+        Azure also refuses it for a locked policy."""
         if not retained(props["container"]):
             return
         if not confirmed(props["environment"]):

@@ -22,9 +22,9 @@ SERVICES = {
     Peer.VAULT: "AzureKeyVault",
     Peer.AZURE_API: "AzureResourceManager",
     Peer.AZURE_DIRECTORY: "AzureActiveDirectory",
-    # AWS's API has no addresses of its own that a rule could name.
+    # AWS's API has no addresses that a rule could name,
     Peer.AWS_API: "Internet",
-    # Nor have issuers.
+    # nor have issuers.
     Peer.ISSUERS: "Internet",
 }
 """Azure's service tags."""
@@ -57,7 +57,7 @@ def _prefixes(peer: Peer, environment: Environment, addresses: AddressPlan, *, s
         case Peer.POOLS:
             return [str(range_) for range_ in joining_ranges(environment, addresses)]
         case Peer.LAPTOPS:
-            # The tag has no address of the environment, or of a circuit: pods have no business there.
+            # The tag includes no address of the environment or of a circuit: pods have no business there.
             sources = environment.vpn.sources if environment.vpn else ()
             return ["Internet" if range_ == ANYWHERE else str(range_) for range_ in sources]
         case Peer.CLOUD:

@@ -29,14 +29,15 @@ class EnvironmentVaultArgs:
     subnet_ids: Mapping[str, Output[str]]
     """Ids of subnets that may reach the vault, by part."""
     after: Sequence[pulumi.Resource] = ()
-    """Resources that the vault waits for: Azure refuses it while any subnet of the network is being written."""
+    """Resources that must be complete before the vault: Azure refuses it while any subnet of the network is being
+    written."""
 
 
 def admit_administrators(
     environment: Environment, vault_id: Output[str], written: Mapping[str, pulumi.Resource], opts: ResourceOptions
 ) -> None:
-    """Grant those who administer the cluster, and do not run ``up``, the right to read two secrets, once they exist;
-    ``written`` is what writes each secret."""
+    """Let those who administer the cluster, but do not run ``up``, read two secrets, once they exist. ``written`` has
+    the resource that writes each secret."""
     site = azure_site(environment, environment.control_plane.site)
     for principal, kind in environment.access.administrators.items():
         for secret in administrators_secrets():
@@ -71,11 +72,11 @@ class EnvironmentVault(ControlPlaneVault):
                 tenant_id=site.tenant,
                 sku=keyvault.SkuArgs(family=keyvault.SkuFamily.A, name=keyvault.SkuName.STANDARD),
                 enable_rbac_authorization=True,
-                # Azure wants the list of every new vault, though roles alone decide.
+                # Azure requires the list for every new vault, though only roles decide.
                 access_policies=[],
                 enable_soft_delete=True,
                 soft_delete_retention_in_days=7,
-                # Azure accepts no false here, and never takes the protection back.
+                # Azure accepts no false here, and the protection can never be removed.
                 enable_purge_protection=None if environment.destroyable else True,
                 network_acls=keyvault.NetworkRuleSetArgs(
                     bypass="None",

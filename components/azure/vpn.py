@@ -34,7 +34,7 @@ class AzureVpnGatewayArgs:
     """Range of the gateway's subnet: the `gateway` part of the site's plan."""
     tags: Mapping[str, str]
     after: Sequence[Resource] = ()
-    """Resources that the gateway's subnet waits for: Azure changes one subnet of a network at a time."""
+    """Resources that must be complete before the gateway's subnet: Azure changes one subnet of a network at a time."""
     called: str | None = None
     """Name in Azure; if left out, the name in the program."""
     network_group: pulumi.Input[str] | None = None
@@ -44,8 +44,8 @@ class AzureVpnGatewayArgs:
 
 
 class AzureVpnGateway(ComponentResource):
-    """A site's virtual network gateway. Azure takes half an hour to make one; its addresses are there at once, so that
-    the other sites do not wait for it. One instance is active; the other takes over its address."""
+    """A site's virtual network gateway. Azure needs half an hour to make one. Its addresses are known at once, so that
+    the other sites do not wait for the gateway. One instance is active; the other takes over its address."""
 
     gateway_id: Output[str]
     address: Output[str]
@@ -112,7 +112,7 @@ class AzureVpnGateway(ComponentResource):
 
 
 def _known(address: network.PublicIPAddress) -> Output[str]:
-    """Return a public address. Azure assigns a static address when it is made, so an answer without one is an error."""
+    """Return a public address. Azure assigns a static address when it is made, so its absence is an error."""
 
     def check(value: str | None) -> str:
         if not value:
@@ -137,7 +137,7 @@ class AzureVpnPeerArgs:
     remote: IPv4Network
     """The remote site's block."""
     key: pulumi.Input[str]
-    """Pre-shared key, which is always marked as secret here. Printable ASCII without space, hyphen and tilde
+    """Pre-shared key, which this component always marks as secret. Printable ASCII without space, hyphen and tilde
     (learn.microsoft.com, "VPN Gateway FAQ")."""
     tags: Mapping[str, str]
     called: str | None = None

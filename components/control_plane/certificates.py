@@ -1,8 +1,8 @@
 """Authorities and certificates as Pulumi resources.
 
-Each makes its key, writes it to the vault and keeps in Pulumi's state only the certificate and the place of the key. A
-preview therefore needs no access to the vault: everything that it compares is in the state. Renewal is an update: when
-less than a third of a certificate's life is left, or when its content should change.
+Each makes its key, writes it to the vault and keeps only the certificate and the place of the key in Pulumi's state. A
+preview compares only values of the state, so it needs no access to the vault. Renewal is an update: when less than a
+third of a certificate's life is left, or when its content should change.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ class _RenewedProvider(VaultEntryProvider):
         return DiffResult(changes=bool(differing) or due, replaces=replaces)
 
     def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
-        """Make it anew under the same name."""
+        """Make it again under the same name."""
         return UpdateResult(outs=self.make(news))
 
     def make(self, props: Properties) -> Properties:
-        """Issue, write to the vault, and return what the state keeps."""
+        """Issue it, write it to the vault, and return its properties for the state."""
         raise NotImplementedError
 
 
 class AuthorityProvider(_RenewedProvider):
-    """Makes authorities. It adopts one that a killed run left in the vault, because that may have signed
+    """Makes authorities. It adopts an authority that a killed run left in the vault, because that may have signed
     certificates."""
 
     inputs = ("vault_url", "secret", "trust_secret", "common_name", "days")
 
     def diff(self, id_: str, olds: Properties, news: Properties) -> DiffResult:
-        """Report that others are believed as an update, where a rotation has that read."""
+        """Report a change of the trusted authorities as an update, where a rotation has them read again."""
         difference = super().diff(id_, olds, news)
         if difference.changes or not os.environ.get(READ_VARIABLE):
             return difference
         return DiffResult(changes=olds["certificate"] != _stored(news)["certificate"], replaces=[])
 
     def update(self, id_: str, olds: Properties, news: Properties) -> UpdateResult:
-        """Make the certificate anew, or read which ones are believed."""
+        """Renew the certificate, or read which authorities are trusted."""
         renewed = super().diff(id_, olds, news).changes or not os.environ.get(READ_VARIABLE)
         return UpdateResult(outs=self.make(news) if renewed else _stored(news))
 
@@ -75,7 +75,7 @@ class AuthorityProvider(_RenewedProvider):
 
     def make(self, props: Properties) -> Properties:
         """Make a certificate for the key in the vault, or for a new key. A renewed authority has the same key and name:
-        it still vouches for what it signed before, and programs that trust the old certificate trust new leaf
+        certificates that it signed before stay valid, and programs that trust the old certificate trust new leaf
         certificates."""
         vault = vault_at(props["vault_url"])
         left = vault.get(props["secret"])
@@ -114,7 +114,7 @@ class CertificateProvider(_RenewedProvider):
     )
 
     def create(self, props: Properties) -> CreateResult:
-        """Issue a certificate; it replaces one that a killed run left."""
+        """Issue a certificate; it replaces a certificate that a killed run left."""
         return CreateResult(id_=props["secret"], outs=self.make(props))
 
     def make(self, props: Properties) -> Properties:
@@ -134,12 +134,12 @@ class CertificateProvider(_RenewedProvider):
 
 
 def _state(props: Properties, certificate: str, others: str) -> Properties:
-    """Return what the state keeps of an authority, and of those that are believed beside it."""
+    """Return the state's properties of an authority and of those that are trusted beside it."""
     return {**props, "certificate": certificate + others, "fingerprint": issuing.key_fingerprint(certificate)}
 
 
 def _stored(props: Properties) -> Properties:
-    """Return what the state should keep, as the vault has it."""
+    """Return the state's properties as the vault has them."""
     vault = vault_at(props["vault_url"])
     certificate = json.loads(vault.get(props["secret"]) or "{}").get("certificate")
     if not certificate:
@@ -150,13 +150,13 @@ def _stored(props: Properties) -> Properties:
 
 
 def _rotates(vault: Vault, secret: str) -> bool:
-    """Return whether a second authority is believed beside the one in ``secret`` just now."""
+    """Return whether a second authority is trusted beside the one in ``secret`` at present."""
     standing = parse_standings(vault.get(ROTATIONS) or "{}").get(rotation_of(secret), STEADY)
     return standing.phase in (RotationPhase.TRUST, RotationPhase.USE)
 
 
 def _others(vault: Vault, props: Properties, certificate: str) -> str:
-    """Return the certificates that are believed beside this one, which a rotation has put there (docs/rotation.md)."""
+    """Return the certificates that are trusted beside this one; a rotation puts them there (docs/rotation.md)."""
     fingerprint = issuing.key_fingerprint(certificate)
     believed = issuing.certificates_in(vault.get(props["trust_secret"]) or "")
     return "".join(pem for pem in believed if issuing.key_fingerprint(pem) != fingerprint)
@@ -179,9 +179,9 @@ class CertificateAuthority(Resource, module="longhaul", name="CertificateAuthori
     secret: Output[str]
     """Name of the secret that holds the key."""
     certificate: Output[str]
-    """The certificate, and after it those that are believed beside it while it is replaced, PEM."""
+    """The certificate, followed by those that are trusted beside it while it is replaced, PEM."""
     fingerprint: Output[str]
-    """SHA-256 of its public key, which a renewal keeps."""
+    """SHA-256 of its public key. A renewal keeps the key."""
 
     def __init__(
         self,

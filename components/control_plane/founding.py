@@ -1,8 +1,8 @@
 """Bootstrap of an etcd cluster, once in its life: the record that it has happened.
 
-Without the record, the first members may bootstrap the etcd cluster, and nothing can use it: the API servers'
-credential for it is made after the record. From then on a member with an empty disk joins the etcd cluster and never
-bootstraps another.
+Without the record, the first members may bootstrap the etcd cluster. Nothing can use the cluster before the record,
+because the API servers' credential for it is made after it. From then on a member with an empty disk joins the etcd
+cluster and never bootstraps another.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def record_bootstrap(vault: Vault, secret: str, *, cluster: str) -> None:
 
 
 class Bootstrapped(Resource, module="longhaul", name="Founded"):
-    """Exists once all first members of an etcd cluster were ready and the vault says so."""
+    """Resource that exists once all first members of an etcd cluster were ready and the vault records its bootstrap."""
 
     def __init__(
         self,

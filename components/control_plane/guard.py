@@ -41,8 +41,8 @@ MOST_SERVERS = 15
 """Largest number of API servers that an environment may ever have: the model's limit."""
 
 PATIENCE = WaitingTimes(replaced=DEADLINE_S, other=30.0, look=2.0)
-"""Waiting times of guards. A machine that this run makes gets as long as its readiness waits; a machine that should be
-healthy gets long enough for a member to see a leader again."""
+"""Waiting times of guards. A machine that this run makes gets as long as its readiness may take. A machine that should
+be healthy gets long enough for a member to see a leader again."""
 
 Ask = Callable[[str], str]
 """Function that asks a peer, by its machine's name, whether the etcd cluster survives, and returns its JSON answer."""
@@ -59,7 +59,7 @@ def confirmed(environment: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Guarded:
-    """A control-plane machine with a guard."""
+    """A control-plane machine that a guard protects."""
 
     environment: str
     destroyable: bool
@@ -82,9 +82,9 @@ class Guarded:
 
 def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> ResourceHookBinding:
     """Return a hook that refuses to delete an etcd member's machine when its etcd cluster would lose quorum. An etcd
-    cluster that was never bootstrapped has nothing to lose: a first member with a fault can be made again.
+    cluster that was never bootstrapped has no data to lose: a faulty first member can be made again.
 
-    ``peers``: the machines of the other members; ``state_secret``: the vault's secret that says whether the etcd
+    ``peers``: the machines of the other members; ``state_secret``: the vault's secret that records whether the etcd
     cluster was ever bootstrapped.
     """
 
@@ -102,12 +102,12 @@ def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> 
 
 
 def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str) -> ResourceHookBinding:
-    """Return a hook that makes an API server leave the load balancer before its machine is deleted, once another one
-    serves there.
+    """Return a hook that makes an API server leave the load balancer before its machine is deleted, once another server
+    answers there.
 
-    ``others``: whether there are to be other API servers; ``frontend``: address and port that all are reached by;
-    ``opened_by``: the vault's secret without which the server cannot serve. While that does not exist, there is nothing
-    to lose.
+    ``others``: whether there are to be other API servers; ``frontend``: the load balancer's address and port;
+    ``opened_by``: the vault's secret without which the server cannot serve. While the secret does not exist, nothing
+    can be lost.
     """
 
     def leave(_leaving: Leaving) -> None:
@@ -152,9 +152,9 @@ def one_at_a_time_hook(guarded: Guarded) -> ResourceHookBinding:
 
 
 def guards(environment: Environment, addresses: AddressPlan) -> dict[str, ResourceHookBinding]:
-    """Return a guard for every machine that a role may ever have, not only for today's: the engine looks a hook up by
-    name when it deletes a machine that is no longer in the file. Raise ``TypeError`` when its site's
-    cloud holds no control planes."""
+    """Return a guard for every machine that a role may ever have, not only for today's: when the engine deletes a
+    machine that is no longer in the file, it looks the hook up by name. Raise ``TypeError`` when the cloud of the
+    control plane's site cannot hold one."""
     hooks: dict[str, ResourceHookBinding] = {}
     for role in Role:
         hooks |= _of_role(environment, addresses, role)
@@ -197,7 +197,7 @@ def _most(role: Role) -> int:
 
 
 def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
-    """Raise ``GuardRefusedError`` unless one of ``peers`` says that its etcd cluster keeps quorum without
+    """Raise ``GuardRefusedError`` unless one of ``peers`` confirms that its etcd cluster keeps quorum without
     ``machine``."""
     only = (
         f"{machine} is the only member of its etcd cluster: deleting it loses the cluster. Take the change back, run "
@@ -229,9 +229,10 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
 
 
 def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run) -> None:
-    """Raise ``GuardRefusedError`` unless ``machine`` may go. Before it goes, those are taken out of its etcd cluster
-    that do not come back: itself without a successor, and members that are dead and replaced after it. etcd takes no
-    new member while one is down, so its successor would wait for them for ever."""
+    """Raise ``GuardRefusedError`` unless ``machine`` may be deleted. Before that, members that will not come back are
+    removed from its etcd cluster: the machine's own if it has no successor, and dead members whose machines are
+    replaced after it. etcd admits no new member while one is down, so the machine's successor would wait for the dead
+    ones for ever."""
     for other in leaving.doomed:
         take_out(other, peers=[peer for peer in peers if peer != other], run=run, if_dead=True)
     if leaving.for_good:
@@ -242,8 +243,8 @@ def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run)
 
 
 def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = False) -> None:
-    """Take a machine's member out of its etcd cluster, by asking its peers; with ``if_dead``, unless it answers. Raise
-    ``GuardRefusedError`` when none of them does it: the cluster would go on counting the member."""
+    """Remove a machine's member from its etcd cluster, by asking its peers; with ``if_dead``, only when it does not
+    answer. Raise ``GuardRefusedError`` when no peer does it: the cluster would go on counting the member."""
     refusals: list[str] = []
     command = f"longhaul-node remove --member {machine}{' --if-dead' if if_dead else ''}"
     for peer in peers:
@@ -259,14 +260,14 @@ def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = Fa
             return
         refusals.append(f"{peer}: {answer.get('reason', 'it gives no reason')}")
     raise GuardRefusedError(
-        f"{machine} must stay: no other member takes it out of its etcd cluster first "
+        f"{machine} must stay: no other member removes it from its etcd cluster first "
         f"({'; '.join(refusals) or 'there is none'}). `longhaul status` shows the members; run "
         "`longhaul up` again when enough of them are healthy."
     )
 
 
 class DestructionProvider(ResourceProvider):
-    """Protects the environment: everything of value is made before this resource, so it must be deleted first, and it
+    """Protects the environment: this resource is made after everything of value, so it must be deleted first, and it
     refuses."""
 
     serialize_as_secret_always = False

@@ -1,4 +1,4 @@
-"""Hooks of every machine of a control plane, in one place: a program that only destroys declares nothing else."""
+"""Hooks of every machine of a control plane, in one place: a program that only destroys declares only these."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from components.model.secrets.vault import etcd_state_secret, vault_url
 
 
 def machine_hooks(environment: Environment, addresses: AddressPlan) -> dict[str, ResourceHookBinding]:
-    """Return the hooks of every machine that an environment may have or have had, by its name."""
+    """Return the hooks of every machine that an environment may have or have had, by the machine's name."""
     return guards(environment, addresses) | _learner_guard(environment, addresses)
 
 
 def _learner_guard(environment: Environment, addresses: AddressPlan) -> dict[str, ResourceHookBinding]:
-    """Return the guard of the learner's machine, by its name, whether or not the file has a learner: the engine looks a
-    hook up by name when it deletes a machine that is no longer in the file. The learner never votes, so it has a
-    replacement lock of its own: it waits for no voting member's replacement, and none for it."""
+    """Return the guard of the learner's machine, by its name, whether or not the file has a learner: when the engine
+    deletes a machine that is no longer in the file, it looks the hook up by name. The learner never votes, so its
+    replacement lock is separate: learner and voting members do not wait for each other's replacement."""
     machines = control_machines(environment, addresses)
     live = machines_of(environment)
     name = learner_name(environment)

@@ -41,7 +41,7 @@ class Subject:
     usages: Sequence[str] = ()
     """``server``, ``client`` or both."""
     user_id: str = ""
-    """Mark of a laptop's key (a part of :func:`fingerprint`); empty without one."""
+    """Mark of a laptop's key (a prefix of :func:`fingerprint`); empty for other keys."""
     days: float
 
 
@@ -54,7 +54,7 @@ class Pair:
 
 
 def subject_of(certificate: Certificate) -> Subject:
-    """Return the content of a certificate from its plan."""
+    """Return the content of a planned certificate."""
     return Subject(
         common_name=certificate.common_name,
         organizations=list(certificate.organizations),
@@ -82,14 +82,14 @@ def public_key(key: str) -> str:
 
 
 def new_encryption_key() -> str:
-    """Return 32 random bytes, base64."""
+    """Return a new key of 32 random bytes, base64."""
     return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def new_tunnel_key() -> str:
-    """Return a pre-shared key of 250 random bits that every cloud takes: letters and digits only, because Azure accepts
-    no hyphen; 64 of them, and no zero at its beginning, because of AWS (docs.aws.amazon.com, "Tunnel options for your
-    AWS Site-to-Site VPN connection")."""
+    """Return a pre-shared key of 250 random bits that every cloud accepts: letters and digits only, because Azure
+    accepts no hyphen; 64 characters without a leading zero, because of AWS (docs.aws.amazon.com, "Tunnel options for
+    your AWS Site-to-Site VPN connection")."""
     return secrets.choice("abcdef") + secrets.token_hex(32)[1:]
 
 
@@ -135,13 +135,13 @@ def sign(subject: Subject, key: Key, *, authority: Pair) -> str:
 
 
 def requested_key(request: str) -> Key:
-    """Return the key of a request (PKCS#10, PEM) whose holder has signed it; ``ValueError`` otherwise. Its subject and
-    the extensions that it asks for are not read."""
+    """Return the key of a request (PKCS#10, PEM) whose holder has signed it; raise ``ValueError`` otherwise. The
+    request's subject and extensions are ignored."""
     parsed = x509.load_pem_x509_csr(request.encode())
     key = parsed.public_key()
     p256 = isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1)
     if not (p256 or isinstance(key, ed25519.Ed25519PublicKey)) or not parsed.is_signature_valid:
-        raise ValueError("it is of no EC P-256 or Ed25519 key, or not signed by its own")
+        raise ValueError("its key is neither EC P-256 nor Ed25519, or it is not signed with its own key")
     return key  # type: ignore[return-value]
 
 
@@ -175,13 +175,13 @@ def fingerprint(public: PublicKeyTypes) -> str:
 
 
 def certificates_in(text: str) -> tuple[str, ...]:
-    """Return the certificates in a PEM text, one PEM each; none of an empty one."""
+    """Return the certificates in a PEM text, each as PEM; an empty list for an empty text."""
     certificates = x509.load_pem_x509_certificates(text.encode()) if text.strip() else []
     return tuple(map(_certificate_pem, certificates))
 
 
 def is_issued_by(certificate: str, authority: str) -> bool:
-    """Return whether a certificate is signed by the key of an authority's certificate, and names it."""
+    """Return whether a certificate names an authority as its issuer and is signed by the authority's key."""
     try:
         parsed = x509.load_pem_x509_certificate(certificate.encode())
         parsed.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.encode()))

@@ -1,4 +1,5 @@
-"""Parts of a control plane that belong to a cloud. A cloud that can hold one has them in its ``control_plane.py``."""
+"""Base class of the parts of a control plane that a cloud makes. A cloud that can hold one implements it in its
+``control_plane.py``."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ class ControlPlaneVault(ComponentResource):
     """The environment's vault."""
 
     vault: pulumi.Resource
-    """The vault, without the rights on it."""
+    """The vault itself. It exists before anybody has rights on it."""
     url: str
-    """Address of the vault. It is plain text and not an output: otherwise any change of the vault would seem to move
+    """Address of the vault. It is plain text and not an output: otherwise every change of the vault would seem to move
     every secret in it."""
     writable: pulumi.Resource
     """Exists once secrets can be written; resources that write them depend on it."""
@@ -32,22 +33,22 @@ class ControlPlaneBackups(ComponentResource):
     """The vault's secret that members read."""
 
     def admit(self, member: Machine, principal_id: pulumi.Input[str]) -> None:
-        """Let a member read the backups of its etcd cluster and make new ones in its own name, and change none."""
+        """Let a member read the backups of its etcd cluster and make new ones under its own name, and change none."""
         raise NotImplementedError
 
 
 class ControlPlaneMachine(ComponentResource):
-    """One machine. The old one is deleted before its replacement is made, because name, address and place in the quorum
-    are kept."""
+    """One machine. The old machine is deleted before its replacement is made, because the replacement keeps its name,
+    address and place in the quorum."""
 
     machine_id: Output[str]
     """Id of the machine; it changes with each replacement."""
     principal_id: Output[str]
-    """Object id of its identity in the directory; it stays when the machine is replaced."""
+    """Object id of its identity in the directory; it stays the same when the machine is replaced."""
     scaling_id: Output[str]
-    """API servers: object id of the identity of the autoscaler that runs on the machine."""
+    """Object id of the autoscaler's identity on the machine; API servers only."""
     later_grants: Sequence[pulumi.Resource]
-    """Rights that the machine gets once it has started."""
+    """Rights that the machine gets after it has started."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +59,15 @@ class MachineArgs:
     secrets: Mapping[str, pulumi.Resource]
     """Resources that write the secrets that the machine reads, by the secrets' names."""
     later: Collection[str] = ()
-    """Names of secrets that are written while the machine starts: it does not wait for them."""
+    """Names of secrets that are written while the machine starts: it is made without waiting for them."""
     after: Sequence[pulumi.Resource] = ()
-    """Resources that the machine waits for."""
+    """Resources that must be complete before the machine is made."""
     hooks: pulumi.ResourceHookBinding | None = None
 
 
 class ControlPlaneParts(Protocol):
-    """Maker of one control plane's parts in a cloud. What a machine needs of its cloud beside itself (load balancer,
-    disk, public address) is made before the machine, which then has it."""
+    """Maker of one control plane's parts in a cloud. Load balancer, disk and public address of a machine are made
+    before the machine, which gets them as arguments."""
 
     @property
     def location(self) -> Mapping[str, pulumi.Input[str]]:
@@ -76,13 +77,13 @@ class ControlPlaneParts(Protocol):
         """Make the vault."""
 
     def admit_administrators(self, written: Mapping[str, pulumi.Resource], opts: ResourceOptions) -> None:
-        """Let those who administer the cluster, and do not run ``up``, read two secrets of the vault, once they exist;
-        ``written`` is what writes each secret."""
+        """Let those who administer the cluster, but do not run ``up``, read two secrets of the vault, once they exist.
+        ``written`` has the resource that writes each secret."""
 
     def make_backups(
         self, name: str, backups: Backups, vault: ControlPlaneVault, opts: ResourceOptions
     ) -> ControlPlaneBackups:
-        """Make the storage for backups, and the note of it in the vault."""
+        """Make the storage for backups, and the setting in the vault that describes it."""
 
     def make_balancer(self, name: str, opts: ResourceOptions) -> None:
         """Make the load balancer in front of all API servers."""

@@ -49,7 +49,7 @@ class ControlPlaneComponent(ComponentResource):
     vault_writable: pulumi.Resource
     """Exists once secrets can be written."""
     vault: pulumi.Resource
-    """The vault: subnets that are written later wait for it."""
+    """The vault. Subnets that are written later must wait for it."""
     vault_url: str
     """Address of the vault."""
     certificates: Mapping[str, IssuedCertificate]
@@ -104,7 +104,8 @@ class ControlPlaneComponent(ComponentResource):
         self.api_principal_ids = {}
         self.scaling_ids = {}
         ready, bootstrapped = self._etcd_clusters()
-        # Access to the etcd clusters is given only once they are known to exist, so that no second one is bootstrapped.
+        # The credential for the etcd clusters is made only once they are known to exist, so that no second one is
+        # bootstrapped.
         self.certificates |= {
             certificate.name: self._certificate(certificate, opts=ResourceOptions(parent=self, depends_on=bootstrapped))
             for certificate in self._planned
@@ -122,7 +123,7 @@ class ControlPlaneComponent(ComponentResource):
         self.register_outputs({"vault_url": self.vault_url})
 
     def _vpn_remotes(self) -> VaultSetting | None:
-        """Note the VPN machines' addresses in the vault, from which laptops are told where the machines are."""
+        """Write the VPN machines' addresses to the vault; laptops get them from there."""
         environment, addresses = self._args.environment, self.vpn_addresses.values()
         if not addresses:
             return None
@@ -136,7 +137,7 @@ class ControlPlaneComponent(ComponentResource):
         )
 
     def _kept(self) -> list[pulumi.Resource]:
-        """Return what must not go before the guard has agreed."""
+        """Return the resources that must not be deleted before the guard has agreed."""
         return [self._backups] if self._backups else []
 
     def _backup_storage(self) -> ControlPlaneBackups | None:
@@ -168,13 +169,13 @@ class ControlPlaneComponent(ComponentResource):
         )
 
     def _opens_etcd(self, certificate: Certificate) -> bool:
-        """Return whether it is an API server's credential for the etcd clusters."""
+        """Return whether a certificate is an API server's credential for the etcd clusters."""
         servers = {machine.name for machine in members(self._machines, Role.API)}
         return certificate.part == ETCD_CLIENT and certificate.holder in servers
 
     def _etcd_clusters(self) -> tuple[list[Readiness], list[pulumi.Resource]]:
-        """Make all members of both etcd clusters at once. Return their readiness, and the records that the etcd
-        clusters exist."""
+        """Make all members of both etcd clusters at once. Return their readiness, and the records of the etcd clusters'
+        bootstrap."""
         ready: list[Readiness] = []
         bootstrapped: list[pulumi.Resource] = []
         for role in (Role.ETCD, Role.EVENTS):
@@ -199,9 +200,10 @@ class ControlPlaneComponent(ComponentResource):
         """Make the machines of one role at once, and return the readiness of each. The guards make sure that they are
         replaced one at a time.
 
-        A wait for readiness holds one of the engine's slots, and one of the four workers that the SDK gives to all
-        dynamic resources, credentials among them. So it begins only when all that the machine needs is there: the
-        members of its etcd cluster, which are ready as a quorum, or the API server's credential for the etcd clusters.
+        A wait for readiness occupies one of the engine's slots, and one of the four workers that the SDK has for all
+        dynamic resources, credentials among them. So it begins only when everything that the machine needs exists: for
+        a member, the machines of its whole etcd cluster, which become ready as a quorum; for an API server, its
+        credential for the etcd clusters.
         """
         made = {machine: self._machine(machine) for machine in members(self._machines, role)}
         if self._backups and role.is_etcd:
@@ -217,9 +219,9 @@ class ControlPlaneComponent(ComponentResource):
         return [self._readiness(machine, resource, after=list(made.values())) for machine, resource in made.items()]
 
     def _learner(self, *, after: Sequence[pulumi.Resource]) -> list[Readiness]:
-        """Make the learner where there is one, once the main etcd cluster is there, and return its readiness: nothing
-        but the guard of the whole environment waits for that. Its disk goes only when it is taken out of the file, or
-        with the environment (``components/guards/immutable.py``)."""
+        """Make the learner if the file declares it, once the main etcd cluster exists, and return its readiness. Only
+        the guard of the whole environment waits for that. Its disk is deleted only when the learner is removed from the
+        file, or with the environment (``components/guards/immutable.py``)."""
         ready = []
         for machine in learners(self._machines):
             self._parts.make_disk(machine, self._child)
@@ -230,7 +232,8 @@ class ControlPlaneComponent(ComponentResource):
         return ready
 
     def _vpn(self, *, after: Sequence[pulumi.Resource]) -> list[Readiness]:
-        """Make the VPN machines, if there are any, once there is an API that they can ask. Return their readiness."""
+        """Make the VPN machines, if the environment has any, once there is an API that they can ask. Return their
+        readiness."""
         ready = []
         for machine in members(self._machines, Role.VPN):
             made = self._machine(machine, after=after)
@@ -248,8 +251,8 @@ class ControlPlaneComponent(ComponentResource):
         args = MachineArgs(
             machine=machine,
             secrets=self._written(),
-            # The machine does not wait for the credential for the etcd clusters: it starts, and fetches that once it
-            # exists.
+            # The machine does not wait for the credential for the etcd clusters: it starts, and fetches the credential
+            # once it exists.
             later=[certificate.name for certificate in self._planned if self._opens_etcd(certificate)],
             after=after,
             hooks=self._hooks.get(machine.name),
@@ -257,7 +260,7 @@ class ControlPlaneComponent(ComponentResource):
         return self._parts.make_machine(args, self._child)
 
     def _written(self) -> dict[str, pulumi.Resource]:
-        """Return what writes each of the vault's secrets, by the secret's name."""
+        """Return the resource that writes each of the vault's secrets, by the secret's name."""
         written: dict[str, pulumi.Resource] = {ISSUERS: self._issuers}
         if self._backups:
             written[backup_settings.SECRET] = self._backups.setting
@@ -276,6 +279,6 @@ class ControlPlaneComponent(ComponentResource):
         return Readiness(
             f"{machine.name}-ready",
             ReadinessArgs(location=self._parts.location, machine=machine.name, machine_id=made.machine_id),
-            # Its time begins with the last right: a role assignment takes minutes to come into force.
+            # The waiting time begins with the last right: a role assignment takes minutes to come into force.
             opts=ResourceOptions(parent=self, depends_on=[*after, *made.later_grants]),
         )

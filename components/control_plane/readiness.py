@@ -30,7 +30,7 @@ DEADLINE_S = 900.0
 GiB at the 100 MB/s of a slow disk is 80 s; the rest is boot and margin."""
 
 ASK_S = 180.0
-"""Largest time of one question, seconds: a run command takes Azure at least 20 s and waits for the one before
+"""Largest time of one question, seconds: Azure needs at least 20 s for a run command and runs one at a time
 (learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
 
 PAUSE_S = 2.0
@@ -42,7 +42,7 @@ far longer than a check on the machine."""
 
 
 class NotReadyError(RuntimeError):
-    """A machine did not become ready in time; the message has its last answer."""
+    """Raised when a machine does not become ready in time; the message has its last answer."""
 
 
 class ReadinessProvider(ResourceProvider):
@@ -70,8 +70,8 @@ class ReadinessProvider(ResourceProvider):
 
 
 def machines_of(environment: Environment) -> ControlMachines:
-    """Return the machines of an environment's control plane, through their cloud. Raise ``TypeError`` when its site's
-    cloud holds no control planes."""
+    """Return the machines of an environment's control plane, through their cloud. Raise ``TypeError`` when the cloud of
+    the control plane's site cannot hold one."""
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
@@ -93,7 +93,8 @@ class RoleMachines:
         return CloudMachine(id=view.id, being_made=view.provisioning in ("Creating", "Updating"))
 
     def why_not_ready(self, machine: str, *, wait_s: float) -> str:
-        """Wait until a machine does its work. Return why it does not after ``wait_s`` seconds; empty when it does."""
+        """Wait until a machine does its work. Return an empty text when it does, and the reason when it does not within
+        ``wait_s`` seconds."""
         try:
             await_ready(self._machines, machine=machine, deadline_s=wait_s)
         except NotReadyError as error:
@@ -102,8 +103,8 @@ class RoleMachines:
 
 
 def await_ready(machines: ControlMachines, *, machine: str, deadline_s: float) -> dict[str, Any]:
-    """Ask until ``machine`` says it is ready, and return its answer; raise ``NotReadyError`` after ``deadline_s``
-    seconds."""
+    """Ask until ``machine`` reports that it is ready, and return its answer. Raise ``NotReadyError`` after
+    ``deadline_s`` seconds."""
     deadline = time.monotonic() + deadline_s
     while True:
         answer = _ask(machines, machine=machine, wait_s=min(WAIT_S, deadline_s))
@@ -117,7 +118,7 @@ def await_ready(machines: ControlMachines, *, machine: str, deadline_s: float) -
 
 
 def _ask(machines: ControlMachines, *, machine: str, wait_s: float) -> dict[str, Any]:
-    """Return the machine's answer. A machine that cannot be asked yet counts as not ready."""
+    """Return the machine's answer. A machine that does not answer yet counts as not ready."""
     try:
         output = machines.run_command(machine, f"longhaul-node ready --wait {wait_s:.0f}", timeout_s=ASK_S)
     except CloudError as error:
@@ -146,7 +147,7 @@ class ReadinessArgs:
 
 
 class Readiness(Resource, module="longhaul", name="Readiness"):
-    """Exists once the machine is ready."""
+    """Resource that exists once the machine is ready."""
 
     cluster: pulumi.Output[str]
     """Id of a member's etcd cluster, hexadecimal; empty for other machines."""

@@ -1,10 +1,10 @@
 """Replacement lock of a role: one machine is out of service at a time, however many are to be replaced.
 
-The engine makes and replaces machines in parallel where none depends on another. That is wanted when none exists yet,
-but would destroy an etcd cluster when all are to be replaced. So before the engine deletes a machine, a hook takes the
-role's replacement lock: it waits until the machine that this run replaced before is back and ready, and makes sure that
-all others are ready. The lock exists for one run of the program; what an earlier run left behind is found by looking at
-the machines.
+The engine makes and replaces machines in parallel where none depends on another. That is right for the first machines,
+but would destroy an etcd cluster when all of its machines are to be replaced. So before the engine deletes a machine, a
+hook takes the role's replacement lock: it waits until the machine that this run replaced before is ready again, and
+makes sure that all others are ready. The lock exists for one run of the program; what an earlier run left behind is
+found by looking at the machines.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Protocol
 
 
 class GuardRefusedError(RuntimeError):
-    """A guard refuses; the message says why and what to do instead."""
+    """Raised when a guard refuses; the message says why, and what to do instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,16 +31,17 @@ class CloudMachine:
 
 @dataclass(frozen=True, kw_only=True)
 class Leaving:
-    """A machine's leave, as its check is told of it."""
+    """A machine's leave, as passed to its check."""
 
     for_good: bool
     """True when the machine has no successor."""
     doomed: tuple[str, ...] = ()
-    """Other machines that are not healthy and wait for their own replacement: they will not come back as they are."""
+    """Other machines that are not healthy and wait for their own replacement: the present machines will not become
+    healthy again."""
 
 
 Check = Callable[[Leaving], None]
-"""Function that raises when a machine must stay, and does what has to be done before it goes."""
+"""Function that raises an error when a machine must stay, and otherwise prepares its leave."""
 
 
 class MachineQuestions(Protocol):
@@ -51,7 +52,8 @@ class MachineQuestions(Protocol):
         ...
 
     def why_not_ready(self, machine: str, *, wait_s: float) -> str:
-        """Wait until a machine does its work. Return why it does not after ``wait_s`` seconds; empty when it does."""
+        """Wait until a machine does its work. Return an empty text when it does, and the reason when it does not within
+        ``wait_s`` seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +90,11 @@ class ReplacementLock:
         """Reason why the lock cannot be taken any more in this run; empty while it can."""
 
     async def take(self, machine: str, *, check: Check) -> None:
-        """Wait until ``machine`` may be deleted, and hold the lock for it. ``check`` is called last: it raises when the
-        machine must stay, and may take minutes.
+        """Wait until ``machine`` may be deleted, and hold the lock for it. ``check`` is called last: it raises an error
+        when the machine must stay, and may take minutes.
 
-        Raises:
-            RefusedError: the machine before did not come back, or another one is not healthy.
+        Raise ``GuardRefusedError`` when the machine that was replaced before did not come back, or another one is not
+        healthy.
         """
         self._waiting.append(machine)
         try:
@@ -102,11 +104,11 @@ class ReplacementLock:
             self._waiting.remove(machine)
 
     async def _taken(self, machine: str, check: Check) -> bool:
-        """Try once. Return False when another machine goes first; the next try queues behind it."""
+        """Try once to take the lock. Return False when another machine goes first; the next try queues behind it."""
         async with self._lock:
             await self._back(machine)
             ailing = await self._ailing(machine)
-            # A machine that is out of service itself takes nothing away from the others.
+            # Deleting a machine that is itself out of service costs the others nothing.
             if ailing and not await self._reason(machine):
                 if set(ailing) & set(self._waiting):
                     return False  # the unhealthy machine waits for its own replacement
@@ -122,7 +124,8 @@ class ReplacementLock:
             return True
 
     async def _back(self, machine: str) -> None:
-        """Wait for the machine that this run deleted before; raise ``GuardRefusedError`` when that fails."""
+        """Wait for the replacement of the machine that this run deleted before. Raise ``GuardRefusedError`` when it
+        does not become ready."""
         if self._out and not self._lost:
             out = self._out
             why = await (self._gone(out) if out.for_good else self._made(out.machine, not_id=out.id))
@@ -139,7 +142,7 @@ class ReplacementLock:
         return {other: why for other, why in zip(others, reasons, strict=True) if why}
 
     async def _reason(self, other: str) -> str:
-        """Return the reason why a machine is not healthy; empty when it is."""
+        """Return the reason why a machine is not healthy; empty when it is healthy."""
         view = await asyncio.to_thread(self._machines.look, other)
         if not view.id and other in self._waiting:
             return "it is not there"
@@ -148,7 +151,8 @@ class ReplacementLock:
         return await asyncio.to_thread(self._machines.why_not_ready, other, wait_s=self._patience.other)
 
     async def _made(self, machine: str, *, not_id: str) -> str:
-        """Wait until there is a machine with another id and it is ready. Return why not; empty when it is."""
+        """Wait until a machine with another id exists and is ready. Return an empty text then, or the reason why it is
+        not."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience.replaced
         while True:
@@ -162,8 +166,8 @@ class ReplacementLock:
             await asyncio.sleep(self._patience.look)
 
     async def _gone(self, out: _Out) -> str:
-        """Wait until a machine is deleted, because others may count on it until then. Return why it is not; empty when
-        it is."""
+        """Wait until a machine is deleted, because others may count on it until then. Return an empty text then, or the
+        reason why it is not deleted."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience.replaced
         while (await asyncio.to_thread(self._machines.look, out.machine)).id == out.id:

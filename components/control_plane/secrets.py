@@ -1,4 +1,4 @@
-"""Secrets of the vault that are made once: those that several machines share, kept nowhere else, and keys of
+"""Secrets of the vault that are made once: those that several machines share and that exist nowhere else, and keys of
 tunnels."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Properties = dict[str, Any]
 
 
 def one_at_a_time(opts: ResourceOptions | None) -> ResourceOptions:
-    """Return the options of a resource that is an entry in the vault: its replacement has the same name, so the old one
-    is deleted first."""
+    """Return the options of a resource that is an entry in the vault: its replacement has the same name, so the old
+    entry is deleted first."""
     return ResourceOptions.merge(opts, ResourceOptions(delete_before_replace=True))
 
 
@@ -38,8 +38,8 @@ DOCUMENTS = (SecretKind.ENCRYPTION_KEYS, SecretKind.SIGNING_KEYS, SecretKind.QUA
 
 
 def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
-    """Return the first value of a shared secret of ``kind``. For an etcd cluster's state, ``holders`` are the members
-    that bootstrap it."""
+    """Return the first value of a shared secret of ``kind``. For the state of an etcd cluster, ``holders`` are the
+    members that bootstrap it."""
     if kind is SecretKind.ENCRYPTION_KEYS:
         return EncryptionKeys.first(issuing.new_encryption_key()).text()
     if kind is SecretKind.SIGNING_KEYS:
@@ -56,8 +56,8 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
 
 
 def changed(names: Iterable[str], olds: Properties, news: Properties) -> list[str]:
-    """Return the names of inputs that differ. An input that a preview does not know yet counts as unchanged. Otherwise
-    a change of something before it would replace, and so lose, what is in the vault."""
+    """Return the names of inputs that differ. An input that a preview does not know yet counts as unchanged: otherwise
+    a change of a resource before this one would replace, and so lose, the secret in the vault."""
     return [name for name in names if news.get(name) != UNKNOWN and olds.get(name) != news.get(name)]
 
 
@@ -83,14 +83,14 @@ class VaultAccessProvider(ResourceProvider):
 
 
 class VaultAccess(Resource, module="longhaul", name="VaultAccess"):
-    """Exists once the operator may write to the vault."""
+    """Resource that exists once the operator may write to the vault."""
 
     def __init__(self, name: str, *, vault_url: str, opts: ResourceOptions | None = None) -> None:
         super().__init__(VaultAccessProvider(), name, {"vault_url": vault_url}, opts)
 
 
 class VaultEntryProvider(ResourceProvider):
-    """Base of providers for one entry in the vault: another name or vault is another entry. The entry is deleted with
+    """Base of providers for one entry in the vault. Another name or vault is another entry. The entry is deleted with
     its resource."""
 
     serialize_as_secret_always = False
@@ -107,7 +107,7 @@ class VaultEntryProvider(ResourceProvider):
 
 
 class SharedSecretProvider(VaultEntryProvider):
-    """Makes shared secrets. A value that is already in the vault is kept, because encrypted Secrets and valid tokens
+    """Makes shared secrets. A value that the vault already has is kept, because encrypted Secrets and valid tokens
     depend on it."""
 
     identity = ("vault_url", "secret", "kind")
@@ -137,12 +137,12 @@ class VaultSecret(Resource, module="longhaul", name="Secret"):
 
 
 class TunnelKeyProvider(VaultEntryProvider):
-    """Makes pre-shared keys, which the engine must know because resources take them as properties. A key is in the
-    vault, and as a secret in the state. ``longhaul rotate`` changes what the vault says, and has the program read it
-    again, one tunnel at a time; otherwise a key stays as the state has it."""
+    """Makes pre-shared keys, which the engine must know because resources have them as properties. A key is in the
+    vault, and in the state as a secret. ``longhaul rotate`` changes the keys in the vault, and has the program read
+    them again, one tunnel at a time; otherwise a key stays as the state has it."""
 
     def create(self, props: Properties) -> CreateResult:
-        """Adopt the keys in the vault. Where there is none make one, unless a cloud makes its own."""
+        """Adopt the keys in the vault. If there are none, make a key, unless a cloud makes its own."""
         vault = vault_at(props["vault_url"])
         text = vault.get(props["secret"]) or ""
         if not text and not props.get("of_cloud"):
@@ -151,7 +151,7 @@ class TunnelKeyProvider(VaultEntryProvider):
         return CreateResult(id_=props["secret"], outs={**props, "value": text})
 
     def diff(self, id_: str, olds: Properties, news: Properties) -> DiffResult:
-        """Report other keys in the vault as an update, where a rotation has them read."""
+        """Report changed keys in the vault as an update, where a rotation has them read again."""
         difference = super().diff(id_, olds, news)
         if difference.replaces or not os.environ.get(READ_VARIABLE):
             return difference
@@ -170,8 +170,8 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
     """The keys of one tunnel."""
 
     value: pulumi.Output[str]
-    """The keys as the vault has them (components/model/network/tunnel_keys.py), secret; empty where a cloud has made
-    its own, which no rotation has replaced yet."""
+    """The keys as the vault has them (components/model/network/tunnel_keys.py), secret; empty while a key that a cloud
+    made itself is in use."""
 
     def __init__(
         self,
@@ -182,12 +182,12 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
         of_cloud: bool = False,
         opts: ResourceOptions | None = None,
     ) -> None:
-        """``of_cloud``: one end makes its own key at first."""
+        """``of_cloud``: one end makes the first key itself."""
         properties = {
             "vault_url": vault_url,
             "secret": secret,
             "value": None,
-            # Left out where it is not so: one more property would be a change of every environment.
+            # The property is left out when false: one more property would be a change in every environment.
             **({"of_cloud": True} if of_cloud else {}),
         }
         hidden = ResourceOptions(additional_secret_outputs=["value"])
@@ -195,7 +195,7 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
 
 
 class VaultSettingProvider(VaultEntryProvider):
-    """Writes text of the program's own into the vault, for machines that trust what is there."""
+    """Writes text of the program into the vault, for machines that trust the vault's content."""
 
     def create(self, props: Properties) -> CreateResult:
         """Write it."""

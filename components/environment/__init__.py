@@ -1,2 +1,2 @@
-"""The whole environment: every site in its cloud, the control plane, pools and links; what the clouds have in
+"""The whole environment: every site in its cloud, the control plane, pools and links; and the parts that clouds have in
 common."""

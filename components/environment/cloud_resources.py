@@ -15,8 +15,8 @@ from components.model import AddressPlan, Environment
 
 
 class UserDataMaker(Protocol):
-    """Function that returns cloud-init's input for a pool's machines as plain text; with ``group``, for that group of
-    the pool."""
+    """Function that returns cloud-init's input for a pool's machines as plain text; with ``group``, for the machines of
+    that group of the pool."""
 
     def __call__(self, pool: str, *, group: str | None = None) -> Output[str]: ...
 
@@ -58,8 +58,8 @@ class CloudResources:
 
 
 def resources_of(kind: str) -> type[CloudResources]:
-    """Return the class that declares sites of a kind, such as ``AwsResources`` of ``components/aws/cloud.py``. It is
-    imported now, so an environment without such sites does not load the cloud's SDK."""
+    """Return the class that declares sites of a kind, such as ``AwsResources`` of ``components/aws/cloud.py``. Its
+    module is imported only now, so an environment without such sites does not load the cloud's SDK."""
     module = import_module(f"components.{kind}.cloud")
     resources: type[CloudResources] = getattr(module, f"{kind.capitalize()}Resources")
     return resources

@@ -61,8 +61,8 @@ class Cluster(ComponentResource):
     def _links(
         self, control: ControlPlaneComponent, providers: list[pulumi.ProviderResource]
     ) -> Mapping[str, pulumi.Input[object]]:
-        """Make the links between sites, if there are several sites. Return exports that the on-premises gateways
-        need."""
+        """Make the links between sites, if there are several sites. Return the stack outputs that the on-premises
+        gateways need."""
         if len(self._environment.sites) == 1:
             return {}
 
@@ -86,8 +86,8 @@ class Cluster(ComponentResource):
 
 
 def _or_none_yet(keys: Output[str]) -> Output[str]:
-    """Return the keys of a tunnel, secret; none where only the run itself will tell. A preview would else show every
-    tunnel of a cloud that makes its own keys as one that changes."""
+    """Return the keys of a tunnel, secret; none when only the run itself will know them. Otherwise a preview would show
+    a change of every tunnel whose keys a cloud makes itself."""
 
     async def joined_key() -> str:
         return await keys.future() or ""

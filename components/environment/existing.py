@@ -9,11 +9,11 @@ import pulumi
 
 
 class ExistingError(pulumi.RunError):
-    """An existing resource that the environment names does not fit."""
+    """Raised when an existing resource that the environment names does not fit."""
 
 
 def require(at: str, named: str, faults: Iterable[str]) -> None:
-    """Raise :class:`ExistingError` with every fault of the resource that the file names at ``at``; do nothing when
+    """Raise :class:`ExistingError` with every fault of the resource that the file names at key ``at``; do nothing when
     there is none."""
     reasons = list(faults)
     if reasons:
@@ -21,6 +21,6 @@ def require(at: str, named: str, faults: Iterable[str]) -> None:
 
 
 def is_told(looked_up: Any) -> bool:
-    """Return whether a provider answered a lookup. In a preview, a provider that reaches no cloud may answer nothing;
-    then nothing can be checked."""
+    """Return whether a provider answered a lookup. In a preview, a provider that cannot reach its cloud may answer
+    nothing; then nothing can be checked."""
     return looked_up.id is not None or not pulumi.runtime.is_dry_run()

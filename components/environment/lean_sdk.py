@@ -1,4 +1,4 @@
-"""Removal of work that Pulumi's SDK does for every resource, where it costs more than it is worth (docs/previews.md has
+"""Removal of work that Pulumi's SDK does for every resource and that costs more than it is worth (docs/previews.md has
 the figures)."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pulumi.runtime import register_stack_transformation
 from pulumi.runtime.settings import SETTINGS
 
 FRAMES = 12
-"""Number of stack frames that the SDK stores with a resource: about six of its own, and as many of the program's."""
+"""Number of stack frames that the SDK stores with a resource: about six of the SDK, and as many of the program."""
 
 DEBUG = "LONGHAUL_SDK_DEBUG"
 """Environment variable: when set, the SDK sends its debug messages, which `pulumi --debug` shows."""
@@ -50,14 +50,14 @@ def lean() -> Iterator[None]:
 
 
 def forget_versions() -> None:
-    """Drop the aliases that azure-native gives to each resource for each version of Azure's interface, about thirty.
+    """Drop the aliases that azure-native adds to each resource for each version of Azure's interface, about thirty.
     This program has never declared a resource under such a type, and the SDK computes a URN from each (1.2 CPU s of a
     preview of production). Other aliases stay. Needs a stack, and affects resources that are declared afterwards."""
     register_stack_transformation(_without_versions)
 
 
 def wait_once() -> None:
-    """Make the SDK wait for all values declared so far as for one, which fails as soon as any of them does.
+    """Make the SDK wait for all values declared so far as for a single value, which fails as soon as any of them does.
 
     Otherwise it waits for the first of thousands of values, and examines all the others again after each: 3.9 CPU s of
     a preview of production. It has no setting for that.
@@ -76,7 +76,7 @@ async def _all(values: Iterable[asyncio.Task[Any]]) -> None:
 
 
 def _unsaid(*_message: Any, **_resource: Any) -> None:
-    """Replace ``pulumi.log.debug``; do nothing."""
+    """Do nothing, in place of ``pulumi.log.debug``."""
 
 
 def _without_versions(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:

@@ -1,4 +1,4 @@
-"""Links between sites: every pair, by a cloud's backbone or by IPsec, as the model plans them.
+"""Links between sites: each pair of sites is linked by a cloud's backbone or by IPsec, as the model plans.
 
 Each cloud implements the ends of its sites (``links.py`` of each). For IPsec there are two kinds of ends: gateways
 whose addresses are known before any link exists (:class:`Holds`), or ends that get addresses and keys with each
@@ -54,7 +54,7 @@ class Remote:
     """An address of the other end."""
 
     label: str
-    """Unique at the other end."""
+    """Label, unique at the other end."""
     address: pulumi.Input[str]
 
 
@@ -63,9 +63,9 @@ class Tunnel(Remote):
     """An address of the other end, and the keys of the tunnel to it."""
 
     key: pulumi.Input[str]
-    """Key that is used."""
+    """Key in use."""
     others: pulumi.Input[Sequence[str]] = ()
-    """Keys that an end believes as well, if it can, while the key is replaced."""
+    """Keys that an end accepts as well, if it can, while the key is replaced."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +75,11 @@ class VaultTunnelKeys:
     text: pulumi.Input[str]
     """The keys as the vault has them (components/model/network/tunnel_keys.py)."""
     made: Sequence[pulumi.Resource] = ()
-    """Resource that holds them. Whoever makes a key where these are none depends on it, so that a rotation finds who
-    uses which."""
+    """Resource that holds them. Where the vault has no keys, the resource that makes a key depends on this one, so that
+    a rotation can find which resources use which key."""
 
     def beside(self, cloud_key: pulumi.Input[str] = "") -> Output[TunnelKeys]:
-        """Return the keys, and after them the key that a cloud has, if it is not among them."""
+        """Return the keys, followed by the key that a cloud has, unless it is among them."""
         known = Output.all(text=self.text, cloud=cloud_key)
         return Output.secret(known.apply(lambda all: TunnelKeys.parse(f"{all['text']} {all['cloud']}").distinct()))
 
@@ -93,14 +93,14 @@ class MakesKeys(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkGateway:
-    """A gateway, which has one key for each gateway of another site."""
+    """A gateway. It has one key for each gateway of another site."""
 
     name: str = ""
-    """Name; empty where the site has no other gateway."""
+    """Name; empty when the site has only this gateway."""
     addresses: Sequence[pulumi.Input[str]]
 
     def remotes(self) -> Iterator[Remote]:
-        """Yield its addresses, as the other end knows them."""
+        """Yield its addresses in the form that the other end needs."""
         for index, address in enumerate(self.addresses):
             yield Remote(label=self.name or str(index), address=address)
 
@@ -124,12 +124,12 @@ class Dials(Protocol):
         self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], VaultTunnelKeys]
     ) -> Mapping[str, Sequence[Tunnel]]:
         """Connect to addresses of the site ``far``. Return, by label of each address, the tunnels that the other end
-        has to make. ``keys`` makes those of a tunnel, given its label: none at first."""
+        has to make. ``keys`` makes the keys of a tunnel, given its label: none at first."""
 
 
 @runtime_checkable
 class Peers(Protocol):
-    """The end of a site that its cloud's backbone connects to others of the same cloud."""
+    """The end of a site that its cloud's backbone connects to other sites of the same cloud."""
 
     def peer(self, name: str, far: Any) -> None:
         """Connect the two sites."""
@@ -153,7 +153,7 @@ class LinksArgs:
     environment: Environment
     addresses: AddressPlan
     ends: Mapping[str, Callable[[EndContext], End]]
-    """Function that makes the end of a site, by site."""
+    """Functions that make the end of a site, by site."""
     tunnel_keys: MakesKeys
     """Function that makes the pre-shared keys of a connection."""
 
@@ -218,9 +218,9 @@ class Links(ComponentResource):
 
     def _dial(self, name: str, first: str, near: Dials, second: str, far: Holds, *, single: bool) -> None:
         """Connect an end that gets addresses and keys with each connection: one connection for each address of the
-        other end. When the other end is ``single``, there is one connection to its first address, of which it holds the
-        first tunnel alone; else, two connections in AWS with two tunnels each become four in Azure, of whose two
-        instances only the one that AWS expects comes up."""
+        other end. When the other end is ``single``, there is one connection, to its first address, and that end makes
+        only the first of its tunnels. Otherwise two connections in AWS with two tunnels each become four in Azure; of
+        Azure's two instances, only the one that AWS expects brings its tunnel up."""
 
         def keys(label: str) -> VaultTunnelKeys:
             return self._args.tunnel_keys(f"tunnel-{first}-{second}-{label}", of_cloud=True)
@@ -233,17 +233,17 @@ class Links(ComponentResource):
 
 
 def used(keys: Output[TunnelKeys]) -> Output[str]:
-    """Return the key of a tunnel that is used, secret."""
+    """Return the key of a tunnel that is in use, secret."""
     return keys.apply(lambda known: known.used)
 
 
 def believed(keys: Output[TunnelKeys]) -> Output[list[str]]:
-    """Return the keys that are believed beside it, secret."""
+    """Return the keys that are accepted beside it, secret."""
     return keys.apply(lambda known: list(known.others))
 
 
 def _some(items: Iterable[Item], *, first: bool) -> list[Item]:
-    """Return the first item alone, or all."""
+    """Return only the first item with ``first``, else all."""
     return list(islice(items, 1 if first else None))
 
 

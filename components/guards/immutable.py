@@ -42,19 +42,19 @@ _KEY_TYPE = "pulumi-python:dynamic/longhaul:Secret"
 
 @cache
 def lasting() -> Mapping[str, Lasting]:
-    """Types whose resources are not deleted while the environment is in use: the vault's secrets, and those of each
-    cloud."""
+    """Return the types whose resources are not deleted while the environment is in use: the vault's secrets, and the
+    lasting types of each cloud."""
     common = {_KEY_TYPE: Lasting(why="the vault's copy of it is the only one")}
     return {**common, **{type_: why for cloud in clouds().values() for type_, why in cloud.resources.lasting().items()}}
 
 
 class ImmutableProvider(ResourceProvider):
-    """Records immutable settings, and drops settings only of parts that are no longer in the file."""
+    """Records immutable settings, and removes settings only of parts that are no longer in the file."""
 
     serialize_as_secret_always = False
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Make nothing; record the settings that the file has at first."""
+        """Record the settings that the file has at first."""
         return CreateResult(id_=str(props["environment"]), outs=props)
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
@@ -77,7 +77,7 @@ class ImmutableSettings(Resource, module="longhaul", name="Held"):
 
 
 def check(environment: str, before: Settings, after: Settings) -> None:
-    """Raise ``GuardRefusedError`` when a setting that both have differs."""
+    """Raise ``GuardRefusedError`` when a setting that is in both has different values."""
     changed = changes(before, after)
     if changed:
         lines = [
@@ -89,8 +89,8 @@ def check(environment: str, before: Settings, after: Settings) -> None:
 
 
 def keeps(environment: Environment) -> ResourceHookBinding:
-    """Return the hook before the deletion of resources that must stay. There is one hook for all, because the engine
-    looks it up by name when it deletes what the program no longer declares."""
+    """Return the hook that runs before the deletion of resources that must stay. There is one hook for all, because the
+    engine looks it up by name when it deletes what the program no longer declares."""
 
     def before_delete(args: ResourceHookArgs) -> None:
         check_deletion(environment, type_=args.type, name=args.name, inputs=args.old_inputs or {})
@@ -109,9 +109,9 @@ def check_deletion(environment: Environment, *, type_: str, name: str, inputs: M
         return
     if stays.with_learner and environment.control_plane.etcd.learner is None:
         return
-    goes = "A site goes, with all it has, when it is taken out of the file. " if stays.with_site else ""
-    goes += "It goes when the learner is taken out of the file. " if stays.with_learner else ""
-    # The first line alone is shown beside the resource, all of it at the end.
+    goes = "A site is deleted, with all that it has, when it is removed from the file. " if stays.with_site else ""
+    goes += "It is deleted when the learner is removed from the file. " if stays.with_learner else ""
+    # The engine shows only the first line beside the resource, and all lines at the end.
     raise GuardRefusedError(
         f"{name} must stay: {stays.why}.\n"
         f"Take back what deletes or replaces it (`longhaul plan --env {environment.name}` shows what does). {goes}"

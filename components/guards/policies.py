@@ -35,8 +35,8 @@ from components.model.policy.rules import PREVIEW_JUDGED, Policies, policies
 
 
 def enforcing(environment: Environment) -> ResourceTransformation:
-    """Return a transformation that has every resource judged that the program declares after its registration. Needs a
-    stack."""
+    """Return a transformation that attaches the judging hook to every resource that the program declares after its
+    registration. Needs a stack."""
     judge = policies(environment)
     options = ResourceHookOptions(on_dry_run=not os.environ.get(PREVIEW_JUDGED))
 
@@ -56,7 +56,7 @@ def enforcing(environment: Environment) -> ResourceTransformation:
 
 
 def check(judge: Policies, resource: Resource) -> None:
-    """Raise ``GuardRefusedError`` when a finding stands against a resource."""
+    """Raise ``GuardRefusedError`` when a resource violates a policy without a waiver."""
     findings = judge.against(resource)
     if findings:
         raise GuardRefusedError("\n".join(_message(resource, findings)))
@@ -66,7 +66,7 @@ def _message(resource: Resource, findings: Sequence[Finding]) -> list[str]:
     broken = list(dict.fromkeys(finding.check for finding in findings))
     waivable = [rule.id for rule in RULES if rule.id in broken and rule.waivable]
     # Beside the resource only the first line is shown; the whole text is shown at the end.
-    lines = [f"{resource.name} may not be so: it breaks the policy {', '.join(broken)}."]
+    lines = [f"{resource.name} violates the policy {', '.join(broken)}."]
     lines += [f"  {finding.check}: {finding.what}. Write {finding.do}. {finding.why}" for finding in findings]
     waiver = (f"{{rule: {rule}, resource: {resource.name}, why: …, until: …, approved_by: …}}" for rule in waivable)
     instead = f", or waive it in the environment file: `waivers: [{', '.join(waiver)}]`" if waivable else ""

@@ -1,9 +1,9 @@
 """Guard of pools' sizes, which belong to the autoscaler and to operators, not to the program.
 
-The program declares the size that a pool is made with and ignores it from then on. Where a cloud takes a group's size
-with every other change, such as a tag, the engine sends the one that the state has. After a refresh, with which
-``longhaul up`` begins, that is the live one. Without it, it is an older one, and a lower one would delete machines that
-are in the middle of a job.
+The program declares the size that a pool is made with and ignores it from then on. Where a cloud sets a group's size
+with every other change, such as a tag, the engine sends the size of the state. After a refresh, with which ``longhaul
+up`` begins, that is the live size. Without a refresh it is older, and a lower one would delete machines that are in the
+middle of a job.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def never_lower(
     """Return a hook that refuses an update of a pool's group with a lower size than the live one.
 
     ``resource`` and ``group`` are the group's names in the program and in its cloud. ``live`` returns its size in the
-    cloud, ``sent`` the one that the update sends; None where there is none.
+    cloud, ``sent`` the size in the update; None when there is none.
     """
 
     async def before_update(args: ResourceHookArgs) -> None:

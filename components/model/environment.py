@@ -35,26 +35,26 @@ class EtcdCluster(Section):
     machine_type: Annotated[str, Replaces.ROLE] = Field(examples=["Standard_L8s_v3"])
     """Machine type of the members. It must have a local SSD."""
     quota_gib: Annotated[int, Replaces.ROLE] = Field(default=8, ge=2, le=8)
-    """Size of the data, in GiB, at which the etcd cluster refuses further writes. The default of etcd itself, 2,
-    stopped clusters of 1,000 nodes; etcd advises at most 8."""
+    """Size of the data, in GiB, at which the etcd cluster refuses further writes. etcd's own default of 2 stopped
+    clusters of 1,000 nodes; etcd advises at most 8."""
 
 
 class EtcdLearner(Section):
     """One more member of the main etcd cluster that never votes, with its data on a network disk.
 
-    Members' local SSDs are gone with their machines. Where all voting members are lost at once, a backup is minutes
-    old, and this member's data seconds. No write waits for it. The events etcd has none: events are kept for an hour,
-    and nobody misses them after a disaster.
+    Members' local SSDs are lost with their machines. When all voting members are lost at once, the last backup is
+    minutes old, but this member's data only seconds. No write waits for it. The events etcd cluster has none: events
+    are kept for an hour, and nobody misses them after a disaster.
     """
 
     zone: str = Field(examples=["3"])
-    """Availability zone of its machine and disk, one of the site's; best the one with the fewest voting members. The
-    disk stays in it: for another zone, take the learner out, and declare it anew."""
+    """Availability zone of its machine and disk, one of the site's; best the zone with the fewest voting members. The
+    disk cannot change its zone: for another zone, remove the learner from the file, and declare it again."""
     machine_type: str = Field(examples=["Standard_D16s_v5"])
-    """Machine type of its machine. It needs no local SSD, and as much memory as the voting members have."""
+    """Machine type of its machine. It needs no local SSD, but as much memory as the voting members have."""
     disk_gib: int = Field(default=64, ge=32, le=1024)
-    """Size of its disk, in GiB: a Premium SSD v2. It has room for the largest `quota_gib`, its log and a backup that is
-    being made. It can grow later, with the machine's next start, and not shrink."""
+    """Size of its disk, in GiB: a Premium SSD v2. It must hold the largest `quota_gib`, the log, and a backup in
+    progress. It can grow later, with the machine's next start, but not shrink."""
 
 
 class MainEtcdCluster(EtcdCluster):
@@ -81,7 +81,7 @@ class SyncLimits(Section):
     median_ms: float = Field(ge=0.01, le=1000, examples=[0.3])
     """Longest median, in milliseconds."""
     p99_ms: float = Field(ge=0.01, le=10_000, examples=[2.0])
-    """Longest 99th percentile, in milliseconds. etcd asks for less than 10."""
+    """Longest 99th percentile, in milliseconds. etcd requires less than 10."""
 
 
 class ControlPlane(Section):
@@ -97,11 +97,11 @@ class ControlPlane(Section):
     """The API servers."""
     sync_limits: Annotated[LeftOut[SyncLimits], Replaces.ETCD | Replaces.EVENTS] = None
     """Longest times of synced writes on an etcd member's data disk. A member measures its disk when it first boots, and
-    does not join with a slower one. Left out, the median may be 0.3 ms and the 99th percentile 2 ms, which local NVMe
-    disks keep and network disks do not."""
+    does not join with a slower one. If left out, the limits are 0.3 ms for the median and 2 ms for the 99th percentile,
+    which local NVMe disks meet and network disks do not."""
     round_trip_ms: Annotated[float, Replaces.NOTHING] = Field(default=2, gt=0, le=500, examples=[2.0])
     """Longest round trip between two zones of the control plane, in milliseconds; Azure names about 2. etcd's heartbeat
-    and election times follow it, and stay etcd's own up to 66 ms."""
+    and election times follow it; up to 66 ms they are etcd's defaults."""
 
 
 class Link(Section):
@@ -126,7 +126,7 @@ class Access(Section):
         },
     )
     """SSH public key of the administrator account on Azure machines: the last resort, through the cloud's bastion, when
-    all else fails. Azure takes Ed25519, and RSA of 2,048 bits or more. Machines on AWS are made without it."""
+    all else fails. Azure accepts Ed25519, and RSA of 2,048 bits or more. Machines on AWS are made without it."""
     vault_officers: Annotated[dict[Principal, Literal["user", "service"]], Replaces.STATE] = Field(
         min_length=1,
         examples=[{"00000000-0000-4000-8000-000000000003": "service"}],
@@ -138,15 +138,16 @@ class Access(Section):
         default_factory=dict, examples=[{"00000000-0000-4000-8000-000000000004": "user"}]
     )
     """Object ids of those who administer the cluster by `longhaul kubeconfig` and do not run `up`, each with its type.
-    Of the vault they may read what an administrator's certificate is made of, and nothing else. Officers need no
+    They may read only those secrets of the vault from which an administrator's certificate is made. Officers need no
     entry."""
     operators: Annotated[tuple[Range, ...], Replaces.REACH] = ()
-    """Public ranges of operators and CI runners; a private one, or 0.0.0.0/0, is refused. From them the vault, SSH on
-    on-premises gateways, and machines that bake images can be reached; nothing else."""
+    """Public ranges of operators and CI runners; a private one, or 0.0.0.0/0, is refused. They can reach the vault, SSH
+    on on-premises gateways, and machines that bake images, and nothing else."""
     operators_inside: Annotated[tuple[Range, ...], Replaces.STATE] = Field(default=(), examples=[["10.66.0.200/32"]])
-    """Private ranges of operators' machines, jump hosts and bastions that are not in the address plan's own range of
-    operators. SSH to gateways, hosts and pools' machines is accepted from these two and, on a host, from its site's
-    gateways. A range of several addresses in which pods have some is refused; a single one is believed to be taken."""
+    """Private ranges of operators' machines, jump hosts and bastions outside the address plan's own range of operators.
+    Gateways, hosts and pools' machines accept SSH from both; a host also accepts it from its site's gateways. A range
+    of several addresses is refused when pods have addresses in it; a single address is assumed to be in use by one
+    machine."""
     aws_identity_provider: Annotated[str | None, Replaces.STATE] = Field(
         default=None,
         pattern=r"^arn:aws:iam::\d{12}:oidc-provider/sts\.windows\.net/[0-9a-f-]{36}/$",
@@ -155,9 +156,9 @@ class Access(Section):
             "patternErrorMessage": "the ARN of the account's OpenID Connect provider for the control plane's tenant"
         },
     )
-    """ARN of the AWS account's identity provider for the control plane's Entra tenant, if another environment has made
-    it: an account can have only one for each tenant. Longhaul uses it and never changes it. If left out, this
-    environment makes it."""
+    """ARN of the AWS account's identity provider for the control plane's Entra tenant, if another environment made it:
+    an account can have only one for each tenant. Longhaul uses it and never changes it. If left out, this environment
+    makes it."""
 
 
 class Naming(Section):
@@ -170,12 +171,12 @@ class Naming(Section):
         examples=["corp"],
         json_schema_extra={"patternErrorMessage": "lower-case letters, digits, single hyphens, a letter first"},
     )
-    """Prefix, followed by a hyphen, of every name of a resource in a cloud; at most 10 characters. Choose it before
+    """Prefix, followed by a hyphen, of the name of every cloud resource; at most 10 characters. Choose it before
     anything is made: names cannot be changed, so another prefix would replace every resource that has a name."""
 
 
 class Images(Section):
-    """Container images that Longhaul runs and cannot pin or make by itself."""
+    """Container images that Longhaul runs but can neither pin nor make itself."""
 
     efa_device_plugin: str | None = Field(
         default=None,
@@ -184,17 +185,17 @@ class Images(Section):
         json_schema_extra={"patternErrorMessage": "REGISTRY/PATH:TAG@sha256: and 64 hexadecimal digits"},
     )
     """Image of AWS's device plugin for Elastic Fabric Adapters, by its digest, where nodes can pull it without
-    credentials. Left out, pods get no adapters of pools with `efa`."""
+    credentials. If left out, pods get no adapters in pools with `efa`."""
 
 
 class PodSecurity(Section):
-    """Namespaces for pods that reach into their nodes, such as exporters and storage drivers."""
+    """Namespaces for pods that need access to their nodes, such as exporters and storage drivers."""
 
     exempt_namespaces: tuple[Namespace, ...] = Field(default=(), examples=[["monitoring"]])
-    """Namespaces in which pods may be privileged, share their node's network and use its files, beside `kube-system`.
-    Whoever may make pods there is root on every node. A change makes the API servers anew, one at a time; the label
-    `pod-security.kubernetes.io/enforce: privileged` on a namespace does the same for that one, and changes no
-    machine."""
+    """Namespaces in which pods may be privileged, share their node's network and use its files, in addition to
+    `kube-system`. Whoever may make pods there is root on every node. A change replaces the API servers, one at a time.
+    The label `pod-security.kubernetes.io/enforce: privileged` on a namespace does the same for that namespace, and
+    replaces no machine."""
 
 
 class Environment(Section):
@@ -224,17 +225,17 @@ class Environment(Section):
     control_plane: ControlPlane
     """The control plane."""
     backups: Annotated[LeftOut[Backups], Replaces.STATE] = None
-    """Backups of the etcd clusters. Left out, none are made, and an etcd cluster that loses its quorum for good is
+    """Backups of the etcd clusters. If left out, none are made, and an etcd cluster that loses its quorum for good is
     lost."""
     pools: dict[Name, Pool] = Field(default_factory=dict)
     """Node pools in clouds by name."""
     autoscaler: Annotated[LeftOut[Autoscaler], Replaces.STATE] = None
-    """The autoscaler, which sizes the pools. Left out, pools stand at the size that somebody gives them; `{}` turns
-    it on with its defaults."""
+    """The autoscaler, which sizes the pools. If left out, pools keep the size that somebody gives them; `{}` turns it
+    on with its defaults."""
     max_nodes: Annotated[int | None, Replaces.SIZE] = Field(default=None, ge=1, examples=[5000])
-    """The most nodes that the environment may have. An autoscaler asks for no more, whatever the pools' maxima are
-    together, so with one the hosts and the pools' `min` are at most as many; without one the pools' maxima and the
-    hosts together are. Left out, only the sites' addresses limit them."""
+    """Largest number of nodes of the environment. An autoscaler keeps to it, whatever the sum of the pools' maxima:
+    with one, the hosts and the pools' `min` together must not exceed this number. Without an autoscaler, the hosts and
+    the pools' `max` together must not. If left out, only the sites' addresses limit the number."""
     depots: Annotated[Depots, Replaces.STATE] = Field(default_factory=Depots)
     """Settings of all sites' depots."""
     bare_metal: Annotated[FileName | None, Replaces.STATE] = Field(default=None, examples=["hosts.prod.yaml"])
@@ -243,25 +244,26 @@ class Environment(Section):
     """Connections that differ from the default. By default every pair of sites is connected: by the cloud's backbone
     inside one cloud, by IPsec otherwise."""
     machine_types: Annotated[dict[str, MachineType], Replaces.STATE] = Field(default_factory=dict)
-    """Machine types in addition to the built-in ones, by name. A type with the name of a built-in one replaces it."""
+    """Machine types in addition to the built-in ones, by name. A type with the name of a built-in type replaces it."""
     access: Access
     """Access from outside to the private parts of the environment."""
     identity: Annotated[Identity, Replaces.STATE] = Field(default_factory=Identity)
     """Sign-in of people by a company's own identity provider, and what their groups may do."""
     teams: Annotated[dict[Name, Team], Replaces.STATE] = Field(default_factory=dict, max_length=MOST_TEAMS)
-    """Teams by name, each with a namespace of that name and a queue. Left out, nobody queues. A team that is taken out
-    of the file keeps its namespace, with what its people made, and loses its queue and its people's rights."""
+    """Teams by name, each with a namespace of that name and a queue. If left out, there are no queues for teams. When a
+    team is removed from the file, its namespace stays, with what its people made; its queue and its people's rights are
+    deleted."""
     vpn: LeftOut[Vpn] = None
-    """Machines through which people's laptops reach the environment. Left out, there are none."""
+    """Machines through which people's laptops reach the environment. If left out, there are none."""
     images: Annotated[Images, Replaces.STATE] = Field(default_factory=Images)
     """Container images that Longhaul cannot pin by itself."""
     pod_security: Annotated[PodSecurity, Replaces.API] = Field(default_factory=PodSecurity)
     """Namespaces in which pods may do more than `baseline` of Kubernetes' Pod Security Standards allows."""
     queues: Annotated[bool | None, Replaces.API] = None
-    """True when jobs queue for what teams may use: Kueue and JobSet run on the API servers' machines. A change makes
-    these anew, one at a time. Left out, there are queues where there are `teams`."""
+    """True when jobs queue for their teams' capacity: Kueue and JobSet run on the API servers' machines. A change
+    replaces these machines, one at a time. If left out, there are queues when there are `teams`."""
     tags: Annotated[dict[str, str], Replaces.NOTHING] = Field(default_factory=dict)
-    """Tags on every cloud resource, in addition to Longhaul's own (`longhaul-…` and `Name`). Each of the environment's
+    """Tags of every cloud resource, in addition to Longhaul's own (`longhaul-…` and `Name`). Each of the environment's
     clouds must accept the names and values. At most 46 tags; at most 13 where Longhaul makes the DNS zone, because an
     Azure DNS zone has at most 15 in all."""
     naming: Annotated[Naming, Replaces.STATE] = Field(default_factory=Naming)
@@ -273,16 +275,16 @@ class Environment(Section):
 
     @property
     def known_types(self) -> dict[str, MachineProperties]:
-        """Machine types by name: Longhaul's own, and the environment's, which come first."""
+        """Machine types by name: the built-in ones and the environment's. The environment's take precedence."""
         return {**known_machine_types(), **self.machine_types}
 
     def machine_type(self, name: str) -> MachineProperties:
-        """Return the type called ``name``; raise ``KeyError`` when neither the environment nor Longhaul knows it."""
+        """Return the type called ``name``; raise ``KeyError`` when neither the environment nor Longhaul has it."""
         return self.known_types[name]
 
     @property
     def scales(self) -> bool:
-        """True when the autoscaler acts; false when there is none, and when it only says what it would do."""
+        """True when the autoscaler acts; false when there is none, and when it only logs what it would do."""
         return self.autoscaler is not None and not self.autoscaler.dry_run
 
     @property

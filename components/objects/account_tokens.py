@@ -1,9 +1,9 @@
-"""Refusal of tokens without an end.
+"""Refusal of tokens that never expire.
 
-A Secret of type ``kubernetes.io/service-account-token`` is given a token that is valid as long as the Secret is there
-(kubernetes.io, "Configure Service Accounts for Pods"). Whoever may write Secrets in a namespace could so keep a way in.
-Pods have tokens that are renewed, and people and programs outside ask for one that ends (``kubectl create token``),
-within what the API servers allow.
+A Secret of type ``kubernetes.io/service-account-token`` gets a token that is valid as long as the Secret exists
+(kubernetes.io, "Configure Service Accounts for Pods"). Whoever may write Secrets in a namespace could so keep access
+for ever. Pods have tokens that are renewed. People and programs outside request a token that expires (``kubectl create
+token``), within the API servers' limits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class AccountTokens(ComponentResource):
 
 
 def policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses such Secrets outside of ``kube-system``."""
+    """Return the policy that refuses such Secrets outside ``kube-system``."""
     return {
         "match_constraints": {
             "resource_rules": [

@@ -1,4 +1,4 @@
-"""Admission policies, each with the binding that puts it in force in the whole cluster."""
+"""Admission policies, each with the binding that enforces it in the whole cluster."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def refuse(
     parent: Resource,
     after: Sequence[Resource] = (),
 ) -> ValidatingAdmissionPolicyBinding:
-    """Make a policy that refuses, and return its binding, which is made once all of ``after`` are there."""
+    """Make a policy that refuses requests, and return its binding. The binding is made once all of ``after`` exist."""
     made = ValidatingAdmissionPolicy(
         name, metadata=meta(name, part=part), spec=spec, opts=ResourceOptions(parent=parent)
     )
@@ -51,7 +51,7 @@ def mutate(
     parent: Resource,
     param: ParamRefArgsDict | None = None,
 ) -> MutatingAdmissionPolicyBinding:
-    """Make a policy that changes what is written, and return its binding. Without the object that ``param`` names, it
+    """Make a policy that changes written objects, and return its binding. Without the object that ``param`` names, it
     changes nothing."""
     made = MutatingAdmissionPolicy(name, metadata=meta(name, part=part), spec=spec, opts=ResourceOptions(parent=parent))
     reference: ParamRefArgsDict | None = {**param, "parameter_not_found_action": "Allow"} if param else None

@@ -1,5 +1,5 @@
-"""The autoscaler's part on the cluster: what it is told, and its rights. It runs on the API servers' machines
-(images/rootfs, longhaul-autoscaler.service)."""
+"""The autoscaler's objects on the cluster: its document and its rights. It runs on the API servers' machines
+(longhaul-autoscaler.service in images/rootfs)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AutoscalerArgs:
-    """Arguments of the autoscaler's part on the cluster."""
+    """Arguments of the autoscaler's objects on the cluster."""
 
     environment: Environment
     aws_role_arn: pulumi.Output[str | None]
-    """ARN of the role that it takes in AWS; ``None`` without AWS."""
+    """ARN of the role that it assumes in AWS; ``None`` without AWS."""
     prices: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -56,7 +56,7 @@ class AutoscalerAccess(ComponentResource):
             opts=child,
         )
         lease_names = leases(environment.pools, acts=acts)
-        # The roles give more than is meant until the policies are in force.
+        # Without the policies, the roles grant more than intended, so the policies come first.
         guarded = AutoscalerPolicies(f"{name}-policies", leases=lease_names, opts=child).bindings
         bound = ResourceOptions(parent=self, depends_on=guarded)
         subject: SubjectArgsDict = {"kind": "User", "name": USER, "api_group": RBAC}
@@ -90,8 +90,8 @@ def _typed(rules: Iterable[Rule]) -> list[PolicyRuleArgsDict]:
 
 
 def prices_of(environment: Environment, folder: Path) -> dict[str, Any]:
-    """Return the entries of the price file in ``folder`` that are about the pools' machines; nothing without a file.
-    The autoscaler checks them as `longhaul prices` does."""
+    """Return the entries of the price file in ``folder`` for the pools' machines; empty without a file. The autoscaler
+    checks them like `longhaul prices` does."""
     path = folder / PRICE_FILE
     if not path.exists():
         return {}

@@ -1,9 +1,9 @@
-"""Limits of the autoscaler's user that no role can set: the fields of a Node that it may change, and the names of what
-it makes.
+"""Limits of the autoscaler's user that no role can set: which fields of a Node it may change, and the names of objects
+that it makes.
 
-A right to patch Nodes is one to their labels and taints, with which pods can be drawn to any node, and a right to
-create is one to every name (kubernetes.io, "Using RBAC Authorization", "Referring to resources"). Two policies of the
-API servers narrow both.
+A right to patch Nodes includes their labels and taints, which can draw pods to any node; and a right to create objects
+includes every name (kubernetes.io, "Using RBAC Authorization", "Referring to resources"). Two policies of the API
+servers narrow both.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ NAME_REFUSAL = "the autoscaler makes its own memory and leases only, and not"
 
 
 class AutoscalerPolicies(ComponentResource):
-    """The two policies and their bindings; ``bindings`` are what the user's roles wait for."""
+    """The two policies and their bindings. The user's roles are made after ``bindings``."""
 
     def __init__(self, name: str, *, leases: Iterable[str], opts: ResourceOptions | None = None) -> None:
-        """``leases`` are the names of those that it may take."""
+        """``leases``: names of the leases that the autoscaler may take."""
         super().__init__("longhaul:objects:AutoscalerPolicies", name, None, opts)
         self.bindings: list[Resource] = [
             refuse(NODES, nodes_policy(), part=PART, parent=self),
@@ -47,7 +47,8 @@ class AutoscalerPolicies(ComponentResource):
 
 
 def nodes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that the autoscaler changes a Node's cordon and its note alone, and lifts no other cordon."""
+    """Return the policy by which the autoscaler changes only a Node's cordon and its own annotation, and lifts no
+    cordon of others."""
     old, new = "dyn(oldObject.spec)", "dyn(object.spec)"
     owned = ("ownerReferences", "finalizers")
     metadata = " + ".join(
@@ -88,7 +89,7 @@ def nodes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def names_policy(leases: Iterable[str]) -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that the autoscaler makes leases and ConfigMaps of its own names alone."""
+    """Return the policy by which the autoscaler makes only leases and ConfigMaps with its own names."""
     allowed = ", ".join(f"'{name}'" for name in leases)
     name = "object.metadata.?name.orValue('')"
     condition = f"request.resource.resource == 'leases' ? {name} in [{allowed}] : {name} == '{AUTOSCALER}'"

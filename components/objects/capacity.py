@@ -1,4 +1,4 @@
-"""Declared capacity, as a ConfigMap for ``longhaul capacity``: people who run nothing have no environment
+"""Declared capacity, as a ConfigMap for ``longhaul capacity``: people who run no infrastructure have no environment
 file."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PART = "capacity"
 
 
 class Capacity(ComponentResource):
-    """The ConfigMap. Nothing in it is secret: names of pools, sites and groups, and what Nodes have."""
+    """The ConfigMap. It contains no secret: names of pools, sites and groups, and the labels of their Nodes."""
 
     def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Capacity", name, None, opts)

@@ -35,7 +35,7 @@ from components.render.controller import pools_by_role
 
 
 def declare(environment: Environment, *, folder: Path) -> None:
-    """Declare the second stack of ``environment``, with what it needs of the first stack's outputs. In a preview,
+    """Declare the second stack of ``environment``, with the outputs of the first stack that it needs. In a preview,
     outputs that do not exist yet are unknown."""
     stack = StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{environment.name}")
     by_role = bool(pools_by_role(environment))
@@ -62,18 +62,18 @@ class ClusterObjects(ComponentResource):
         prices: Mapping[str, Any] | None = None,
         kubernetes_ca: Output[str],
     ) -> None:
-        """``node_controller_role`` and ``autoscaler_role``: ARNs of the AWS roles that these take; None without AWS.
-        ``prices``: entries of the price file about the pools' machines. ``kubernetes_ca``: authority of API servers,
+        """``node_controller_role`` and ``autoscaler_role``: ARNs of the AWS roles that these assume; None without AWS.
+        ``prices``: entries of the price file for the pools' machines. ``kubernetes_ca``: authority of API servers,
         PEM."""
         super().__init__("longhaul:ClusterObjects", f"{environment.name}-objects")
         name = environment.name
         provider = Provider(
             f"{name}-cluster",
-            # Empty, not absent: the caller has the cluster's kubeconfig in KUBECONFIG, and the state does not.
+            # Empty, not absent: the caller has the cluster's kubeconfig in KUBECONFIG, and the state must not.
             kubeconfig="",
-            # Objects belong to the environment, by whatever path and address the cluster is reached.
+            # Objects belong to the environment, whatever the path and address by which the cluster is reached.
             cluster_identifier=name,
-            # After a killed run, the next goes on with what it made. Changes by others are reverted.
+            # After a killed run, the next one adopts the objects that it made. Changes by others are reverted.
             upsert_existing_objects=True,
             enable_patch_force=True,
             enable_config_map_mutable=True,
@@ -124,7 +124,7 @@ class ClusterObjects(ComponentResource):
 
 
 def _after(opts: ResourceOptions, before: Sequence[Resource]) -> ResourceOptions:
-    """Return options of what is made after other resources."""
+    """Return options of resources that are made after other resources."""
     return ResourceOptions.merge(opts, ResourceOptions(depends_on=[*before]))
 
 

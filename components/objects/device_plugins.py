@@ -1,5 +1,5 @@
-"""Common parts of all device plugins' DaemonSets: their roll-out, and tolerations and priority with which they run
-before any other pod does."""
+"""Common parts of all device plugins' DaemonSets: their roll-out, and the tolerations and the priority that let them
+run before any other pod."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 AT_ONCE = "5%"
 """Share of plugins that a roll-out ends at a time. Pods keep their devices meanwhile, but no other pod gets any on that
-machine. A version that does not start stops the roll-out there."""
+machine. When a version does not start, the roll-out stops there."""
 SETTLED_S = 15
-"""Time that a new plugin has to run before it counts, seconds: without a driver it ends within one second."""
+"""Time that a new plugin has to run before it counts as available, seconds: without a driver it ends within one
+second."""
 PLUGINS = "/var/lib/kubelet/device-plugins"
 """Folder of the kubelet's interface for plugins (kubernetes.io, "Device Plugins")."""
 UNPRIVILEGED: SecurityContextArgsDict = {
@@ -38,7 +39,7 @@ def device_plugin(
     """Declare a plugin's DaemonSet."""
     DaemonSet(
         name,
-        # Not waited for: a machine whose driver does not load must not hold up all other objects.
+        # `up` does not wait for it: a machine whose driver does not load must not hold up all other objects.
         metadata=meta(
             name, part=part, namespace=SYSTEM_NAMESPACE, more_labels={**selector}, annotations={SKIP_AWAIT: "true"}
         ),
@@ -50,19 +51,19 @@ def device_plugin(
 def daemon_set(
     pod: PodSpecArgsDict, *, part: str, selector: Mapping[str, str], annotations: Mapping[str, str] | None = None
 ) -> DaemonSetSpecArgsDict:
-    """Return the specification of a plugin with this pod, which says what is its own: nodes, containers, volumes."""
+    """Return the specification of a plugin's DaemonSet; ``pod`` has the plugin's own nodes, containers and volumes."""
     whole: PodSpecArgsDict = {
         **pod,
         "priority_class_name": "system-node-critical",
-        # Every taint: the preflight's, and those that reserve a pool. Pods of such a pool need their devices too.
+        # Every taint, the preflight's and those that reserve a pool: pods of such a pool need their devices too.
         "tolerations": [{"operator": "Exists"}],
-        # It talks to the kubelet alone.
+        # It talks only to the kubelet.
         "automount_service_account_token": False,
         "enable_service_links": False,
     }
     return {
         "selector": {"match_labels": {**selector}},
-        # Two plugins cannot serve one resource, so an old one ends before the new one comes.
+        # Two plugins cannot serve one resource, so the old one ends before the new one starts.
         "update_strategy": {"type": "RollingUpdate", "rolling_update": {"max_surge": 0, "max_unavailable": AT_ONCE}},
         "min_ready_seconds": SETTLED_S,
         "template": {

@@ -1,7 +1,7 @@
 """The cluster's DNS: two CoreDNS pods, on two machines.
 
-All DNS of a cluster once ended up on one host, whose network handles some 200 queries a second. So its pods never share
-a host.
+In one cluster, all DNS once ended up on one host, whose network handles some 200 queries a second. So these pods never
+share a host.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ SELECTOR = {"k8s-app": "kube-dns"}
 SERVICE = "kube-dns"
 REPLICAS = 2
 READY_S = 900
-"""Time in seconds that DNS waits for the first nodes, whose machines boot and join meanwhile."""
+"""Time in seconds that the deployment of DNS may take until the first nodes have booted and joined."""
 TOLERATED = (SYSTEM_TAINT, GPU_RESOURCE, "CriticalAddonsOnly")
 RULES: tuple[PolicyRuleArgsDict, ...] = (
     {"api_groups": [""], "resources": ["services", "namespaces"], "verbs": ["list", "watch"]},
     {"api_groups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
 )
-"""Resources that CoreDNS watches. Pods are not among them: names made of a pod's address are not worth the memory for
-all pods."""
+"""Resources that CoreDNS watches. Pods are not among them: names derived from a pod's address are not worth the memory
+for all pods."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class Dns(ComponentResource):
         PodDisruptionBudget(
             f"{COREDNS}-budget",
             metadata=meta(COREDNS, part=PART, namespace=SYSTEM_NAMESPACE),
-            # Not "one must stay": with a single pod, its machine could never be drained.
+            # Not "at least one must stay": a single pod's machine could then never be drained.
             spec={"max_unavailable": 1, "selector": {"match_labels": SELECTOR}},
             opts=self._child,
         )
@@ -100,7 +100,7 @@ class Dns(ComponentResource):
     def _service(self) -> None:
         Service(
             SERVICE,
-            # Ready when its pods are, which the deployment waits for already.
+            # It is ready when its pods are, and the deployment waits for those already.
             metadata=meta(
                 SERVICE, part=PART, namespace=SYSTEM_NAMESPACE, more_labels=SELECTOR, annotations={SKIP_AWAIT: "true"}
             ),
@@ -108,7 +108,7 @@ class Dns(ComponentResource):
                 "type": "ClusterIP",
                 "cluster_ip": str(self._args.addresses.dns_service),
                 "selector": SELECTOR,
-                # A site whose link is cut still asks its own pod, where it has one.
+                # A site whose link is cut still asks the pod in the site, if there is one.
                 "traffic_distribution": "PreferSameZone",
                 "ports": [
                     {"name": "dns", "port": 53, "protocol": "UDP", "target_port": 53},
@@ -134,7 +134,7 @@ class Dns(ComponentResource):
                 part=PART,
                 namespace=SYSTEM_NAMESPACE,
                 more_labels=SELECTOR,
-                # Where no machine runs until there is work, DNS starts with the first one.
+                # If no machine runs until there is work, DNS starts with the first machine.
                 annotations=None if nodes else {SKIP_AWAIT: "true"},
             ),
             spec=deployment_spec(self._args.environment, config=config, replicas=REPLICAS if nodes != 1 else 1),
@@ -147,10 +147,10 @@ class Dns(ComponentResource):
 
 
 def corefile(environment: Environment, addresses: AddressPlan) -> str:
-    """Return CoreDNS's configuration. Reverse names of the whole supernet are looked up among services and their
-    endpoints first. Reverse names of other machines (nodes, gateways) go to the network's own DNS, as every other
-    name but the API's: of the sites' networks only the control plane's knows that, and laptops ask whichever pod they
-    come to. It is answered here, from no file (CoreDNS 1.14, plugin/hosts)."""
+    """Return CoreDNS's configuration. It looks up reverse names of the whole supernet among services and their
+    endpoints first. Reverse names of other machines (nodes, gateways) go to the network's own DNS, like every other
+    name except the API's. Of the sites' networks, only the control plane's knows the API's name, and laptops may ask
+    any pod; so this configuration contains the answer, without a file (CoreDNS 1.14, plugin/hosts)."""
     return f"""\
 .:53 {{
     errors
@@ -216,7 +216,7 @@ def _pod(environment: Environment) -> PodSpecArgsDict:
     return {
         "priority_class_name": "system-cluster-critical",
         "service_account_name": COREDNS,
-        # Names outside the cluster are asked of the machine's own DNS.
+        # Queries for names outside the cluster go to the machine's own DNS.
         "dns_policy": "Default",
         "tolerations": [_tolerate(key) for key in TOLERATED],
         "affinity": _affinity(environment),
@@ -247,7 +247,7 @@ def _affinity(environment: Environment) -> AffinityArgsDict:
     }
     pools = plain_pools(environment)
     if pools:
-        # GPU machines are tolerated, for a cluster that has no others, but come last.
+        # GPU machines are tolerated, for a cluster that has no others, but are the last choice.
         affinity["node_affinity"] = {
             "preferred_during_scheduling_ignored_during_execution": [
                 {
@@ -280,7 +280,7 @@ def _container() -> ContainerArgsDict:
         "security_context": {
             "allow_privilege_escalation": False,
             "read_only_root_filesystem": True,
-            # The official image's program carries this capability, and does not start where it may not have it.
+            # The official image's program has this file capability, and does not start where it may not have it.
             "capabilities": {"add": ["NET_BIND_SERVICE"], "drop": ["ALL"]},
         },
         "volume_mounts": [{"name": "config", "mount_path": "/etc/coredns", "read_only": True}],

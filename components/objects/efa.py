@@ -1,11 +1,11 @@
 """Elastic Fabric Adapters for pods: AWS's device plugin, in the form of AWS's own chart.
 
-Its image is in a registry of AWS's that wants credentials, and its source is not public. So the environment's file
+Its image is in a registry of AWS that requires credentials, and its source is not public. So the environment's file
 names the image by its digest (``images.efa_device_plugin``); without one there is no plugin.
 
-It has the rights that AWS's chart gives it up to v0.5.8. From v0.5.9 on the chart runs it privileged
-(github.com/aws/eks-charts, stable/aws-efa-k8s-device-plugin, commit c64d880). Here it never is: whether those versions
-work without has not been tried. What the chart mounts for Neuron alone is left out.
+It has the rights that AWS's chart grants it up to v0.5.8. From v0.5.9 on the chart runs it privileged
+(github.com/aws/eks-charts, stable/aws-efa-k8s-device-plugin, commit c64d880). Here it is never privileged; whether
+those versions work so has not been tried. Mounts of the chart that only Neuron needs are left out.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def plugin_spec(environment: Environment, image: str) -> DaemonSetSpecArgsDict:
         ],
         "volumes": [
             of_host("plugins", PLUGINS, kind="Directory"),
-            # Without the driver there is none: the pod waits for it, and its events say so.
+            # Without the driver the folder does not exist: the pod waits for it, and its events say so.
             of_host("devices", DEVICES, kind="Directory"),
         ],
     }

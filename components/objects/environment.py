@@ -28,7 +28,7 @@ class EnvironmentDocumentArgs:
 
 
 class EnvironmentDocument(ComponentResource):
-    """The document: sites, pools and racks; nothing in it is secret."""
+    """The document: sites, pools and racks. It contains no secret."""
 
     def __init__(self, name: str, args: EnvironmentDocumentArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:EnvironmentDocument", name, None, opts)

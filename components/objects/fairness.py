@@ -1,15 +1,16 @@
 """Priority and fairness: shares of the API servers' requests, so that a flood of lists starves nobody.
 
 Kubernetes' own levels protect heartbeats (``node-high``) and its own controllers (``leader-election``,
-``workload-high``). Two things are missing. Our controllers are ordinary users to it, and would queue beside people. And
-lists, the requests that cost most memory and time, have the whole share of their client's other requests.
+``workload-high``). Two things are missing. Our controllers are ordinary users to it, and would queue together with
+people. And lists, the requests that cost most memory and time, may use the whole share of their client's other
+requests.
 
-So ours join the levels of Kubernetes' controllers, and lists of service accounts and people have a level of their own:
-its share is small, and at most doubled by what others leave idle. Watches are among them, because a watch may begin
-with a list. Events that they write are there too, because the admission plugin that limits events looks at one of their
-two API groups alone (kubernetes 1.36, plugin/pkg/admission/eventratelimit, ``Validate``). Nodes, controllers and
-``kube-system`` are not among them, because their schemas come first. What all levels share are kube-apiserver's limits
-of requests (:mod:`components.model.control_plane.size`).
+So our controllers join the levels of Kubernetes' controllers, and lists of service accounts and people have a level of
+their own: its share is small, and at most doubled by shares that others leave idle. Watches are in it too, because a
+watch may begin with a list. Events that people and service accounts write are in it, because the admission plugin that
+limits events checks only one of their two API groups (kubernetes 1.36, plugin/pkg/admission/eventratelimit,
+``Validate``). Nodes, controllers and ``kube-system`` are not in it, because their schemas come first. All levels share
+kube-apiserver's limits of requests (:mod:`components.model.control_plane.size`).
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 PART = "fairness"
 LISTS = "longhaul-lists"
 SHARES = 30
-"""Share of the level of lists, of 275 with Kubernetes' own: 66 of 600 seats. One list takes 10 of them at most (15% of
-its level; kubernetes 1.36, apiserver/pkg/util/flowcontrol/apf_controller.go)."""
+"""Share of the level of lists: 66 of 600 seats, where the shares of all levels, with Kubernetes' own, are 275. One list
+takes at most 10 of them (15% of its level; kubernetes 1.36, apiserver/pkg/util/flowcontrol/apf_controller.go)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class Schema:
     name: str
     level: str
     precedence: int
-    """Schemas with a lower one are looked at first. Kubernetes' own are at 100 (leader election), 400 and 500 (nodes),
+    """Schemas with a lower number are matched first. Kubernetes' own are at 100 (leader election), 400 and 500 (nodes),
     800 (its controllers), 900 (``kube-system``), 9000 (service accounts) and 9900 (everybody;
     apiserver/pkg/apis/flowcontrol/bootstrap/default.go)."""
     subjects: Sequence[SubjectArgsDict]
@@ -53,7 +54,7 @@ class Schema:
 
 
 EVERYBODY: tuple[SubjectArgsDict, ...] = ({"kind": "Group", "group": {"name": "system:authenticated"}},)
-"""All who have an identity. Nodes, controllers and ``kube-system`` are in schemas that come first."""
+"""All users with an identity. Nodes, controllers and ``kube-system`` are in schemas that come first."""
 
 
 def _users(*names: str) -> tuple[SubjectArgsDict, ...]:
@@ -71,7 +72,7 @@ def _every(*verbs: str) -> ResourcePolicyRuleArgsDict:
 
 
 SCHEMAS = (
-    # As Kubernetes' own for system:masters: whoever mends a flood must not queue behind it.
+    # Like Kubernetes' own for system:masters: whoever stops a flood must not queue behind it.
     Schema(
         name="longhaul-admins",
         level="exempt",
@@ -144,7 +145,7 @@ class Fairness(ComponentResource):
 
 
 def _lists() -> PriorityLevelConfigurationSpecArgsDict:
-    """Return the level of lists, with queues as Kubernetes' own levels of workloads have them."""
+    """Return the level of lists, with queues like those of Kubernetes' own levels of workloads."""
     return {
         "type": "Limited",
         "limited": {

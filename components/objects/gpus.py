@@ -1,9 +1,9 @@
 """GPUs for pods: NVIDIA's device plugin on every machine with GPUs, and the runtime class through which the plugin
 reaches the driver.
 
-The plugin tells the kubelet which GPUs a container is given, by name, and the kubelet tells containerd (``cdi-cri``).
-So the GPUs are part of the container from the start. With the plugin's default, an environment variable, a hook adds
-them later, unknown to both, and they are lost as soon as the kubelet's static policy sets the container's processors
+The plugin tells the kubelet by name which GPUs a container gets, and the kubelet tells containerd (``cdi-cri``). So the
+GPUs are part of the container from the start. With the plugin's default, an environment variable, a hook adds them
+later, unknown to both, and they are lost as soon as the kubelet's static policy sets the container's processors
 (github.com/NVIDIA/k8s-device-plugin, issue 145); the plugin's remedy (``PASS_DEVICE_SPECS``) requires a privileged
 plugin. The plugin writes a description of the GPUs, with device nodes and the driver's libraries, into ``/run/cdi``,
 from the host's ``/usr``.
@@ -40,7 +40,7 @@ NAME = "nvidia-device-plugin"
 RUNTIME = "nvidia"
 """Name of the runtime class, and of containerd's handler (role nvidia_container_toolkit)."""
 POLICY = "longhaul-gpu-runtime"
-"""Name of the policy that keeps the runtime class in Kubernetes' own namespace."""
+"""Name of the policy that reserves the runtime class for Kubernetes' own namespace."""
 ALL_GPUS = "runtimeClassName nvidia gives a pod all GPUs of its machine: ask for nvidia.com/gpu instead, without it"
 SELECTOR = {"k8s-app": NAME}
 SPECS = "/var/run/cdi"
@@ -50,26 +50,26 @@ DRIVER_ROOT = "/driver-root"
 """Folder in which the plugin looks for the host's files (``DefaultContainerDriverRoot``, its
 api/config/v1/consts.go)."""
 CDI_HOOK = "/usr/local/lib/longhaul/gpu/nvidia-cdi-hook"
-"""Program that makes links to the driver's libraries when a container starts. It is on the host, and finds NVIDIA's own
-program, whose path depends on how the machine got the toolkit."""
+"""Program that links the driver's libraries when a container starts. It is on the host, and finds NVIDIA's own program,
+whose path depends on how the machine got the toolkit."""
 ARGS = (
     "--device-list-strategy=cdi-cri",
-    # It does not guess: without a driver it ends, so that the fault is noticed.
+    # It does not continue without a driver: it ends, so that the fault is noticed.
     "--device-discovery-strategy=nvml",
     "--fail-on-init-error=true",
     # Instances of a GPU (MIG) are not offered.
     "--mig-strategy=none",
-    # A GPU that is lost changes the others' numbers, never their identities.
+    # The loss of a GPU changes the others' numbers, but never their identities.
     "--device-id-strategy=uuid",
     f"--nvidia-cdi-hook-path={CDI_HOOK}",
 )
 WATCHED_XIDS = (109,)
-"""Xids that the plugin takes for an application's error although NVIDIA's catalog wants a reset."""
+"""Xids that the plugin treats as an application's error although NVIDIA's catalog requires a reset."""
 UNWATCHED_XIDS = (63, 94)
-"""Xids for which the plugin withdraws a GPU although the catalog does not want that: memory that was remapped (63)
-works, and an error that was contained (94) ends its application only. A driver that wants the GPU drained for such an
-error reports 154, which is watched. Together with the five that the plugin itself leaves out (13, 31, 43, 45, 68), this
-is the list of docs/gpus.md."""
+"""Xids for which the plugin withdraws a GPU although the catalog does not require it: remapped memory (63) works, and a
+contained error (94) ends its application only. A driver that wants the GPU drained for such an error reports 154, which
+is watched. Together with the five that the plugin itself leaves out (13, 31, 43, 45, 68), this is the list of
+docs/gpus.md."""
 
 
 class Gpus(ComponentResource):
@@ -77,7 +77,7 @@ class Gpus(ComponentResource):
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Gpus", name, None, opts)
-        # The policy is there first.
+        # The policy is made first.
         kept = refuse(POLICY, runtime_policy(), part=PART, parent=self)
         runtime = RuntimeClass(
             RUNTIME,
@@ -93,9 +93,9 @@ class Gpus(ComponentResource):
 
 
 def runtime_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses the runtime class to all but Kubernetes' own namespace. By a variable of its image
-    or of its own, a container of that class has every GPU of the machine, those of other pods too
-    (``NVIDIA_VISIBLE_DEVICES``), and asked for none."""
+    """Return the policy that refuses the runtime class outside Kubernetes' own namespace. A container of that class can
+    get every GPU of the machine, including those of other pods, by a variable of its image or of its specification
+    (``NVIDIA_VISIBLE_DEVICES``), without requesting any."""
     elsewhere: LabelSelectorArgsDict = {
         "match_expressions": [{"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [SYSTEM_NAMESPACE]}]
     }
@@ -128,8 +128,8 @@ def plugin_spec() -> DaemonSetSpecArgsDict:
         "volumes": [
             of_host("plugins", PLUGINS, kind="Directory"),
             of_host("specs", SPECS, kind="DirectoryOrCreate"),
-            # Not the whole host, as in NVIDIA's chart: /run has sockets, containerd's too, and a read-only mount does
-            # not close them.
+            # Not the whole host, as in NVIDIA's chart: /run contains sockets, such as containerd's, which a read-only
+            # mount leaves usable.
             of_host("driver", "/usr", kind="Directory"),
         ],
     }
@@ -144,7 +144,7 @@ def _container() -> ContainerArgsDict:
         "env": [
             {"name": "DP_ENABLE_HEALTHCHECKS", "value": _numbers(WATCHED_XIDS)},
             {"name": "DP_DISABLE_HEALTHCHECKS", "value": _numbers(UNWATCHED_XIDS)},
-            # The runtime class gives the plugin's own container all GPUs, and the library that it asks them by.
+            # The runtime class gives the plugin's own container all GPUs, and the library by which it queries them.
             {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
             {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
         ],

@@ -1,5 +1,5 @@
-"""Rights of people who sign in, by their groups: bindings to Kubernetes' own roles, everywhere or in namespaces, and to
-the role of those whose laptops may connect."""
+"""Rights of people who sign in, by their groups: bindings to Kubernetes' own roles, in the whole cluster or in
+namespaces, and to the role of those who may connect their laptops."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ PART = "groups"
 
 
 VPN = "longhaul-vpn"
-"""Role of those whose laptops may connect. Nothing is at its URL: VPN machines ask whether a person might get it."""
+"""Role of those who may connect their laptops. Its URL serves nothing: VPN machines ask whether a person might get
+it."""
 
 
 class GroupBindings(ComponentResource):
-    """All bindings of groups, and the namespaces that they are in."""
+    """All bindings of groups, and the namespaces of these bindings."""
 
     def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Groups", name, None, opts)
         groups = environment.identity.groups
-        # Those of teams are there already.
+        # Teams' namespaces exist already.
         named = sorted({place for rights in groups.values() for place in rights.namespaces} - {*environment.teams})
         self._namespaces = {namespace: self._namespace(namespace) for namespace in named}
         if environment.vpn is not None:
@@ -48,7 +49,7 @@ class GroupBindings(ComponentResource):
         self.register_outputs({})
 
     def _namespace(self, name: str) -> Resource:
-        """Make a namespace unless it is there. It outlives its groups' rights: what people made is in it."""
+        """Make a namespace unless it exists. It outlives its groups' rights, because it contains what people made."""
         options = ResourceOptions(parent=self, retain_on_delete=True)
         return Namespace(f"longhaul-namespace-{name}", metadata=meta(name, part=PART), opts=options)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def labels(part: str) -> dict[str, str]:
-    """Return the labels of an object of one part, such as ``dns`` (kubernetes.io, "Recommended Labels")."""
+    """Return the labels of an object of ``part``, such as ``dns`` (kubernetes.io, "Recommended Labels")."""
     return {
         "app.kubernetes.io/name": part,
         "app.kubernetes.io/part-of": MANAGER,
@@ -31,7 +31,7 @@ def meta(
     more_labels: dict[str, str] | None = None,
     annotations: dict[str, pulumi.Input[str]] | None = None,
 ) -> ObjectMetaArgsDict:
-    """Return the metadata of an object of one part."""
+    """Return the metadata of an object of ``part``."""
     metadata: ObjectMetaArgsDict = {
         "name": name,
         "labels": {**labels(part), **(more_labels or {})},

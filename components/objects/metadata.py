@@ -1,14 +1,15 @@
-"""Protection of instance metadata from pods: the part of it that is an object.
+"""Protection of instance metadata from pods: the part of the protection that is an object of Kubernetes.
 
 A cloud's metadata service gives a machine's credentials and user-data to every program on the machine. The protection
 is on the nodes: a rule of nftables drops packets of pods to 169.254.169.254, and in AWS tokens travel one hop only. A
 NetworkPolicy would have no effect, because nothing in our network (plain ``ptp``) enforces it. There is none, so that
-it is not relied on.
+nobody relies on it.
 
 The rule cannot distinguish a pod that shares its node's network from the node. So a ValidatingAdmissionPolicy refuses
-such pods everywhere but in ``kube-system`` and in namespaces labelled ``longhaul.dev/host-network: allowed``. Pods have
-addresses of their own in the network, so training does not need it. Pod Security refuses them too, and privileged ones
-(:mod:`components.render.admission`); this policy holds also where a namespace's label lifts Pod Security.
+such pods everywhere except in ``kube-system`` and in namespaces labelled ``longhaul.dev/host-network: allowed``.
+Training does not need the node's network, because pods have addresses of their own. Pod Security refuses such pods too,
+and privileged ones (:mod:`components.render.admission`); this policy holds also where a namespace's label lifts Pod
+Security.
 """
 
 from __future__ import annotations

@@ -1,19 +1,21 @@
-"""Labels of Nodes, which decide where pods go, kept from the nodes themselves.
+"""Protection of the labels of Nodes, which decide where pods run, from the nodes themselves.
 
 Kubernetes lets a kubelet write most labels of its own Node (k8s.io/kubernetes,
-``plugin/pkg/admission/noderestriction``), so whoever has taken a node over could name another pool, site or zone and
-draw the pods that belong there. Three policies of the API servers stop it:
+``plugin/pkg/admission/noderestriction``), so whoever controls a node could name another pool, site or zone and draw the
+pods that belong there. Three policies of the API servers prevent that:
 
-- A node changes no label of its Node but the few that only it knows (:func:`own`). It lifts no cordon, with which
-  somebody keeps pods from it, and changes nothing that a roll or the autoscaler has noted of it in annotations.
+- A node changes no label of its Node except the few that only it knows (:func:`own_word_condition`). It lifts no
+  cordon, with which somebody keeps pods from it, and changes no annotation of a roll or of the autoscaler.
 - The labels that a kubelet itself compares at each start and writes where they differ (:data:`COMPARED`) are put back
   instead of refused. A kubelet whose update of them is refused tries for ever, and reports no status meanwhile
   (``pkg/kubelet/kubelet_node_status.go``, ``tryRegisterWithAPIServer``).
-- A Node that a node registers gets a taint and a label. The node controller corrects its labels by its site's list and
-  takes both away. A node cannot: NodeRestriction keeps it from its taints, and the first policy from the label.
+- A Node that a node registers gets a taint and a label. The node controller corrects its labels according to its site's
+  list and removes both. A node cannot remove them: NodeRestriction keeps it from its taints, and the first policy from
+  the label.
 
-The third is in force once a node controller has said, in a ConfigMap, that it looks at new Nodes: those of older images
-do not, and their Nodes would wait for ever. Administrators and controllers may change every label.
+The third policy is in force once a node controller has declared, in a ConfigMap, that it looks at new Nodes:
+controllers of older images do not, and their Nodes would wait for ever. Administrators and controllers may change every
+label.
 """
 
 from __future__ import annotations
@@ -80,13 +82,13 @@ class NodeLabels(ComponentResource):
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:NodeLabels", name, None, opts)
-        # What is in it is the controller's alone.
+        # Only the controller writes its content.
         ConfigMap(
             LOOKED_AT,
             metadata=meta(LOOKED_AT, part=PART, namespace=SYSTEM_NAMESPACE),
             opts=ResourceOptions(parent=self),
         )
-        # Put back first: a refusal would stop kubelets.
+        # The policy that puts labels back is made first: a refusal would stop kubelets.
         put_back = mutate(PUT_BACK, put_back_policy(), part=PART, parent=self)
         # Without the ConfigMap no Node is marked.
         mutate(MARK, mark_policy(), part=PART, parent=self, param={"name": LOOKED_AT, "namespace": SYSTEM_NAMESPACE})
@@ -95,12 +97,12 @@ class NodeLabels(ComponentResource):
 
 
 def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that a node changes of its Node's metadata no more than is its own, and lifts no cordon."""
+    """Return the policy by which a node changes no more of its Node's metadata than it owns, and lifts no cordon."""
     changes = f"{OLD} != {NEW} || {OLD_NOTES} != {NEW_NOTES} || {LIFTS}"
     noted = f"{changed(OLD_NOTES, NEW_NOTES)}.filter(k, k.startsWith('{ROLL}') || k in ['{KEEP}', '{SCALE_IN}'])"
     return {
         "match_constraints": {"resource_rules": _nodes("UPDATE")},
-        # Most updates of Nodes change none of that.
+        # Most updates of Nodes change none of these.
         "match_conditions": [_from_a_node(), {"name": "changes-what-is-kept", "expression": changes}],
         "variables": [
             *_labels(),
@@ -117,7 +119,7 @@ def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def _refused_unless_empty(variable: str, message: str) -> ValidationArgsDict:
-    """Return the validation that refuses whatever names are in a variable."""
+    """Return the validation that refuses a request unless the variable, a list of names, is empty."""
     return {
         "expression": f"variables.{variable}.size() == 0",
         "message_expression": f"'{message}: ' + variables.{variable}.join(', ')",
@@ -126,7 +128,7 @@ def _refused_unless_empty(variable: str, message: str) -> ValidationArgsDict:
 
 
 def put_back_policy() -> MutatingAdmissionPolicySpecArgsDict:
-    """Return the policy that puts back what kubelets compare."""
+    """Return the policy that puts back the labels that kubelets compare."""
     keys = ", ".join(f"'{key}'" for key in COMPARED)
     path = "'/metadata/labels/' + jsonpatch.escapeKey(k)"
     changed = f"variables.changed.filter(k, k in [{keys}])"
@@ -145,8 +147,8 @@ def put_back_policy() -> MutatingAdmissionPolicySpecArgsDict:
 
 
 def mark_policy() -> MutatingAdmissionPolicySpecArgsDict:
-    """Return the policy that marks new Nodes. There is a list of taints by now: the plugin that adds Kubernetes' own
-    to new Nodes comes before policies (k8s.io/kubernetes, ``pkg/kubeapiserver/options/plugins.go``)."""
+    """Return the policy that marks new Nodes. The list of taints exists by then: the plugin that adds Kubernetes' own
+    taints to new Nodes runs before policies (k8s.io/kubernetes, ``pkg/kubeapiserver/options/plugins.go``)."""
     label = f"JSONPatch{{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('{UNCHECKED}'), value: 'true'}}"
     taint = f"{{'key': '{UNCHECKED}', 'value': 'true', 'effect': 'NoSchedule'}}"
     tainted = f"object.spec.taints.exists(t, t.key == '{UNCHECKED}' && t.effect == 'NoSchedule')"
@@ -166,26 +168,26 @@ def mark_policy() -> MutatingAdmissionPolicySpecArgsDict:
 
 
 def own_word_condition(key: str) -> str:
-    """Return the condition (CEL) for the label ``key``, a variable, of which a node's own word counts: that it is taken
-    back, what its GPUs are, if it has any, and which system and processor it has, if nobody said so."""
+    """Return the condition (CEL) under which a node may write the label ``key``, a variable: that its cloud takes it
+    back, its GPUs' properties if it has GPUs, and its operating system and processor if the label is not set."""
     has_gpus = f"variables.old[?'{GPU_LABEL}'].orValue('') == 'true'"
     gpus = f"{key}.startsWith('{NVIDIA}') && {key} != '{GPU_LABEL}' && {has_gpus}"
     return f"{key} == '{INTERRUPTED}' || ({gpus}) || ({_added(key)})"
 
 
 def changed(old: str, new: str) -> str:
-    """Return the list (CEL) of the keys in which two maps differ."""
+    """Return the list (CEL) of the keys whose values differ in two maps."""
     return f"({new}.filter(k, !(k in {old}) || {new}[k] != {old}[k]) + {old}.filter(k, !(k in {new})))"
 
 
 def _added(key: str) -> str:
-    """Return the condition (CEL) for the label ``key``, a variable, that only the machine knows and its Node lacks."""
+    """Return the condition (CEL) that only the machine knows the label ``key``, a variable, and its Node lacks it."""
     machine = ", ".join(f"'{label}'" for label in MACHINE_LABELS)
     return f"{key} in [{machine}] && !({key} in variables.old)"
 
 
 def _nodes(operation: str) -> list[NamedRuleWithOperationsArgsDict]:
-    """Return the rules for Nodes. Their status counts: metadata may be changed with it."""
+    """Return the rules for Nodes. Their status is included, because an update of the status can change metadata."""
     resources = ["nodes", "nodes/status"] if operation == "UPDATE" else ["nodes"]
     return [{"api_groups": [""], "api_versions": ["v1"], "operations": [operation], "resources": resources}]
 

@@ -1,11 +1,11 @@
-"""Priority classes: which pods are scheduled first, and which make room for others.
+"""Priority classes: which pods are scheduled first, and which may be evicted for others.
 
 Pods without a class have priority 0. System classes of Kubernetes start at 2,000,000,000, and 1,000,000,000 is the
 largest that others may have (kubernetes.io, "Pod Priority and Preemption"). The steps between ours leave room for
 classes of your own.
 
-Pods of the system classes may be made only where a quota speaks of them (:mod:`components.render.admission`). The one
-quota is here, in ``kube-system``; it has no bound that anybody reaches.
+Pods of the system classes may be made only where a quota covers them (:mod:`components.render.admission`). The only
+such quota is made here, in ``kube-system``; its bound is never reached.
 """
 
 from __future__ import annotations
@@ -61,25 +61,25 @@ TRAINING = Priority(
 )
 BORROWED = Priority(
     name="longhaul-training-borrow",
-    # Below pods without a class: borrowed capacity goes back to any pod that asks for it.
+    # Below pods without a class: borrowed capacity goes back to any pod that requests it.
     value=-1_000,
     preempts=False,
     why="Training on any capacity that is free, until somebody wants it.",
 )
 BALLOON = Priority(
     name="longhaul-balloon",
-    # Below everything, borrowed training too, so that any pod finds the room that a balloon keeps warm.
+    # Below everything, even borrowed training, so that any pod gets the room that a balloon reserves.
     value=-1_000_000,
     preempts=False,
     why="Pods that do nothing but keep a few nodes warm.",
 )
 CLASSES = (SYSTEM, TRAINING_HIGH, TRAINING, BORROWED, BALLOON)
 TRAINING_CLASSES = (TRAINING_HIGH, TRAINING, BORROWED)
-"""Classes of pods that hold state worth keeping."""
+"""Classes of pods whose state is worth keeping."""
 
 
 class PriorityClasses(ComponentResource):
-    """All priority classes, and the quota for the system's."""
+    """All priority classes, and the quota for the system's classes."""
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:PriorityClasses", name, None, opts)
@@ -101,7 +101,7 @@ class PriorityClasses(ComponentResource):
                 value=priority.value,
                 preemption_policy=priority.policy,
                 description=priority.why,
-                # A class cannot be changed, only made anew; pods keep the number that they were made with.
+                # A class cannot be changed, only replaced; pods keep the number with which they were made.
                 opts=ResourceOptions(
                     parent=self, replace_on_changes=["value", "preemptionPolicy"], delete_before_replace=True
                 ),

@@ -1,4 +1,4 @@
-"""Permissions of a program with a certificate: its user, its roles and their bindings have one name."""
+"""Permissions of a program with a certificate: its user, its roles and their bindings share one name."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def grant(
     after: Sequence[Resource] = (),
     limits: Sequence[Resource] = (),
 ) -> None:
-    """Grant permissions in the whole cluster, and in each namespace. All roles wait for ``after``, those in namespaces
-    for ``limits`` as well, which limit what they grant."""
+    """Grant permissions in the whole cluster, and in each namespace. All roles are made after ``after``; those in
+    namespaces also after ``limits``, which narrow them."""
     subject: SubjectArgsDict = {"kind": "User", "name": user, "api_group": RBAC}
     first = ResourceOptions(parent=parent, depends_on=list(after))
     role = ClusterRole(user, metadata=meta(user, part=part), rules=list(everywhere), opts=first)

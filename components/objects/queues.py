@@ -1,11 +1,12 @@
 """Kueue and JobSet in the cluster: their definitions, their permissions, their webhooks, and the check by which Kueue
-asks our autoscaler for nodes.
+requests nodes from our autoscaler.
 
-The programs run beside each API server (:mod:`components.model.teams.queues`), which asks their webhooks at its own
+The programs run beside each API server (:mod:`components.model.teams.queues`), which calls their webhooks at its own
 machine's loopback address (kubernetes.io, "Dynamic Admission Control", ``url``). So a cut link, a lost node or a full
-cluster keeps nobody from making pods, and namespaces without a team never wait for them at all.
+cluster keeps nobody from making pods, and namespaces without a team never wait for them.
 
-What the programs' own manifests say is in :mod:`queue_objects`, of the pinned versions (``lab/queue_objects.py``).
+:mod:`queue_objects` has the objects of the programs' own manifests, for the pinned versions (``lab/queue_objects.py``
+writes them).
 """
 
 from __future__ import annotations
@@ -40,26 +41,27 @@ if TYPE_CHECKING:
 
 PART = "queues"
 CHECK = "longhaul-gangs"
-"""AdmissionCheck with which a ClusterQueue has a job wait until its nodes are there, and its configuration."""
+"""AdmissionCheck with which a ClusterQueue makes a job wait until its nodes exist, and the check's configuration."""
 OURS = {"clusterqueues", "cohorts", "resourceflavors"}
-"""Kinds of Kueue's in no namespace, which administrators alone write."""
+"""Cluster-scoped kinds of Kueue that only administrators write."""
 PROVISIONING_CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 """Kueue's own controller of such checks (kueue 0.19, apis/kueue/v1beta2, ``ProvisioningRequestControllerName``)."""
 OTHERS = (JOBSET.name, "provisioning")
-"""Modules of which Kueue uses definitions."""
+"""Modules whose definitions Kueue uses."""
 TIMEOUT_S = 10
-"""Time in which a webhook must have answered, seconds: Kubernetes' own, and it does not leave the machine."""
+"""Time within which a webhook must answer, seconds: the same as Kubernetes' own, although the request does not leave
+the machine."""
 
 LEASES: tuple[PolicyRuleArgsDict, ...] = (
     {"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]},
     {"api_groups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
 )
-"""Permissions of both in :data:`NAMESPACE`, for the election of a leader."""
+"""Permissions of both programs in :data:`NAMESPACE`, for the election of a leader."""
 METRICS: tuple[PolicyRuleArgsDict, ...] = (
     {"api_groups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
     {"api_groups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
 )
-"""Permissions with which Kueue asks who may read its metrics."""
+"""Permissions with which Kueue checks who may read its metrics."""
 
 SEEN = ["get", "list", "watch"]
 PEOPLE: dict[str, list[PolicyRuleArgsDict]] = {
@@ -72,8 +74,8 @@ PEOPLE: dict[str, list[PolicyRuleArgsDict]] = {
         {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests"], "verbs": SEEN},
     ],
 }
-"""Permissions of people with the roles ``edit`` and ``view`` in a namespace, beside Kubernetes' own (kubernetes.io,
-"Using RBAC Authorization", aggregated ClusterRoles). Queues and quotas are the administrators'."""
+"""Permissions of people with the roles ``edit`` and ``view`` in a namespace, in addition to Kubernetes' own
+(kubernetes.io, "Using RBAC Authorization", aggregated ClusterRoles). Only administrators write queues and quotas."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,22 +83,23 @@ class QueuesArgs:
     """Arguments of the queues."""
 
     authority: Output[str]
-    """Certificates of the authority that has issued the webhooks' certificates, PEM; while it is replaced, of both."""
+    """Certificates of the authority that issued the webhooks' certificates, PEM; of both authorities while one replaces
+    another."""
 
 
 class Queues(ComponentResource):
-    """All that Kueue and JobSet need in the cluster."""
+    """All objects that Kueue and JobSet need in the cluster."""
 
     def __init__(self, name: str, args: QueuesArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Queues", name, None, opts)
         self._child = ResourceOptions(parent=self)
         self._authority = args.authority.apply(lambda pem: base64.b64encode(pem.encode()).decode())
-        # Kueue looks at its start whether there are the others', and leaves out what has none.
+        # Kueue checks at its start whether the kinds of other projects exist, and leaves out those that do not.
         others = [self._definition(definition) for other in OTHERS for definition in source(other)["definitions"]]
         definitions = [self._definition(definition, after=others) for definition in source(KUEUE.name)["definitions"]]
         defined = [*others, *definitions]
         space = Namespace(NAMESPACE, metadata=meta(NAMESPACE, part=PART), opts=self._child)
-        # Both programs are kept from writing in other namespaces than teams'.
+        # A policy keeps both programs from writing in namespaces other than teams'.
         limit = refuse("longhaul-queues-teams", teams_policy(), part=PART, parent=self)
         for manager in MANAGERS:
             rules = [*source(manager.name)["rules"], *(METRICS if manager is KUEUE else ())]
@@ -121,11 +124,11 @@ class Queues(ComponentResource):
             make(f"{name}-{kind}", metadata=meta(name, part=PART), webhooks=webhooks, opts=waits)
 
     def _webhook(self, manager: Manager, webhook: dict[str, Any]) -> Any:
-        """Return a webhook as the cluster has it: asked on the API server's own machine, about teams alone."""
+        """Return a webhook for this cluster: called on the API server's own machine, and only for teams' namespaces."""
         kept = {key: value for key, value in webhook.items() if key != "path"}
         if {resource for rule in webhook["rules"] for resource in rule["resources"]} <= OURS:
-            # Queues are ours to write, and their definitions say what they may hold. `up` does not wait for Kueue,
-            # which begins once these are there.
+            # We write the queues, and their definitions limit their values. `up` does not wait for Kueue, which starts
+            # once these exist.
             kept["failurePolicy"] = "Ignore"
         return {
             **kept,
@@ -136,12 +139,12 @@ class Queues(ComponentResource):
 
     def _people(self, verb: str, rules: list[PolicyRuleArgsDict]) -> None:
         name = f"longhaul:queues-{verb}"
-        # Who may edit may view, so `view` says the rest (kubernetes.io: `edit` aggregates `view`).
+        # Whoever may edit may also view, so `view` has the rest (kubernetes.io: `edit` aggregates `view`).
         label = {f"rbac.authorization.k8s.io/aggregate-to-{verb}": "true"}
         ClusterRole(name, metadata=meta(name, part=PART, more_labels=label), rules=rules, opts=self._child)
 
     def _gangs(self, *, after: Sequence[Resource]) -> None:
-        """Make the check that has a job wait for nodes of our autoscaler."""
+        """Make the check that makes a job wait for nodes of our autoscaler."""
         waits = ResourceOptions(parent=self, depends_on=list(after))
         version = "kueue.x-k8s.io/v1beta2"
         config = CustomResource(
@@ -166,14 +169,14 @@ class Queues(ComponentResource):
 
 
 def source(name: str) -> dict[str, Any]:
-    """Return what a module's file holds."""
+    """Return the content of a module's file."""
     text = resources.files("components.objects").joinpath("queue_objects", f"{name}.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
 
 def teams_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the admission policy that the programs change nothing in namespaces without a team but their own
-    leases. Events tell of things anywhere."""
+    """Return the admission policy that keeps the programs from changing anything in namespaces without a team, except
+    their own leases. They may write events anywhere."""
     users = ", ".join(f"'{manager.user}'" for manager in MANAGERS)
     lease = "request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases'"
     return {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PART = "access"
 ONE_TIME = "bootstrap.kubernetes.io/token"
-"""Type of the Secrets that hold bootstrap tokens. Kubernetes reads them in ``kube-system`` alone."""
+"""Type of the Secrets that hold bootstrap tokens. Kubernetes reads them only in ``kube-system``."""
 
 AUTHORITIES = "longhaul:node-authorities"
 """Role with which nodes read the authorities of API servers."""
@@ -39,7 +39,7 @@ NODE_LEASES = "kube-node-lease"
 """Namespace of the leases with which kubelets report that they are alive."""
 
 CLUSTER_RULES: tuple[PolicyRuleArgsDict, ...] = (
-    # Refused requests are deleted, so that a kubelet may ask again.
+    # Refused requests are deleted, so that a kubelet can request again.
     {
         "api_groups": ["certificates.k8s.io"],
         "resources": ["certificatesigningrequests"],
@@ -80,8 +80,9 @@ SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
         "resource_names": [CONFIGMAP],
         "verbs": ["get", "list", "watch"],
     },
-    # Tokens of hosts are deleted after use. Their names are random, and a role knows no beginnings of names: which
-    # Secrets these are is held by TOKENS_ALONE. None is read: whose a token is, is in its groups.
+    # Tokens of hosts are deleted after use. Their names are random, and a role cannot match prefixes of names:
+    # TOKENS_ALONE limits the right to these Secrets. The controller reads none: a token's groups say which host it
+    # belongs to.
     {"api_groups": [""], "resources": ["secrets"], "verbs": ["delete"]},
     {"api_groups": [""], "resources": ["configmaps"], "resource_names": [LOOKED_AT], "verbs": ["patch"]},
 )
@@ -90,12 +91,12 @@ SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
 TOKENS_ALONE = (
     f"oldObject.type == '{ONE_TIME}' && has(oldObject.metadata.labels) && '{HOST_LABEL}' in oldObject.metadata.labels"
 )
-"""Condition for a Secret that the node controller may delete, in CEL: a token of a host. A Secret's type cannot be
+"""Condition in CEL for a Secret that the node controller may delete: a token of a host. A Secret's type cannot be
 changed (kubernetes, pkg/apis/core/validation, ``ValidateSecretUpdate``)."""
 
 NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
     SYSTEM_NAMESPACE: SYSTEM_RULES,
-    # Events about objects without a namespace are here.
+    # Events about objects without a namespace are written here.
     "default": EVENT_RULES,
     NODE_LEASES: ({"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]},),
 }
@@ -118,7 +119,7 @@ JOIN_NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
 
 
 def tokens_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the admission policy that the node controller deletes tokens of hosts and no other Secret."""
+    """Return the admission policy by which the node controller deletes tokens of hosts and no other Secret."""
     return {
         "match_constraints": {
             "resource_rules": [
@@ -151,16 +152,16 @@ class NodeAccess(ComponentResource):
         self._bind_group("longhaul:node-proxiers", NODES_GROUP, "system:node-proxier")
         self._authorities()
         self._bind_group("longhaul:kubelet-clients", KUBELET_CLIENTS, "system:kubelet-api-admin")
-        # An API server's machine asks its own server which encryption keys it uses.
+        # An API server's machine asks its own server which encryption keys the server uses.
         self._bind_group("longhaul:api-servers-metrics", KUBELET_CLIENTS, "system:monitoring")
-        # The node controller is kept from all Secrets but the tokens of hosts.
+        # A policy keeps the node controller from all Secrets except the tokens of hosts.
         limit = refuse("longhaul-node-controller-tokens", tokens_policy(), part=PART, parent=self)
         grant(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES, part=PART, parent=self, limits=[limit])
         grant(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES, part=PART, parent=self)
         self.register_outputs({})
 
     def _authorities(self) -> None:
-        """Let nodes read the authorities of API servers. The Node authorizer would, for their pods alone."""
+        """Let nodes read the authorities of API servers. The Node authorizer would allow it only for their pods."""
         metadata = meta(AUTHORITIES, part=PART, namespace=SYSTEM_NAMESPACE)
         role = Role(AUTHORITIES, metadata=metadata, rules=[AUTHORITIES_RULE], opts=self._child)
         RoleBinding(

@@ -1,15 +1,16 @@
 """InfiniBand and RoCE for pods: NVIDIA's (Mellanox's) plugin for shared RDMA devices, one for each kind of network.
 
-A pod asks for one ``rdma/infiniband`` (or ``rdma/roce``) and gets the device files of all adapters of that kind on its
-node; NCCL chooses among them. The pods' number on a node is no limit for that.
+A pod requests one ``rdma/infiniband`` (or ``rdma/roce``) and gets the device files of all adapters of that kind on its
+node; NCCL chooses among them. This does not limit the number of pods on a node.
 
-Upstream runs the plugin privileged. By its source (v1.5.3) it reads sysfs, asks whether ``/dev/infiniband/rdma_cm``
-exists (github.com/Mellanox/rdmamap, ``getRdmaUcmDevice``) and asks the kernel for the namespace mode of RDMA devices,
-for which no capability is needed; what it wants more for, to bring interfaces up, fails with a warning, and the
-machine's own network does that.
+Upstream runs the plugin privileged. According to its source (v1.5.3) it reads sysfs, checks whether
+``/dev/infiniband/rdma_cm`` exists (github.com/Mellanox/rdmamap, ``getRdmaUcmDevice``) and asks the kernel for the
+namespace mode of RDMA devices, for which no capability is needed. It needs more only to bring interfaces up; that fails
+with a warning, and the machine's own network does it.
 
-It runs in the host's network namespace, because only there is the interface of each adapter seen, by whose link type
-InfiniBand and Ethernet are told apart: on Azure's machines both may be adapters of one vendor with one driver.
+It runs in the host's network namespace, because only there can it see the interface of each adapter. The interface's
+link type distinguishes InfiniBand from Ethernet: on Azure's machines both may be adapters of one vendor with one
+driver.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ DEVICES = "/dev/infiniband"
 VENDOR = "15b3"
 """PCI vendor of the adapters, Mellanox."""
 LINK_TYPES = {Rdma.INFINIBAND: "infiniband", Rdma.ROCE: "ether"}
-"""The kernel's names for the links of an adapter's interface; for InfiniBand that is IP over InfiniBand's."""
+"""The kernel's names for the link types of adapters' interfaces; for InfiniBand that of IP over InfiniBand."""
 PCI_IDS = f"{VENDOR}  Mellanox Technologies\n"
-"""List of PCI vendors in the form of pci.ids. The plugin ends without any, and takes only names for its log from it."""
+"""List of PCI vendors in the format of pci.ids. The plugin ends without one, and uses it only for names in its log."""
 
 
 class SharedRdma(ComponentResource):
@@ -78,7 +79,7 @@ def plugin_name(kind: Rdma) -> str:
 
 
 def configuration(kind: Rdma) -> dict[str, str]:
-    """Return the plugin's files."""
+    """Return the content of the plugin's files."""
     selectors = {"vendors": [VENDOR], "linkTypes": [LINK_TYPES[kind]]}
     config = {"configList": [{"resourceName": str(kind), "rdmaHcaMax": MAX_PODS, "selectors": selectors}]}
     return {"config.json": json.dumps(config, indent=1) + "\n", "pci.ids": PCI_IDS}
@@ -103,7 +104,7 @@ def plugin_spec(environment: Environment, kind: Rdma) -> DaemonSetSpecArgsDict:
         "containers": [_container()],
         "volumes": [
             of_host("plugins", PLUGINS, kind="Directory"),
-            # Without the driver there is none: the pod waits for it, and its events say so.
+            # Without the driver the folder does not exist: the pod waits for it, and its events say so.
             of_host("devices", DEVICES, kind="Directory"),
             {"name": "config", "config_map": {"name": name}},
         ],

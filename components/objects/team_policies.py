@@ -1,10 +1,9 @@
-"""Policies of the API servers in teams' namespaces: what queues waits in the team's queue, with the team's priority, is
-started by Kueue alone, ends in time, and nobody has GPUs past it.
+"""Policies of the API servers in teams' namespaces: work of the kinds that queue waits in the team's queue with the
+team's priority, only Kueue starts it, its pods end in time, and nobody gets GPUs without the queue.
 
-JobSets make Jobs of their own, which wait as parts of the JobSet: so what the JobSet controller itself makes needs
-no queue. Who pretends to be a part of a JobSet is not that controller. Kueue leaves what belongs to an admitted job
-to that job's controller (its pkg/controller/jobframework, ``FindAncestorJobManagedByKueue``), so who owns a thing is
-for controllers to say.
+JobSets make Jobs of their own, which wait as parts of the JobSet, so the JobSet controller's own Jobs need no queue.
+Nobody else can claim to make a part of a JobSet. Kueue leaves the parts of an admitted job to that job's controller
+(its pkg/controller/jobframework, ``FindAncestorJobManagedByKueue``), so only controllers may declare owners.
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ PART = "teams"
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 """Labels by which Kueue knows a job's queue and priority (its pkg/controller/constants)."""
 LOCAL = "default"
-"""Name of each team's LocalQueue, which Kueue takes for whoever names none."""
+"""Name of each team's LocalQueue, which Kueue uses for jobs that name none."""
 
 CONTROLLERS = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{{}}-controller"
 JOBS = CONTROLLERS.format("job")
 """User of Kubernetes' controller of Jobs, which makes their pods."""
 MAKERS = tuple(CONTROLLERS.format(kind) for kind in ("job", "deployment", "replicaset", "statefulset", "daemon-set"))
-"""Users of Kubernetes' controllers, which say truly what they make things for."""
+"""Users of Kubernetes' controllers, whose owner references can be trusted."""
 
 MOST_GRACE_S = 600
-"""Longest time that a team's pod may take to end, seconds: Kueue gives its quota on as soon as it is asked to, and the
-node is not free before."""
+"""Longest time that a team's pod may take to end, seconds. Kueue passes its quota on as soon as the pod is told to end,
+but the node becomes free only afterwards."""
 
 KUEUES = "kueue.x-k8s.io/"
-"""Begin of the names of labels, annotations and scheduling gates that are Kueue's."""
+"""Prefix of the names of Kueue's labels, annotations and scheduling gates."""
 GATE = f"{KUEUES}admission"
-"""Scheduling gate that Kueue's webhook gives a pod which no Job makes, until it is admitted."""
+"""Scheduling gate that Kueue's webhook adds to a pod that no Job makes, until the pod is admitted."""
 KNOWN = ("Job", "JobSet", "Pod", "Deployment", "ReplicaSet", "StatefulSet")
-"""Kinds of owners that Kueue follows to the job which it admitted."""
+"""Kinds of owners that Kueue follows to the job that it admitted."""
 TEMPLATES = (
     ("apps", "deployments"),
     ("apps", "statefulsets"),
@@ -57,17 +56,17 @@ TEMPLATES = (
     ("apps", "daemonsets"),
     ("", "replicationcontrollers"),
 )
-"""Kinds that have pods made by a template which may be changed: API group and resource."""
+"""Kinds that make pods from a template that may be changed: API group and resource."""
 WORKLOADS = (f"{KUEUES}prebuilt-workload-name", f"{KUEUES}pod-group-name")
-"""Labels, or annotations, that name a workload which Kueue is to take for this, too. It names those of StatefulSets
-itself, by an update of their pods."""
+"""Labels, or annotations, that name an existing workload for Kueue to use. Kueue itself sets those of StatefulSets, by
+an update of their pods."""
 
 NAMES, KEPT = "longhaul-team-queues", "longhaul-teams"
 """Names of two policies: one writes queue and priority, the other keeps them."""
 STARTS, GPUS, OWNERS = "longhaul-team-jobs", "longhaul-team-pods", "longhaul-team-owners"
-"""Names of the policies of Jobs and JobSets, of pods, and of what makes pods otherwise."""
+"""Names of the policies for Jobs and JobSets, for pods, and for other kinds that make pods."""
 ENDS, ASKED = "longhaul-team-ends", "longhaul-team-deletions"
-"""Names of the policies of the time that pods take to end, by themselves and as who deletes them asks for."""
+"""Names of the policies for the time that pods take to end: as they declare it, and as a deletion requests it."""
 TEAMS: LabelSelectorArgsDict = {"match_expressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
 
 ANOTHER = "a team's jobs wait in its own queue, default, with its own priority class"
@@ -97,13 +96,14 @@ class TeamPolicies(ComponentResource):
             ENDS: ends_policy(),
             ASKED: deletions_policy(),
         }.items():
-            # Before one refuses what has no queue, the first one names it.
+            # The first policy names the queue before another refuses objects that have none.
             refuse(policy, spec, part=PART, parent=self, after=[named])
         self.register_outputs({})
 
 
 def names_policy() -> MutatingAdmissionPolicySpecArgsDict:
-    """Return the policy that gives what is new, and queues, its team's queue and priority, unless it names some."""
+    """Return the policy that gives new objects and queues the queue and priority of their team, unless they name
+    some."""
     none = "JSONPatch{op: 'add', path: '/metadata/labels', value: {}}"
     wanted = f"{{'{QUEUE}': '{LOCAL}', '{PRIORITY}': {_team()}}}"
     added = "JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey(k), value: variables.wanted[k]}"
@@ -126,7 +126,7 @@ def names_policy() -> MutatingAdmissionPolicySpecArgsDict:
 def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that refuses other queues and priorities, and workloads of others."""
     right = {QUEUE: f"'{LOCAL}'", PRIORITY: _team()}
-    # Kueue's own webhook gives Deployments from before their queue when they are changed.
+    # Kueue's own webhook adds the queue to Deployments from before it when they are changed.
     kept = " && ".join(
         f"({NEW}[?'{key}'].orValue('') == {value} || !({CREATED}) && {NEW}[?'{key}'] == {OLD}[?'{key}'])"
         for key, value in right.items()
@@ -141,7 +141,8 @@ def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that keeps Jobs and JobSets suspended until Kueue admits them, and their pods theirs."""
+    """Return the policy that keeps Jobs and JobSets suspended until Kueue admits them, and refuses changes of their
+    owners and deletions that orphan their pods."""
     suspended, was = (f"{side}.spec.?suspend.orValue(false)" for side in ("object", "oldObject"))
     # Kueue's webhook has suspended it by now, unless it took it for a part of another job.
     condition = f"request.operation == 'DELETE' || {suspended} || !({CREATED}) && !{was}"
@@ -161,10 +162,10 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def gpus_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses pods GPUs past the queue, and lets Kueue alone lift its gates."""
+    """Return the policy that refuses pods GPUs without the queue, and lets only Kueue remove its scheduling gates."""
     gated = f"object.spec.?schedulingGates.orValue([]).exists(g, g.name == '{GATE}')"
     every = "(object.spec.containers + object.spec.?initContainers.orValue([]))"
-    # What is asked for by a limit alone is requested as well, by the time a policy sees it.
+    # A resource that has only a limit is requested as well by the time a policy sees the pod.
     asks = f"{every}.exists(c, '{GPU_RESOURCE}' in c.?resources.?requests.orValue({{}}))"
     gates = f"oldObject.spec.?schedulingGates.orValue([]).filter(g, g.name.startsWith('{KUEUES}'))"
     kept = f"{gates}.all(g, object.spec.?schedulingGates.orValue([]).exists(o, o.name == g.name))"
@@ -180,8 +181,8 @@ def gpus_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that keeps what makes pods by other ways from being a part of another job: Kueue would let its
-    pods run for as long as that runs. Owners of kinds that do not queue are nothing to it."""
+    """Return the policy that keeps other makers of pods from being a part of another job: Kueue would let their pods
+    run for as long as that job runs. Kueue ignores owners of kinds that do not queue."""
     return _refusing(
         [
             rule
@@ -193,8 +194,8 @@ def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def ends_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses what pods are made from, and pods that nobody made from that, if they take longer
-    to end than they may. What was there before stays as it is."""
+    """Return the policy that refuses templates of pods, and pods without a template, that take longer to end than
+    allowed. Existing objects stay as they are."""
     grace = "{}.?terminationGracePeriodSeconds.orValue(0)"
     template = grace.format("{}.?template.?spec")
     roles = f"object.spec.?replicatedJobs.orValue([]).map(r, {template.format('r.template.spec')})"
@@ -213,7 +214,7 @@ def ends_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def deletions_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses to give pods longer when they are deleted or evicted."""
+    """Return the policy that refuses a longer time to end when pods are deleted or evicted."""
     options = f"({CREATED} ? object.?deleteOptions : request.?options)"
     return _refusing(
         [*_kind("", "pods", "DELETE"), *_kind("", "pods/eviction", "CREATE")],
@@ -227,7 +228,7 @@ def _refusing(
     *,
     conditions: list[MatchConditionArgsDict] | None = None,
 ) -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return a policy that everybody but Kueue and JobSet keeps in teams' namespaces: needs, and what else is said."""
+    """Return a policy that applies in teams' namespaces to everybody except Kueue and JobSet."""
     return {
         "match_constraints": {"resource_rules": rules, "namespace_selector": TEAMS},
         "match_conditions": [_not_of(KUEUE.user, JOBSET.user), *(conditions or [])],
@@ -243,14 +244,16 @@ def _team() -> str:
 
 
 def _owner_condition(trusted: str) -> str:
-    """Return that a thing's controller is nobody, a CronJob or, by who is trusted, any; and that it stays."""
+    """Return the condition (CEL) that an object has no controller or a CronJob, or any controller where ``trusted``
+    (CEL) is true; and that an update does not change it."""
     new, old = _owners("object"), _owners("oldObject")
     made = f"{trusted} || {new}.all(o, o.kind == 'CronJob' && o.apiVersion.startsWith('batch/'))"
     return f"({CREATED} ? ({made}) : {new}.map(o, o.uid) == {old}.map(o, o.uid))"
 
 
 def _unowned() -> str:
-    """Return that a thing says of no job that it is its part, unless Kubernetes' own controllers say so."""
+    """Return the condition (CEL) that an object names no job as its owner, unless Kubernetes' own controllers write
+    it."""
     return f"{_by(*MAKERS)} || !{_owners('object')}.exists(o, o.kind in {list(KNOWN)})"
 
 
@@ -263,7 +266,8 @@ def _map(side: str, part: str) -> str:
 
 
 def _unchanged(part: str) -> str:
-    """Return that labels or annotations of Kueue's are as they were, those that it keeps elsewhere (`KEPT`) aside."""
+    """Return the condition (CEL) that labels or annotations of Kueue are unchanged, except those that another policy
+    keeps (`KEPT`)."""
     new, old = _map("object", part), _map("oldObject", part)
     others = f"!k.startsWith('{KUEUES}') || k in ['{QUEUE}', '{PRIORITY}']"
     return f"{new}.all(k, {others} || {old}[?k] == {new}[?k]) && {old}.all(k, {others} || k in {new})"
@@ -274,7 +278,7 @@ def _not_of(*users: str) -> MatchConditionArgsDict:
 
 
 def _not_a_job_s_pod() -> MatchConditionArgsDict:
-    """Return that it is no pod which a Job makes: that waits with it."""
+    """Return the condition (CEL) that the pod is not made by a Job: such a pod waits with its Job."""
     return {"name": "not-a-jobs-pod", "expression": f"!({_by(JOBS)} && request.resource.resource == 'pods')"}
 
 

@@ -1,4 +1,4 @@
-"""Kueue's objects of teams (kueue.x-k8s.io/v1beta2, Kueue 0.19): what each says. Pure."""
+"""Kueue's objects of teams (kueue.x-k8s.io/v1beta2, Kueue 0.19): the content of each. Pure."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ API = "kueue.x-k8s.io/v1beta2"
 COHORT = PROJECT
 CPU, MEMORY = "cpu", "memory"
 PLENTY = "1P"
-"""Quota of resources that are not counted: a queue refuses a job that asks for a resource of which it does not speak.
-Kueue adds up quotas of 64 bits, so that it must be far from what they hold."""
+"""Quota of resources that are not counted: a queue refuses a job that requests a resource without a quota. Kueue adds
+up quotas in 64 bits, so this must be far below their limit."""
 CORES_OF_HOSTS = 1_000_000
-"""Cores of a kind whose hosts' cores nobody declares: how many there are is then the autoscaler's to say."""
+"""Number of cores of a kind whose hosts' cores are not declared: the limit is then what the autoscaler can place."""
 
 
 def used(environment: Environment, known: Mapping[str, CapacityKind]) -> tuple[str, ...]:
@@ -35,8 +35,8 @@ def used(environment: Environment, known: Mapping[str, CapacityKind]) -> tuple[s
 
 
 def flavor(kind: CapacityKind) -> dict[str, Any]:
-    """Return the ResourceFlavor of a kind. Its pools' taints keep away what came by no queue: what Kueue admits
-    tolerates all of them, on whichever pool it lands."""
+    """Return the ResourceFlavor of a kind. Its pools' taints keep away pods that did not come through a queue. Pods
+    that Kueue admits tolerate all of them, on whichever pool they run."""
     tolerations = [
         {
             "key": taint.key,
@@ -50,7 +50,7 @@ def flavor(kind: CapacityKind) -> dict[str, Any]:
 
 
 def cohort(environment: Environment, known: Mapping[str, CapacityKind]) -> dict[str, Any]:
-    """Return the Cohort, which lends what pools may have and nobody is guaranteed."""
+    """Return the Cohort, which lends the capacity that pools may have beyond all guarantees."""
     resources = _resources(environment, any(known[kind].gpus for kind in used(environment, known)))
     flavors = []
     for name in used(environment, known):
@@ -67,9 +67,9 @@ def cohort(environment: Environment, known: Mapping[str, CapacityKind]) -> dict[
 
 def cluster_queue(environment: Environment, team: str, known: Mapping[str, CapacityKind]) -> dict[str, Any]:
     """Return a team's ClusterQueue. It takes its guarantee back from whoever has borrowed it. To borrow, it ends only
-    what has borrowed as well and has a lower priority."""
+    jobs that have borrowed as well and have a lower priority."""
     shares = environment.teams[team].shares
-    # Those without GPUs first: a job without any goes to machines that have some only when nothing else is left.
+    # Flavors without GPUs come first: a job without GPUs uses GPU machines only when nothing else is left.
     order = sorted(shares, key=lambda kind: bool(known[kind].gpus))
     resources = _resources(environment, any(known[kind].gpus for kind in order))
     flavors = [_quotas(kind, resources, _guaranteed(shares[kind], known[kind])) for kind in order]
@@ -77,7 +77,7 @@ def cluster_queue(environment: Environment, team: str, known: Mapping[str, Capac
         "cohortName": COHORT,
         "namespaceSelector": {"matchLabels": {TEAM_LABEL: team}},
         "queueingStrategy": "BestEffortFIFO",
-        # A job starts once the autoscaler has room for all of it; without one, nobody would answer.
+        # A job starts once the autoscaler has room for all of it. Without an autoscaler, nobody would answer the check.
         **({"admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]}} if environment.scales else {}),
         "preemption": {
             "reclaimWithinCohort": "Any",
@@ -89,11 +89,11 @@ def cluster_queue(environment: Environment, team: str, known: Mapping[str, Capac
 
 
 def _guaranteed(share: Share, kind: CapacityKind) -> dict[str, dict[str, str]]:
-    """Return what a share says of cores and GPUs, and of the memory that goes with GPUs: a job that asks for little but
-    memory would have a whole machine of them."""
+    """Return the cores and GPUs of a share, and the memory that goes with the GPUs: otherwise a job that requests
+    little but memory would get a whole machine of them."""
     cores = cores_of(share, kind)
     quotas = {CPU: {"nominalQuota": str(cores)}, GPU_RESOURCE: {"nominalQuota": str(share.gpus)}}
-    # Hosts' memory nobody declares.
+    # Hosts' memory is not declared.
     each = None if kind.memory_gib is None else kind.memory_each_gib
     if each is not None:
         quotas[MEMORY] = {"nominalQuota": f"{_memory(share, kind)}Gi"}
@@ -115,7 +115,7 @@ def _guaranteed(share: Share, kind: CapacityKind) -> dict[str, dict[str, str]]:
 
 
 def _memory(share: Share, kind: CapacityKind) -> int:
-    """Return the memory that goes with a share's GPUs, or with its cores where those are more, GiB."""
+    """Return the memory, GiB, that goes with a share's GPUs, or with its cores if that is more."""
     machines = max(share.gpus, -(-cores_of(share, kind) // (kind.cores_each or 1)) if kind.gpus else 0)
     return machines * (kind.memory_each_gib or 0)
 
@@ -127,12 +127,12 @@ def _quotas(name: str, resources: tuple[str, ...], counted: Mapping[str, Mapping
 
 
 def _resources(environment: Environment, gpus: bool) -> tuple[str, ...]:
-    """Return the resources that jobs of a team may ask for."""
+    """Return the resources that jobs of a team may request."""
     return (CPU, *((GPU_RESOURCE,) if gpus else ()), MEMORY, "ephemeral-storage", *_machines(environment))
 
 
 def _machines(environment: Environment) -> Iterator[str]:
-    """Yield what only some machines have: huge pages, and adapters of networks between GPUs."""
+    """Yield resources that only some machines have: huge pages, and adapters of networks between GPUs."""
     yield from ("hugepages-1Gi", "hugepages-2Mi")
     for kind in rdma_kinds(environment):
         yield shared_resource(kind) if kind in SHARED else EFA_RESOURCE

@@ -1,12 +1,12 @@
-"""Teams: for each a namespace with limits, a queue on its part of the capacity, and its people's rights.
+"""Teams: each has a namespace with limits, a queue for its part of the capacity, and rights for its people.
 
-A team's queue is Kueue's: a LocalQueue in the namespace, and a ClusterQueue that has the team's guarantees. All
-ClusterQueues are in one Cohort, within which they lend what they do not use and take their own back. What pools may
-have beyond all guarantees is the Cohort's, so it can be borrowed. Which pool gives it, is the autoscaler's decision:
+A team's queue is Kueue's: a LocalQueue in the namespace, and a ClusterQueue with the team's guarantees. All
+ClusterQueues are in one Cohort, within which they lend unused capacity and take their own back. Capacity of pools
+beyond all guarantees belongs to the Cohort, so it can be borrowed. The autoscaler decides which pool provides it:
 flavors are kinds of capacity (:mod:`components.model.pools.capacity_kinds`), and never pools.
 
-Kueue's own rule is that what names no queue is not its business. So policies of the API servers give what a team makes
-the team's queue and priority, have Kueue alone start it, and keep GPUs from pods that came past it.
+Kueue ignores objects that name no queue. So policies of the API servers give a team's objects the team's queue and
+priority, let only Kueue start them, and keep GPUs from pods that bypass the queue.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 READ = ("get", "list", "watch")
 MEMBERS, READER, CAPACITY = "longhaul:team", "longhaul:teams", "longhaul:capacity"
-"""Names of the binding of a team's people in its namespace, and of roles of all teams' people: in the cluster, and on
+"""Names of the binding of a team's people in its namespace, and of roles of all teams' people: for the cluster, and for
 the ConfigMaps of capacity."""
 
 READER_RULES: tuple[PolicyRuleArgsDict, ...] = (
@@ -50,7 +50,7 @@ READER_RULES: tuple[PolicyRuleArgsDict, ...] = (
         "verbs": READ,
     },
 )
-"""Rights of all teams' people in the cluster: to see the nodes, and who is guaranteed and uses what."""
+"""Rights of all teams' people in the cluster: to see the nodes, and who is guaranteed and uses how much."""
 CAPACITY_RULES: tuple[PolicyRuleArgsDict, ...] = (
     {
         "api_groups": [""],
@@ -61,8 +61,8 @@ CAPACITY_RULES: tuple[PolicyRuleArgsDict, ...] = (
 )
 
 REQUESTS = {"cpu": "1", "memory": "2Gi"}
-"""Requests of a container that names none. Without them, it would take nobody's part. There is no limit that nobody
-asked for: it would end training that is in the middle of its work."""
+"""Requests of a container that declares none. Without them it would count against no share. There is no default limit:
+it would end training in the middle of its work."""
 COUNTS = {
     "pods": "20000",
     "count/jobs.batch": "5000",
@@ -86,13 +86,14 @@ COUNTS = {
     "count/resourceclaims.resource.k8s.io": "1000",
     "count/resourceclaimtemplates.resource.k8s.io": "500",
 }
-"""Most objects of a namespace: no team fills the main etcd cluster, in which a Secret or ConfigMap may have 1 MiB."""
+"""Largest numbers of objects in a namespace, so that no team fills the main etcd cluster. A Secret or ConfigMap may
+have 1 MiB."""
 NOT_A_TEAMS = tuple(class_.name for class_ in CLASSES if class_.preempts and class_.value > 0)
-"""Priority classes whose pods push others out at the scheduler, past all guarantees."""
+"""Priority classes whose pods evict others at the scheduler, regardless of guarantees."""
 
 
 class Teams(ComponentResource):
-    """All teams, with what they share."""
+    """All teams, and the objects that they share."""
 
     def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Teams", name, None, opts)
@@ -117,7 +118,7 @@ class Teams(ComponentResource):
         namespace = Namespace(
             f"longhaul-namespace-{name}",
             metadata=meta(name, part=PART, more_labels=labels),
-            # What people made is in it.
+            # It contains what people made.
             opts=ResourceOptions(parent=self, retain_on_delete=True),
         )
         inside = ResourceOptions(parent=self, depends_on=[namespace])
@@ -159,7 +160,7 @@ class Teams(ComponentResource):
         after: Iterable[Resource] = (),
         **others: Any,
     ) -> Resource:
-        """Declare one of Kueue's objects. Its end is not waited for: Kueue keeps it while jobs of it run."""
+        """Declare one of Kueue's objects. Its deletion is not waited for: Kueue keeps it while its jobs run."""
         where = f"-{namespace}" if namespace else ""
         return CustomResource(
             f"kubernetes:{team_queues.API}:{kind}",
@@ -175,7 +176,7 @@ class Teams(ComponentResource):
         )
 
     def _everybody(self, groups: Iterable[str]) -> None:
-        """Let all teams' people see nodes, queues, and what is known of capacity."""
+        """Let all teams' people see nodes, queues, and the ConfigMaps of capacity."""
         people = _subjects(groups)
         reader = ClusterRole(READER, metadata=meta(READER, part=PART), rules=list(READER_RULES), opts=self._child)
         ClusterRoleBinding(

@@ -2,8 +2,8 @@
 
 When a site's link is cut, its nodes look dead to the API servers. Kubernetes marks a silent node after 50 s, and evicts
 its pods 300 s later, because every pod tolerates this state for so long by default. The pods themselves are healthy:
-they continue to train, and the eviction would kill them when the link is back. Pods that hold state worth keeping
-therefore tolerate it for longer than a line's repair takes.
+they continue to train, and the eviction would kill them when the link is back. Pods whose state is worth keeping
+therefore tolerate it for longer than the repair of a line takes.
 
 Such pods have one of the training priority classes, or a label: ``longhaul.dev/outlive-network-cuts`` is ``"true"`` on
 any other pod, and ``"false"`` on a training pod that should rather start again elsewhere. Tolerations of these taints
@@ -29,7 +29,7 @@ from contract.taints import CUT
 PART = "training"
 TOLERATION_S = 6 * 3600
 """Time that a training pod waits for its node, seconds. It is longer than carriers promise for the repair of a line
-(business contracts commonly name 4 to 5 hours), and shorter than a night, so that no job hangs that long on a dead
+(business contracts commonly name 4 to 5 hours), and shorter than a night, so that no job stays that long on a dead
 host."""
 DEFAULT_TOLERATION_S = 300
 """Time that kube-apiserver sets for every pod without a toleration of its own, seconds
@@ -64,16 +64,16 @@ class TrainingPods(ComponentResource):
 
 
 def holds_state() -> str:
-    """Return the condition (CEL) for pods that hold state worth keeping."""
+    """Return the condition (CEL) for pods whose state is worth keeping."""
     classes = ", ".join(f"'{class_.name}'" for class_ in TRAINING_CLASSES)
     label = f"object.metadata.?labels['{OUTLIVE_LABEL}'].orValue('')"
     return f"{label} == 'true' || ({label} != 'false' && object.spec.?priorityClassName.orValue('') in [{classes}])"
 
 
 def mutation() -> str:
-    """Return the patch (CEL) that makes the API server's own tolerations of a cut longer, and only those.
+    """Return the patch (CEL) that lengthens the API server's own tolerations of a cut, and only those.
 
-    They exist by now: the plugin that adds them comes before policies (k8s.io/kubernetes,
+    They exist by now: the plugin that adds them runs before policies (k8s.io/kubernetes,
     ``pkg/kubeapiserver/options/plugins.go``). They are changed in place: of two tolerations of one taint the shorter
     counts, and kube-apiserver 1.36 panics on a patch whose value is a list of objects.
     """

@@ -1,1 +1,1 @@
-"""On-premises sites: no cloud resource, only what the other sites and Ansible need to know."""
+"""On-premises sites: no cloud resources, only the data that the other sites and Ansible need."""

@@ -1,4 +1,4 @@
-"""On-premises sites of an environment: nothing is made, but other sites and Ansible need to know about them."""
+"""On-premises sites of an environment: nothing is made, but other sites and Ansible need data about them."""
 
 from __future__ import annotations
 

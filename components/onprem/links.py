@@ -1,4 +1,4 @@
-"""Links of on-premises sites: one gateway or two, whose tunnels Ansible makes."""
+"""Links of on-premises sites: one or two gateways, whose tunnels Ansible makes."""
 
 from __future__ import annotations
 

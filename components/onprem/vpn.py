@@ -1,4 +1,5 @@
-"""On-premises end of site-to-site IPsec: tunnels as Ansible reads them from the stack's outputs (role ``gateway``)."""
+"""On-premises end of site-to-site IPsec: tunnels in the form that Ansible reads from the stack's outputs (role
+``gateway``)."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def tunnel(
     others: pulumi.Input[Sequence[str]],
 ) -> TunnelEnd:
     """Return one tunnel for the gateway that makes it: ``name``, unique in the environment, public addresses of both
-    ends, the sites' blocks, the pre-shared key that is used, and others that are believed as well."""
+    ends, the sites' blocks, the pre-shared key in use, and others that are accepted as well."""
     fixed: dict[str, object] = {
         "name": name,
         "remote_site": remote_site,

@@ -1,1 +1,2 @@
-"""Generators of what follows from the model: the reference page, JSON Schemas, and the marked parts of other pages."""
+"""Generators of files that follow from the model: the reference page, JSON Schemas, and the marked parts of other
+pages."""

@@ -50,7 +50,7 @@ def site_table(environment: Environment, name: str) -> str:
 
 
 def sizes_table() -> str:
-    """Render the table of what fits into a block of each size."""
+    """Return the table of what fits into a block of each size."""
     rows = []
     for prefix in range(8, 21):
         site = site_plan(IPv4Network((10 << 24, prefix)))

@@ -34,10 +34,10 @@ An editor with the YAML language server checks a file and completes its keys whe
 
     # yaml-language-server: $schema=../docs/reference/environment.schema.json
 
-and a hosts file with `hosts.schema.json` in its place. YAML is read as version 1.2: `no` and `on` are text. All that
-can be judged is told at once: file, line, key, what is wrong, what to write. What cannot be judged while another value
-is wrong, such as a machine type at a site that is not there, or whether pools fit into ranges that overlap, is told
-once that value is right; of a file that is not YAML, the first fault is told.
+and a hosts file with `hosts.schema.json` in its place. YAML is read as version 1.2: `no` and `on` are text. One
+report lists all faults: file, line, key, what is wrong, what to write. A check that needs a value which is itself wrong
+waits until that value is right: the machine types of an unknown site, or the room for pools in ranges that overlap. For
+a file that is not YAML, only the first fault is reported.
 
 What the ranges become is in [the address plan](../address-plan.md).
 """
@@ -78,17 +78,16 @@ def environment_page(stacks: Mapping[str, str], hosts_files: Mapping[str, str]) 
         parts.append(_section(schema, section, example))
         if section.node["title"] == "MachineType":
             parts.append(_machine_types())
-    parts.append(_not_there_yet())
+    parts.append(_reserved())
     parts.append(_hosts_part(hosts_files))
     return "\n".join(parts)
 
 
-def _not_there_yet() -> str:
+def _reserved() -> str:
     rows = "".join(f"| `{'.'.join(key).replace(ANY, NAME)}` | {meaning} |\n" for key, meaning in NOT_YET.items())
     return (
-        "## Not there yet\n\n"
-        "These keys have their place in the format, and nothing acts on them: a file that has one is refused, and "
-        "told so.\n\n"
+        "## Reserved keys\n\n"
+        "These keys are reserved for later releases and have no effect yet: a file that has one is refused.\n\n"
         f"| Key | It will be |\n|---|---|\n{rows}"
     )
 
@@ -176,7 +175,7 @@ _TYPES = {"string": "text", "integer": "whole number", "number": "number", "bool
 
 
 def bounds(schema: Schema, node: Node) -> str:
-    """Render the bounds of a value in words; empty when the type alone says them."""
+    """Return the bounds of a value in words; empty when the type alone shows them."""
     node = resolve(schema, node)
     inner = node.get("items") or next(iter(node.get("prefixItems", ())), None) or values_of(node)
     texts = [*_own_bounds(node)]
@@ -221,7 +220,7 @@ def _hosts_part(hosts_files: Mapping[str, str]) -> str:
 
 
 def _example(name: str, text: str, places: list[SectionPlace]) -> str:
-    """Render, as an example, the first of ``places`` that the stack file has; empty when it has none."""
+    """Return, as an example, the first of ``places`` that the stack file has; empty when it has none."""
     document = parse_document(text)
     for place in places:
         location = next(_locations(document, place), ())

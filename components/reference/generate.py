@@ -28,7 +28,7 @@ from components.reference.reason_tables import reason_table
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("stacks", "examples")
-"""Folders of the environments from which pages quote."""
+"""Folders of the environments that pages quote."""
 
 ENVIRONMENT_PAGE = Path("docs/reference/environment.md")
 STACK_SCHEMA = Path("docs/reference/environment.schema.json")
@@ -36,7 +36,7 @@ HOSTS_SCHEMA = Path("docs/reference/hosts.schema.json")
 MARKED = tuple(
     map(Path, ("docs/address-plan.md", "docs/lab.md", "docs/map.md", "docs/operations.md", "docs/policy.md"))
 )
-"""Pages that people write, with generated parts in them."""
+"""Pages that people write and that have generated parts."""
 
 Loader = Callable[[str], Environment]
 
@@ -96,7 +96,7 @@ def _json(schema: Schema) -> str:
 
 
 def out_of_date(root: Path) -> dict[Path, str]:
-    """Return the text of each generated file that is missing or holds something else."""
+    """Return the text of each generated file that is missing or has other content."""
     return {
         path: text
         for path, text in generated(root)

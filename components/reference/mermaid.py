@@ -35,7 +35,7 @@ def topology(environment: Environment) -> str:
 
 
 def _id(*parts: str) -> str:
-    """Return the id of a node in the flowchart. It is none of Mermaid's keywords (``end`` is one), has no hyphens
+    """Return the id of a node in the flowchart. It is not one of Mermaid's keywords (such as ``end``), has no hyphens
     (arrows are made of them), and is unique: Longhaul's names hold no underscore and no two hyphens in a row."""
     return "__".join(("n", *(part.replace("-", "_") for part in parts)))
 

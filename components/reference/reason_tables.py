@@ -16,7 +16,7 @@ def reason_table(part: str) -> str:
 
 
 def meanings(part: str) -> Iterator[tuple[str, str]]:
-    """Yield each member's value and its meaning; the meaning is empty where nothing is written below the member."""
+    """Yield each member's value and its meaning; the meaning is empty when no docstring follows the member."""
     source = Path(contract.reasons.__path__[0], f"{part}.py").read_text(encoding="utf-8")
     for enumeration in (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)):
         for member, below in zip(enumeration.body, [*enumeration.body[1:], ast.Pass()], strict=True):

@@ -1,9 +1,9 @@
 """Files of machines: pure functions from the model to text.
 
-A machine's files, and so its user-data, contain only what that machine uses, and nothing that changes when something
-else does: a change of user-data replaces a control-plane machine. They contain neither certificates and keys, nor the
-current members of an etcd cluster (see :mod:`components.render.etcd_members`). What is the same everywhere is in the
-image.
+A machine's files, and so its user-data, contain only what that machine uses, and nothing that changes with other parts
+of the environment: a change of user-data replaces a control-plane machine. They contain neither certificates and keys,
+nor the current members of an etcd cluster (see :mod:`components.render.etcd_members`). Files that are the same on every
+machine are in the image.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Rendered(Protocol):
     """A module that renders the machines of a role."""
 
     def files(self, environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
-        """Return a machine's files but that of its secrets."""
+        """Return a machine's files, without the document of its secrets."""
         ...
 
     def secret_files(self, environment: Environment, machine: Machine) -> tuple[secrets.SecretFile, ...]:
@@ -77,7 +77,7 @@ def pool_user_data(
     environment: Environment, addresses: AddressPlan, pool_name: str, *, kubernetes_ca: str, group: str | None = None
 ) -> str:
     """Return the ``#cloud-config`` of a pool's machines; with ``group``, of the machines of that scale set. Raise
-    ``UserDataError`` when the cloud would not accept it. Nothing in it is secret. The last file that is written,
+    ``UserDataError`` when the cloud would not accept it. It contains no secret. Its last file,
     :data:`node_files.COMPLETE`, starts the node's units, long before cloud-init itself is done."""
     machine_files = pool_files(environment, addresses, pool_name, kubernetes_ca=kubernetes_ca, group=group)
     machine_files[node_files.COMPLETE] = File(content="")
@@ -92,7 +92,7 @@ def pool_user_data(
 
 
 def secret_files(environment: Environment, machine: Machine) -> tuple[secrets.SecretFile, ...]:
-    """Return the secrets of the vault that a control-plane machine fetches, and the files that it makes of them."""
+    """Return the secrets of the vault that a control-plane machine fetches, as the files that it makes of them."""
     return _ROLES[machine.role].secret_files(environment, machine)
 
 
@@ -101,8 +101,8 @@ def vault_secrets(
     addresses: AddressPlan,  # noqa: ARG001  (as its neighbours)
     machine: Machine,
 ) -> tuple[str, ...]:
-    """Return the names of the vault's secrets that ``machine`` reads, sorted. It must be allowed to read exactly
-    these."""
+    """Return the names of the vault's secrets that ``machine`` reads, sorted. The machine must be allowed to read
+    exactly these."""
     names = {name for file in secret_files(environment, machine) for name in file.secrets}
     if machine.role.is_etcd:
         names.add(etcd_state_secret(machine.role))

@@ -9,19 +9,20 @@ from components.model.control_plane.size import declared_nodes, size_of
 from contract.objects import SYSTEM_NAMESPACE
 
 SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
-"""Kubernetes' own priority classes. Their pods push out any other, and are evicted last."""
+"""Kubernetes' own priority classes. Their pods preempt all others, and are evicted last."""
 
 EVENTS_PER_S = 200
-"""Number of events a second that one namespace may make for long, at each server. At five servers it is a quarter of
-what the events store of the largest environments holds, and half of that of others
+"""Number of events a second that one namespace may make continuously, on each server. With five servers it is a quarter
+of what the events store of the largest environments can hold, and half of what the others can
 (:data:`components.model.control_plane.size.SIZES`)."""
 
 USER_EVENTS_PER_S, USER_EVENTS_BURST = 50, 100
-"""Number of events of one user: what a kubelet allows itself (kubernetes 1.36, pkg/kubelet/apis/config/v1beta1,
-``EventRecordQPS``, ``EventBurst``), and the most that the scheduler's and the controllers' clients send."""
+"""Number of events of one user, a second and at once: a kubelet's own limit (kubernetes 1.36,
+pkg/kubelet/apis/config/v1beta1, ``EventRecordQPS``, ``EventBurst``), and the most that the clients of the scheduler and
+the controllers send."""
 
 BUCKETS = 16_384
-"""Number of users whose events are counted: more than nodes, so that none is forgotten and begins anew."""
+"""Number of users whose events are counted: more than there are nodes, so that none is dropped and starts again."""
 
 
 def admission(environment: Environment) -> dict[str, Any]:
@@ -38,9 +39,9 @@ def admission(environment: Environment) -> dict[str, Any]:
 
 
 def _pod_security(environment: Environment) -> dict[str, Any]:
-    """Return Pod Security's defaults, for namespaces whose labels say nothing else (kubernetes.io, "Pod Security
-    Admission"). ``baseline`` keeps pods out of their nodes; ``restricted`` is a namespace's choice, and a warning
-    elsewhere."""
+    """Return Pod Security's defaults, for namespaces without labels of their own (kubernetes.io, "Pod Security
+    Admission"). ``baseline`` keeps pods out of their nodes. ``restricted`` is a namespace's choice; elsewhere it only
+    warns."""
     return {
         "apiVersion": "pod-security.admission.config.k8s.io/v1",
         "kind": "PodSecurityConfiguration",
@@ -50,7 +51,7 @@ def _pod_security(environment: Environment) -> dict[str, Any]:
 
 
 def _quotas() -> dict[str, Any]:
-    """Return the limit on pods of the system's priorities: only where a quota speaks of them, which is in
+    """Return the limit on pods of the system's priorities: they are allowed only where a quota covers them, which is in
     ``kube-system`` (:mod:`components.objects.priorities`)."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": list(SYSTEM_PRIORITIES)}
     return {
@@ -61,7 +62,7 @@ def _quotas() -> dict[str, Any]:
 
 
 def _events(environment: Environment) -> dict[str, Any]:
-    """Return the limits of events. There is none for a whole server: a flood would take everybody's events with it."""
+    """Return the limits of events. There is no limit for a whole server: a flood would then cost everybody's events."""
     burst = size_of(declared_nodes(environment)).event_burst
     return {
         "apiVersion": "eventratelimit.admission.k8s.io/v1alpha1",

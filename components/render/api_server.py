@@ -1,14 +1,15 @@
 """Files of an API server machine: kube-apiserver, controller-manager, node signer, scheduler, node controller,
-autoscaler and join service. What is the same on every one is in the units, images/rootfs/etc/systemd/system.
+autoscaler and join service. Settings that are the same on every machine are in the units,
+images/rootfs/etc/systemd/system.
 
 The etcd members are not among kube-apiserver's arguments. node.json names every address that a member may have, and at
 its start the machine asks the etcd clusters for their members (kube_apiserver/etcd_endpoints.py). So an etcd cluster
 grows or shrinks without the replacement of an API server. A running API server finds new members at its next start, and
 does not need them before.
 
-An API server survives the loss of the events etcd cluster (see :data:`READY_PATH`), and starts without it, by way of a
-relay on its machine (kube_apiserver/events_relay.py): kube-apiserver 1.36 ends after 20 s when an etcd cluster takes no
-connection.
+An API server survives the loss of the events etcd cluster (see :data:`READY_PATH`). It can also start without it,
+through a relay on its machine (kube_apiserver/events_relay.py): kube-apiserver 1.36 ends after 20 s when an etcd
+cluster accepts no connection.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ AUTOSCALER_USER = "autoscaler"
 JOIN_USER = "node-join"
 
 AUTHENTICATION = "/etc/longhaul/authentication.yaml"
-"""File with the issuers by whose tokens people sign in."""
+"""File with the issuers whose tokens people sign in with."""
 
 HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
 
@@ -68,17 +69,17 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 
 
 def _queues(environment: Environment) -> dict[str, File]:
-    """Return the kubeconfigs of the managers of queues, which start because of them. What else they are told is the
-    same everywhere, and in the image."""
+    """Return the kubeconfigs of the managers of queues, whose units start only with these files. Their other settings
+    are the same everywhere, and in the image."""
     return {manager.kubeconfig: _kubeconfig(environment, manager.name, user=manager.name) for manager in MANAGERS}
 
 
 def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile, ...]:
     """Return the secrets that the machine fetches. The programs themselves reload certificates, the authorities of
     clients, of servers (client-go 0.36, ``ClientsAllowCARotation``) and of the front proxy, the encryption keys, the
-    issuers of people's tokens, and whom they refuse; they read the rest only at their start. `longhaul rotate` has them
-    start anew, one after the other, with keys of service accounts and with authorities of etcd members and API
-    servers."""
+    issuers of people's tokens, and the lists of refused users; they read the rest only at their start. `longhaul
+    rotate` restarts them, one after the other, after a change of service accounts' keys or of the authorities of etcd
+    members and API servers."""
     return (
         certificate(machine, "apiserver", user=USER),
         certificate(machine, "kubelet-client", user=USER),
@@ -88,7 +89,7 @@ def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile
         certificate(machine, "scheduler", user=USER),
         authority(f"{PKI}/nodes-authority.pem", NODES, user=USER),
         trust(f"{PKI}/kubernetes-ca.crt", KUBERNETES),
-        # Authorities of clients' certificates: of programs, of nodes, and of people.
+        # Authorities of clients' certificates: of programs, nodes and people.
         trust(f"{PKI}/client-ca.crt", KUBERNETES, NODES, ADMINISTRATORS),
         trust(f"{PKI}/nodes-ca.crt", NODES),
         trust(f"{PKI}/front-proxy-ca.crt", FRONT_PROXY),
@@ -110,8 +111,8 @@ def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile
 
 
 def _queues_certificates(machine: Machine) -> tuple[SecretFile, ...]:
-    """Return the certificates of the managers of queues, which they read again when they change (controller-runtime
-    0.24, pkg/certwatcher; client-go 0.36, transport/cert_rotation.go)."""
+    """Return the certificates of the managers of queues, which reload them when they change (controller-runtime 0.24,
+    pkg/certwatcher; client-go 0.36, transport/cert_rotation.go)."""
     return tuple(
         certificate(machine, part, user=manager.name)
         for manager in MANAGERS
@@ -125,7 +126,7 @@ def _arguments(environment: Environment, addresses: AddressPlan, machine: Machin
         f"--advertise-address={machine.address}",
         f"--external-hostname={environment.api_name}",
         f"--secure-port={port}",
-        # The cluster's own name, so that no other cluster's tokens are taken for this one's.
+        # The cluster's own name, so that it accepts no other cluster's tokens.
         f"--service-account-issuer=https://{environment.api_name}:{port}",
         f"--service-cluster-ip-range={addresses.services}",
         *api_arguments(environment),
@@ -134,9 +135,9 @@ def _arguments(environment: Environment, addresses: AddressPlan, machine: Machin
 
 @cache
 def _authentication() -> str:
-    """Return the authentication configuration. The issuers are the vault's, as a list in JSON, which is YAML: a change
-    of them changes nothing in user data. Anonymous requests reach only the health endpoints, because load balancers
-    have no identity; a running kube-apiserver takes no other ``anonymous`` than it was started with."""
+    """Return the authentication configuration. The vault has the issuers, as a list in JSON, which is also YAML, so a
+    change of them does not change user data. Anonymous requests reach only the health endpoints, because load balancers
+    have no identity; a running kube-apiserver accepts no change of ``anonymous``."""
     return yaml_document(
         {
             "apiVersion": "apiserver.config.k8s.io/v1",
@@ -149,10 +150,10 @@ def _authentication() -> str:
 
 @cache
 def _encryption() -> str:
-    """Return the encryption configuration. Secrets are encrypted from the first on, so there is no ``identity``
-    provider to read plain ones. secretbox is strong, and unlike aesgcm its one key need not change every 200,000 writes
-    (kubernetes.io, "Encrypting Confidential Data at Rest"). The keys themselves are the vault's, as a list in JSON,
-    which is YAML: a rotation changes nothing in user data."""
+    """Return the encryption configuration. Secrets are encrypted from the start, so no ``identity`` provider is needed
+    to read plain ones. secretbox is strong, and unlike aesgcm its key need not change every 200,000 writes
+    (kubernetes.io, "Encrypting Confidential Data at Rest"). The vault has the keys, as a list in JSON, which is also
+    YAML, so a rotation does not change user data."""
     keys = f"${{{KEYS_IN_USE}}}"
     return yaml_document(
         {
@@ -182,5 +183,5 @@ def _kubeconfig(environment: Environment, component: str, *, user: str = USER) -
 
 
 def _private_file(content: str, *, user: str = USER) -> File:
-    """Return a file that a program's user alone may read."""
+    """Return a file that only a program's user may read."""
     return File(content=HEADER + content, mode=0o600, owner=f"{user}:{user}")

@@ -12,7 +12,7 @@ from components.render.file import File
 
 
 class UserDataError(ValueError):
-    """The user-data is too large, contains a secret, or is for a site that takes none."""
+    """Raised when the user-data is too large, contains a secret, or is for a site without user-data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class UserData:
     site: Site
     files: Mapping[str, File]
     start: str | None
-    """Unit that starts the machine's work at the end of cloud-init; ``None`` where the files themselves start it."""
+    """Unit that starts the machine's work at the end of cloud-init; ``None`` when one of the files starts it."""
 
 
 def cloud_config(data: UserData) -> str:

@@ -1,4 +1,5 @@
-"""The node controller's document of an environment: its sites, pools and racks."""
+"""The node controller's document of the environment: its sites, pools and racks. The objects stack makes a ConfigMap of
+it; the node controller reads it and reports its faults."""
 
 from __future__ import annotations
 

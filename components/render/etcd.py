@@ -1,4 +1,4 @@
-"""Files of an etcd member. What is the same on every member is in the unit,
+"""Files of an etcd member. Settings that are the same on every member are in the unit,
 images/rootfs/etc/systemd/system/etcd.service."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ LUN = 0
 """Logical unit number at which the learner's data disk is attached."""
 
 NETWORK_LIMITS = SyncLimits(median_ms=5, p99_ms=10)
-"""Longest times of a sync on a network disk: no write of the cluster waits for it, so what etcd itself asks for is
-enough, a 99th percentile below 10 ms (etcd.io, "FAQ")."""
+"""Longest times of a sync on a network disk: no write of the cluster waits for it, so etcd's own requirement is enough,
+a 99th percentile below 10 ms (etcd.io, "FAQ")."""
 
 GIB = 2**30
 
@@ -30,8 +30,8 @@ NO_QUOTA = -1
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
-    """Return the member's environment file, its ``node.json``, and the limits of its disk where they are declared. The
-    learner's name and address are in its own files alone: no other machine changes with it."""
+    """Return the member's environment file, its ``node.json``, and the limits of its disk if they are declared. Only
+    the learner's own files have its name and address, so no other machine changes with it."""
     node: dict[str, object] = {
         "machine": machine.name,
         "role": str(machine.role),
@@ -47,7 +47,8 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
         node["stores"] = {str(machine.role): {**places(environment, addresses, machine.role), **_place(machine)}}
         limits = _of_network_disk(limits)
     return {
-        # Left out when it is not declared, as before there was one: a change of user-data replaces the machine.
+        # Left out when it is not declared, as in files from before it existed: a change of user-data replaces the
+        # machine.
         **({"/etc/longhaul/disk-gate.json": File(content=json_document(limits.model_dump()))} if limits else {}),
         **({"/etc/longhaul/data-disk.json": File(content=json_document({"lun": LUN}))} if machine.disk_gib else {}),
         "/etc/longhaul/etcd.env": File(content=environment_file(_settings(environment, machine))),
@@ -60,7 +61,7 @@ def _place(machine: Machine) -> dict[str, str]:
 
 
 def _of_network_disk(declared: SyncLimits | None) -> SyncLimits:
-    """Return the limits of a network disk: the declared ones where these are laxer."""
+    """Return the limits of a network disk: the declared ones if these are less strict."""
     if declared is None:
         return NETWORK_LIMITS
     return SyncLimits(
@@ -72,9 +73,9 @@ def secret_files(
     environment: Environment,  # noqa: ARG001  (as its neighbours)
     machine: Machine,
 ) -> tuple[SecretFile, ...]:
-    """Return the secrets that the member fetches. etcd reads a changed certificate with the next connection, but an
-    authority only at its start (etcd 3.6, client/pkg/transport/listener.go): `longhaul rotate` has members start anew,
-    one at a time. Its clients are API servers, and members of its own etcd cluster."""
+    """Return the secrets that the member fetches. etcd uses a changed certificate from the next connection on, but
+    reads an authority only at its start (etcd 3.6, client/pkg/transport/listener.go): `longhaul rotate` restarts
+    members, one at a time. Its clients are API servers, and members of its own etcd cluster."""
     return (
         certificate(machine, "member", user=USER),
         certificate(machine, "client", user=USER),
@@ -96,15 +97,15 @@ def _settings(environment: Environment, machine: Machine) -> dict[str, str]:
         "ETCD_ADVERTISE_CLIENT_URLS": client,
         "ETCD_LISTEN_PEER_URLS": peer,
         "ETCD_INITIAL_ADVERTISE_PEER_URLS": peer,
-        # The learner's database cannot be defragmented while it runs, and its alarm would stop all writes. What is
-        # stored the members' quotas limit.
+        # The learner's database cannot be defragmented while it runs, and its alarm would stop all writes. Members'
+        # quotas limit what is stored.
         "ETCD_QUOTA_BACKEND_BYTES": str(NO_QUOTA if machine.is_learner else settings.quota_gib * GIB),
         **_times(control.round_trip_ms),
     }
 
 
 def _times(round_trip_ms: float) -> dict[str, str]:
-    """Return the heartbeat and election times in milliseconds; nothing where they are etcd's defaults."""
+    """Return the heartbeat and election times in milliseconds; empty when they are etcd's defaults."""
     times = raft_times(round_trip_ms)
     if times == RAFT_DEFAULTS:
         return {}

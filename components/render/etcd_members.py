@@ -1,4 +1,4 @@
-"""Addresses of an etcd cluster's members, present and future."""
+"""Addresses of an etcd cluster's present and future members."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from components.model.network.address_plan import machine_capacity, role_address
 def places(environment: Environment, addresses: AddressPlan, role: Role) -> dict[str, str]:
     """Return the address of every voting member that an etcd cluster may ever have, by name.
 
-    The current members alone would not do: one more member would then change, and so replace, every machine that names
+    The current members alone are not enough: one more member would change, and so replace, every machine that names
     them. The address plan fixes all addresses; the smallest block has fewer than seven, and validation allows no more
-    members than that. Machines ask the etcd cluster itself which members exist (images/rootfs, etcd/join.py and
-    kube_apiserver/etcd_endpoints.py).
+    members than that. Machines ask the etcd cluster itself which members exist (etcd/join.py and
+    kube_apiserver/etcd_endpoints.py in images/rootfs).
     """
     subnet = addresses.sites[environment.control_plane.site].subnet(role)
     most = min(MOST_MEMBERS, machine_capacity(subnet))

@@ -14,5 +14,5 @@ class File:
     owner: str = "root:root"
     """User and group."""
     secret: bool = False
-    """True when the content must not be shown. No file of a machine's map is secret: machines fetch their secrets from
-    the vault."""
+    """True when the content must not be shown. No file in user-data is secret: machines fetch their secrets from the
+    vault."""

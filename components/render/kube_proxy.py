@@ -12,7 +12,8 @@ from contract.paths import KUBERNETES_AUTHORITIES, PKI
 
 
 def configuration(supernet: IPv4Network, *, kubeconfig: str) -> dict[str, Any]:
-    """Return the KubeProxyConfiguration. Packets from the supernet are the cluster's own and keep their address."""
+    """Return the KubeProxyConfiguration. Packets from the supernet are internal to the cluster and keep their
+    address."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
@@ -28,7 +29,7 @@ def configuration(supernet: IPv4Network, *, kubeconfig: str) -> dict[str, Any]:
 
 
 def kubeconfig(environment: Environment, addresses: AddressPlan, *, credential: str) -> dict[str, Any]:
-    """Return a kubeconfig for the load balancer of the API; ``credential`` is the file of a certificate and its key."""
+    """Return a kubeconfig for the API's load balancer; ``credential`` is the file of a certificate and its key."""
     name, user = environment.name, "kube-proxy"
     cluster = {"server": api_url(environment, addresses), "certificate-authority": f"{PKI}/{KUBERNETES_AUTHORITIES}"}
     return {

@@ -1,11 +1,11 @@
-"""Files of a worker node: containerd, kubelet and kube-proxy. What is the same on every one is in the image's units:
-images/rootfs/etc/systemd/system/longhaul-node.target and the units that it wants.
+"""Files of a worker node: containerd, kubelet and kube-proxy. Settings that are the same on every node are in the
+image's units: images/rootfs/etc/systemd/system/longhaul-node.target and the units that it wants.
 
-A cloud machine gets its files by cloud-init, a host by Ansible. They differ in how a machine learns its place: from its
-cloud (``node/place.py``), or from a file of its own on a host.
+A cloud machine gets its files from cloud-init, a host from Ansible. They differ in how a machine learns its place: from
+its cloud (``node/place.py``), or, on a host, from a file.
 
-Keys of workers are made on the node. A cloud machine gets its first certificate for a proof of its identity, so its
-files hold no secret. A host also has a one-time token (:func:`join_kubeconfig`).
+Keys of workers are made on the node. A cloud machine gets its first certificate in exchange for a proof of its
+identity, so its files contain no secret. A host also has a one-time token (:func:`join_kubeconfig`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ JOIN = f"{FOLDER}/join.kubeconfig"
 """Kubeconfig with which a host's kubelet requests its first certificate."""
 AUTHORITY = f"{FOLDER}/pki/kubernetes-ca.crt"
 DEPOT_AUTHORITY = f"{FOLDER}/depot-authority.pem"
-"""Certificates of those who sign for the depot's server. The role depot_authority writes the same file."""
+"""Certificates of the authorities that sign for the depot's server. The role depot_authority writes the same file."""
 COMPLETE = f"{FOLDER}/complete"
 """Marker that all other files exist; longhaul-node.path waits for it on a cloud machine."""
 
@@ -59,8 +59,8 @@ TLS_CIPHER_SUITES = (
     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
 )
-"""Cipher suites of TLS 1.2: authenticated encryption alone, for keys as ours are. Those of TLS 1.3 all are, and cannot
-be chosen (Go, crypto/tls, ``Config.CipherSuites``). The units of the API servers name the same."""
+"""Cipher suites of TLS 1.2 with authenticated encryption, for the type of our keys. All suites of TLS 1.3 are of this
+sort, and cannot be chosen (Go, crypto/tls, ``Config.CipherSuites``). The units of the API servers list the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +118,8 @@ def host_files(
 
 
 def join_kubeconfig(environment: Environment, addresses: AddressPlan, *, token: str) -> File:
-    """Return the kubeconfig with which a host joins, for :data:`JOIN`. It is JSON, which is YAML too, because the
-    node's own programs read it. It names the authority by path, so that the authority is renewed in one place."""
+    """Return the kubeconfig with which a host joins, for :data:`JOIN`. It is JSON, which is also YAML, because the
+    node's own programs read it. It refers to the authority by path, so that the authority is renewed in one place."""
     name = environment.name
     cluster = {"server": api_url(environment, addresses), "certificate-authority": AUTHORITY}
     value = {
@@ -170,7 +170,7 @@ def _shared(
 
 
 def _promise(gpus: GpuPromise) -> dict[str, Any]:
-    """Return the GPUs that the machine's preflight test expects, without what is not promised."""
+    """Return the GPUs that the machine's preflight test expects; without keys for what is not promised."""
     promise = {"gpu_model": gpus.model or None, "gpu_nvlinks": gpus.nvlinks, "gpu_check": list(gpus.check) or None}
     return {"gpus": gpus.gpus, **{key: value for key, value in promise.items() if value is not None}}
 
@@ -202,7 +202,7 @@ def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint
         "serverTLSBootstrap": True,
         "tlsMinVersion": "VersionTLS12",
         "tlsCipherSuites": list(TLS_CIPHER_SUITES),
-        # A pod that wants another profile says so, which `baseline` refuses.
+        # A pod that wants another profile declares it; `baseline` refuses that.
         "seccompDefault": True,
         "podPidsLimit": pod_pids(hardware.vcpus),
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
@@ -214,7 +214,7 @@ def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint
         "serializeImagePulls": False,
         "maxParallelImagePulls": 10,
         "kubeReserved": kube_reserved(hardware.vcpus),
-        # Processes: what all pods together leave to the machine, however many they are.
+        # Processes that all pods together leave to the machine, however many pods there are.
         "systemReserved": {"memory": "256Mi", "pid": "4096"},
         "enableProfilingHandler": False,
         **(_near_the_gpus() if hardware.gpus.gpus else {}),
@@ -223,13 +223,14 @@ def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint
 
 
 def _near_the_gpus() -> dict[str, Any]:
-    """Return settings that give a pod processors of its own, on the same NUMA node as its GPUs.
+    """Return settings that reserve processors for a pod on the same NUMA node as its GPUs.
 
     The policy is ``best-effort``. The stricter policies fail a pod after binding when it does not fit the free NUMA
     nodes, and the scheduler, which does not know these, would bind the next one there too (kubernetes.io, "Control
     Topology Management Policies on a node", known limitations). ``reservedSystemCPUs`` and the memory manager are not
     used: both need numbers that only the machine knows (which processors, how many NUMA nodes; k8s.io/kubernetes,
-    pkg/kubelet/cm/memorymanager, validateReservedMemory), and memory is taken near the processor that first touches it.
+    pkg/kubelet/cm/memorymanager, validateReservedMemory), and memory is allocated near the processor that first touches
+    it.
     """
     return {
         "cpuManagerPolicy": "static",
@@ -241,9 +242,9 @@ def _near_the_gpus() -> dict[str, Any]:
 
 
 def _depot(environment: Environment, site: Site) -> dict[str, File]:
-    """Return the files by which a machine uses its site's depot: containerd's, its image verifier's
-    (containerd/signed_depot.py) where the builder signs, and the authority of the depot's server where the environment
-    names one."""
+    """Return the files by which a machine uses its site's depot: containerd's; its image verifier's
+    (containerd/signed_depot.py) if the builder signs; and the authority of the depot's server if the environment names
+    one."""
     if site.depot is None:
         return {}
     key, authority = environment.depots.key, environment.depots.authority
@@ -258,8 +259,9 @@ def _depot(environment: Environment, site: Site) -> dict[str, File]:
 
 def registry(depot: str, *, own_authority: bool) -> File:
     """Return containerd's registry configuration: it pulls every image from the depot and never from elsewhere. It
-    names the intended registry in the query (docs/hosts.md of containerd). ``ca`` is for the server and for the host,
-    which are two entries to it, and adds to the system's store (core/remotes/docker/config/hosts.go)."""
+    names the intended registry in the query (docs/hosts.md of containerd). ``ca`` is set for the server and for the
+    host, which containerd treats as two entries; it is added to the system's store
+    (core/remotes/docker/config/hosts.go)."""
     ca = f'ca = "{DEPOT_AUTHORITY}"\n' if own_authority else ""
     content = f'server = "{depot}"\n{ca}\n[host."{depot}"]\ncapabilities = ["pull", "resolve"]\n{ca}'
     return File(content=HEADER + content)

@@ -1,5 +1,5 @@
-"""Rules of a node's packet filter that hold ranges of the environment. Those that are the same everywhere are in
-images/rootfs/usr/local/share/longhaul/node.nft, which reads this file after its own rules."""
+"""Rules of a node's packet filter that contain ranges of the environment. Rules that are the same everywhere are in
+images/rootfs/usr/local/share/longhaul/node.nft, which includes this file after its own rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def filter_file(environment: Environment, addresses: AddressPlan, site: str) -> 
     operators = ", ".join(map(str, ssh_sources(environment, addresses, site)))
     servers = addresses.sites[environment.control_plane.site].subnet("api")
     rules = (
-        # The load balancer's frontend is in their subnet. What passes through a node is its pods'.
+        # The load balancer's frontend is in their subnet. Packets that a node forwards are its pods'.
         f"forward ip daddr {servers} tcp dport {JOIN_PORT} counter drop",
         f"input tcp dport 22 ip saddr != {{ {operators} }} counter drop",
         "input tcp dport 22 meta nfproto ipv6 counter drop",

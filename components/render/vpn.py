@@ -1,8 +1,9 @@
 """Files of a machine of the laptops' VPN: OpenVPN, the packet filter behind it, kube-proxy, and the sign-in endpoint
-with its signer. What is the same on every one is in the units, images/rootfs/etc/systemd/system/longhaul-vpn*.
+with its signer. Settings that are the same on every machine are in the units,
+images/rootfs/etc/systemd/system/longhaul-vpn*.
 
-A laptop has an address inside its tunnel alone. Everywhere else its packets come from the VPN machine, so rules of the
-network see one known range; nothing can begin a connection to a laptop, and none passes for another.
+A laptop has an address only inside its tunnel. Everywhere else its packets come from the VPN machine. So rules of the
+network see one known range, nothing can open a connection to a laptop, and no laptop can impersonate another.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from contract.objects import CLUSTER_DOMAIN
 from contract.paths import PKI, VPN_MANAGEMENT
 
 DOOR_USER = "vpn-door"
-"""User of the sign-in endpoint, which strangers talk to."""
+"""User of the sign-in endpoint, to which strangers connect."""
 SIGNER_USER = "vpn-signer"
 """User of the program that signs laptops' certificates."""
 TUNNEL_USER = "vpn-tunnel"
@@ -34,24 +35,26 @@ DEVICE = "tun0"
 KUBE_PROXY_KUBECONFIG = "/etc/longhaul/kube-proxy.kubeconfig"
 
 MOST_LAPTOPS = 500
-"""Most laptops of one machine at once; their range holds 509."""
+"""Largest number of laptops on one machine at once; their range holds 509."""
 RENEW_S = 600
 """Seconds after which a laptop shows its certificate again, and keys change. An hour is OpenVPN's own default."""
 OLD_KEYS_S = 60
-"""Seconds for which the keys before are still good then: a laptop whose certificate has ended by then is cut off."""
+"""Seconds for which former keys stay valid after a change. A laptop whose certificate has expired by then is cut
+off."""
 
 NEW_LAPTOPS = "20 1"
-"""Most new connections, and in how many seconds: each has OpenVPN wait for vpn/verify.py. All laptops of a machine that
-was away are back in half a minute."""
+"""Largest number of new connections, and within how many seconds: OpenVPN waits for vpn/verify.py with each. After a
+machine was away, all of its laptops are back in half a minute."""
 FIRST_PACKETS = "1000 10"
-"""Most answers to first packets of connections, and in how many seconds. OpenVPN's own default is a tenth. Whoever ever
-had the key of ``tls-crypt`` can use them up, so :data:`FIRST_OF_ONE` leaves one address a part of them."""
+"""Largest number of answers to first packets of connections, and within how many seconds. OpenVPN's own default is a
+tenth. Whoever ever had the key of ``tls-crypt`` can use them up, so :data:`FIRST_OF_ONE` limits the part of each
+address."""
 FIRST_OF_ONE = "limit rate over 10/second burst 50 packets"
-"""First packets of one address that are dropped; an office may be behind one."""
+"""Limit above which first packets of one address are dropped; an office may share an address."""
 PING_S, SILENT_S = 2, 6
-"""Seconds after which a side that has nothing to say lets the other hear of it, and after which a laptop gives a silent
-machine up. It tries that one once more, for three seconds (longhaul/client/vpn/settings.py), and is on the other within
-15: OpenVPN's "Implementing a load-balancing/failover configuration" has the order."""
+"""Seconds without traffic after which a side sends a ping, and seconds of silence after which a laptop gives a machine
+up. It tries that machine once more, for three seconds (longhaul/client/vpn/settings.py), and is on the other within 15:
+OpenVPN's "Implementing a load-balancing/failover configuration" has the order."""
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
@@ -82,9 +85,9 @@ def secret_files(
     environment: Environment,  # noqa: ARG001  (as its neighbours)
     machine: Machine,
 ) -> tuple[SecretFile, ...]:
-    """Return the secrets that the machine fetches. The key that signs is its signer's alone, and the endpoint,
-    which strangers talk to, has a certificate that laptops do not take for OpenVPN's. OpenVPN reads certificates at its
-    start alone, and starts anew when they change (longhaul-vpn-renewed.path); the other programs read them again."""
+    """Return the secrets that the machine fetches. Only the signer has the key that signs, and the certificate of the
+    endpoint, to which strangers connect, is not accepted by laptops for OpenVPN. OpenVPN reads certificates only at its
+    start, and restarts when they change (longhaul-vpn-renewed.path); the other programs reload them."""
     return (
         certificate(machine, "kube-proxy", user="root"),
         certificate(machine, "vpn", user="root"),
@@ -100,8 +103,9 @@ def secret_files(
 
 
 def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine) -> str:
-    """Return OpenVPN's configuration (OpenVPN 2.6, doc/man-sections). A person may have several laptops, each with a
-    mark of its own (images/rootfs, vpn/certificate.py). They do not see each other, and no route leads through one."""
+    """Return OpenVPN's configuration (OpenVPN 2.6, doc/man-sections). A person may have several laptops, each with its
+    own mark (vpn/certificate.py in images/rootfs). Laptops do not see each other, and no route leads through a
+    laptop."""
     tunnel, supernet = addresses.tunnel_range(machine.index), addresses.supernet
     pushed = (
         f"route {supernet.network_address} {supernet.netmask}",
@@ -145,7 +149,7 @@ def _openvpn(environment: Environment, addresses: AddressPlan, machine: Machine)
 
 
 def _signer(environment: Environment, addresses: AddressPlan) -> dict[str, Any]:
-    """Return what the signer needs: where it asks about people, and what it tells laptops."""
+    """Return the signer's settings: where it asks about people, and what laptops get."""
     return {
         "api": api_url(environment, addresses),
         "right": RIGHT,
@@ -155,11 +159,11 @@ def _signer(environment: Environment, addresses: AddressPlan) -> dict[str, Any]:
 
 
 def _filter(addresses: AddressPlan, machine: Machine) -> str:
-    """Return the packet filter: what comes out of a tunnel comes from its range, and goes to the environment and
-    nowhere else: neither to this machine nor to another laptop. First packets of connections to OpenVPN begin with
+    """Return the packet filter. Packets out of a tunnel must come from its range, and may go only to the environment:
+    neither to this machine nor to another laptop. First packets of connections to OpenVPN begin with
     P_CONTROL_HARD_RESET_CLIENT_V2 or V3 and key 0 (OpenVPN 2.6, src/openvpn/ssl_pkt.h). They are limited by source,
-    also where they seem to belong to a flow."""
-    # The byte behind UDP's header.
+    even when they seem to belong to an existing flow."""
+    # The byte after UDP's header.
     first = f"udp dport {PORT} @th,64,8 {{ 0x38, 0x50 }}"
     of_one = f"@begins {{ ip saddr {FIRST_OF_ONE} }}"
     return f"""\

@@ -1,5 +1,5 @@
-"""Access: the ranges that SSH is accepted from, the administrator's key, whose type and size every cloud that makes
-machines with it must take, and the identities that AWS trusts."""
+"""Checks of access: the ranges from which SSH is accepted, the administrator's key (every cloud that makes machines
+must accept its type and size), and the identities that AWS trusts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from components.model.network.address_plan import AddressPlan, plan, plan_errors
 RSA = "ssh-rsa"
 
 INSIDE = "the private addresses of machines that people and CI use, such as 10.66.0.200/32"
-"""Advice in place of a range that cannot be one of operators inside."""
+"""Advice for a range that cannot be one of operators inside."""
 
 
 def operators_inside(environment: Environment, addresses: AddressPlan) -> tuple[IPv4Network, ...]:
@@ -33,7 +33,7 @@ def ssh_sources(environment: Environment, addresses: AddressPlan, site: str) -> 
 
 def check_operators_inside(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each range of operators inside that is not private, or in which pods have addresses. A single
-    address is of one machine, which keeps pods from it as long as it has it."""
+    address belongs to one machine and is allowed: no pod can get it while the machine has it."""
     if plan_errors(environment):
         return
     sites = plan(environment).sites
@@ -49,7 +49,7 @@ def check_operators_inside(environment: Environment) -> Iterator[Fault]:
 
 
 def check_access(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault when a site's cloud does not take the administrator's key."""
+    """Yield a fault when a site's cloud does not accept the administrator's key."""
     key = environment.access.administrator_key
     kind = key.split()[0]
     for name, site in environment.sites.items():
@@ -57,7 +57,7 @@ def check_access(environment: Environment) -> Iterator[Fault]:
         if not cloud.administrator_keys:
             continue
         least = cloud.administrator_keys.get(kind)
-        wrong = f"{cloud.title} takes no key of type {kind}" if least is None else _weak(key, least)
+        wrong = f"{cloud.title} does not accept a key of type {kind}" if least is None else _weak(key, least)
         if wrong:
             taken = ", ".join(
                 f"{algorithm} of {bits} bits or more" for algorithm, bits in cloud.administrator_keys.items()
@@ -84,11 +84,10 @@ def check_identity(environment: Environment) -> Iterator[Fault]:
 
 
 def _weak(key: str, least: int) -> str:
-    """Return what is wrong with the size of a key; empty when it is large enough. All keys of the other types have one
-    size."""
+    """Return the fault in the size of a key; empty when it is large enough. Keys of other types have a fixed size."""
     if not key.startswith(f"{RSA} "):
         return ""
-    # Loaded here: hardly anybody has such a key, and the library takes long to load.
+    # Imported here: few people have such a key, and the library loads slowly.
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 

@@ -1,8 +1,9 @@
-"""The machines of an environment that are in quarantine: lost to an attacker, or believed to be. Pure.
+"""The machines of an environment that are in quarantine: known or believed to be in an attacker's hands. Pure.
 
-The vault's secret :data:`~components.model.secrets.vault.QUARANTINE` is the list, and the record of what was done. Only
-officers write there, ``longhaul up`` leaves it as it is, and API servers fetch it: whoever presents the certificate of
-a machine of it is refused (``components/render/quarantine.py``)."""
+The vault's secret :data:`~components.model.secrets.vault.QUARANTINE` holds the list, and the record of the steps that
+were done. Only officers write there and ``longhaul up`` leaves it as it is. API servers fetch it and refuse whoever
+presents the certificate of a machine on the list (``components/render/quarantine.py``).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ from components.model.secrets.vault import fitting
 from contract.users import NODE_USER
 
 CERTIFICATE = timedelta(days=31)
-"""Time after which no certificate is valid that a machine had when API servers refused it: a node's lives 30 days
-(``--cluster-signing-duration`` of kube-node-signer.service), and a day is for clocks that differ."""
+"""Time after which every certificate has expired that a machine had when API servers began to refuse it: a node's
+certificate is valid for 30 days (``--cluster-signing-duration`` of kube-node-signer.service), and a day allows for
+clocks that differ."""
 
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?")
@@ -32,7 +34,8 @@ class Quarantined:
     site: str
     """Its site; empty for a machine that is gone."""
     since: str
-    """Time at which the last API server refused it, RFC 3339; before that, at which the quarantine began."""
+    """Time, RFC 3339, at which the last API server began to refuse it; until then, the time at which the quarantine
+    began."""
     pool: str = ""
     """Pool of a cloud's machine; empty for a host, and for a machine that is gone."""
     group: str = ""
@@ -40,58 +43,58 @@ class Quarantined:
     machine: str = ""
     """The cloud's id of the machine."""
     wanted: int = 0
-    """Number of machines that its group should have had before."""
+    """Size that its group should have had before the quarantine."""
     gone: bool = False
-    """True when there was no machine of the name any more, in no pool and as no host: its name alone is refused."""
+    """True when no machine of that name existed any more, in no pool and as no host: only the name is refused."""
     kept: tuple[str, ...] = ()
-    """Ids of what is kept of it in its cloud: its machine, disks or snapshots."""
+    """Ids of what its cloud keeps of it: its machine, disks or snapshots."""
     done: bool = False
     """True once every step was done."""
     released: str = ""
     """Time at which it was released, RFC 3339; empty while something of it is kept."""
 
     def refused_until(self) -> datetime:
-        """Return the time until which its certificates may be valid, so that its name stays refused."""
+        """Return the time until which its certificates may be valid, and until which its name stays refused."""
         return datetime.fromisoformat(self.since) + CERTIFICATE
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quarantine:
-    """All of them, the first quarantined first."""
+    """All machines in quarantine, the first quarantined first."""
 
     machines: tuple[Quarantined, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Quarantine:
-        """Parse the vault's value; ``ValueError`` when it is not one."""
+        """Parse the vault's value; raise ``ValueError`` when it is malformed."""
         try:
             raw = json.loads(text)["machines"]
             machines = tuple(Quarantined(**{**entry, "kept": tuple(entry["kept"])}) for entry in raw)
             times = [machine.refused_until() for machine in machines]
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise ValueError("it is no list of machines") from None
+            raise ValueError("it is not a list of machines") from None
         names = [machine.name for machine in machines]
         if not all(map(_NAME.fullmatch, names)) or len(set(names)) < len(names):
-            raise ValueError("its machines are not named as nodes are, each once")
+            raise ValueError("its machines do not have names of nodes, each once")
         if any(time.tzinfo is None for time in times):
             raise ValueError("its times have no zone")
         return cls(machines=machines)
 
     def text(self) -> str:
-        """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in which CEL
-        and YAML read it alike. ``ValueError`` when it is too long for the vault."""
+        """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in a form that
+        CEL and YAML read alike. Raise ``ValueError`` when it is too long for the vault."""
         users = json.dumps([f"{NODE_USER}{machine.name}" for machine in self.machines])
         document = json.dumps({"users": users, "machines": [asdict(machine) for machine in self.machines]})
         return fitting(document)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of their Nodes, in the order of the alphabet."""
+        """Return the names of their Nodes, in alphabetical order."""
         return tuple(sorted(machine.name for machine in self.machines))
 
     @property
     def unreleased(self) -> tuple[Quarantined, ...]:
-        """Return those of which something is kept."""
+        """Return the machines of which something is kept."""
         return tuple(machine for machine in self.machines if not machine.released)
 
     def find(self, name: str) -> Quarantined | None:
@@ -99,13 +102,13 @@ class Quarantine:
         return next((machine for machine in self.machines if machine.name == name), None)
 
     def with_(self, machine: Quarantined) -> Quarantine:
-        """Return the list with a machine, in the place of one of the same name."""
+        """Return the list with ``machine`` added, or in the place of the machine of the same name."""
         if self.find(machine.name) is None:
             return Quarantine(machines=(*self.machines, machine))
         return Quarantine(machines=tuple(machine if other.name == machine.name else other for other in self.machines))
 
     def pruned(self, now: datetime) -> Quarantine:
-        """Return the list without machines that were released and whose certificates have all ended."""
+        """Return the list without machines that were released and whose certificates have all expired."""
         return Quarantine(machines=tuple(_needed(self.machines, now)))
 
 
@@ -119,5 +122,5 @@ def is_name(name: str) -> bool:
 
 
 def moment(now: datetime) -> str:
-    """Return a time as the list has it."""
+    """Return a time in the format of the list."""
     return now.astimezone(UTC).isoformat(timespec="seconds")

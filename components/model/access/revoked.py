@@ -1,7 +1,8 @@
 """People whose access was revoked: API servers refuse them, whatever token they present. Pure.
 
-The vault's secret :data:`~components.model.secrets.vault.REVOKED` is the list. Only officers write there,
-``longhaul up`` leaves it as it is, and API servers fetch it (``components/render/quarantine.py``)."""
+The vault's secret :data:`~components.model.secrets.vault.REVOKED` holds the list. Only officers write there, ``longhaul
+up`` leaves it as it is, and API servers fetch it (``components/render/quarantine.py``).
+"""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from dataclasses import asdict, dataclass
 from components.model.secrets.vault import fitting
 
 NAME = r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}"
-"""Pattern of a person's name with its issuer's prefix, which CEL (RE2) and Python read alike: in ASCII, without what
-YAML, CEL, shells or our lists read otherwise (space, quotation marks, ``$``, comma, backslash, backquote). Names and
-ids of Entra and Okta have none of these."""
+"""Pattern of a person's name with its issuer's prefix. It admits ASCII without the characters that YAML, CEL (RE2),
+Python, shells or our lists treat differently (space, quotation marks, ``$``, comma, backslash, backquote). Names and
+ids of Entra and Okta contain none of these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,41 +32,41 @@ class RevokedPerson:
 
 @dataclass(frozen=True, kw_only=True)
 class Revoked:
-    """All of them, the first revoked first."""
+    """All people whose access was revoked, the first revoked first."""
 
     people: tuple[RevokedPerson, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Revoked:
-        """Parse the vault's value; ``ValueError`` when it is not one."""
+        """Parse the vault's value; raise ``ValueError`` when it is malformed."""
         try:
             people = tuple(RevokedPerson(**person) for person in json.loads(text)["people"])
             names = [person.name for person in people]
             fit = all(is_name(name) for name in names)
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise ValueError("it is no list of people") from None
+            raise ValueError("it is not a list of people") from None
         if not fit or len(set(names)) < len(names):
-            raise ValueError("its people are not named as issuers' people are, each once")
+            raise ValueError("its people do not have names of an issuer's people, each once")
         return cls(people=people)
 
     def text(self) -> str:
-        """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in which CEL
-        and YAML read it alike. ``ValueError`` when it is too long for the vault."""
+        """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in a form that
+        CEL and YAML read alike. Raise ``ValueError`` when it is too long for the vault."""
         users = json.dumps(list(self.names))
         document = json.dumps({"users": users, "people": [asdict(person) for person in self.people]})
         return fitting(document)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return their names, in the order of the alphabet."""
+        """Return their names, in alphabetical order."""
         return tuple(sorted(person.name for person in self.people))
 
     def find(self, name: str) -> RevokedPerson | None:
-        """Return the person of this name; None when nobody revoked it."""
+        """Return the person of this name; None when this person's access was not revoked."""
         return next((person for person in self.people if person.name == name), None)
 
     def with_(self, person: RevokedPerson) -> Revoked:
-        """Return the list with a person; one who is there already stays as it is."""
+        """Return the list with ``person`` added; a person already on the list is left unchanged."""
         return self if self.find(person.name) else Revoked(people=(*self.people, person))
 
     def without(self, name: str) -> Revoked:
@@ -74,5 +75,5 @@ class Revoked:
 
 
 def is_name(name: str) -> bool:
-    """Return whether a person may be refused by this name."""
+    """Return whether ``name`` has the form of a name that can be refused."""
     return re.fullmatch(NAME, name) is not None

@@ -1,1 +1,1 @@
-"""The autoscaler: section ``autoscaler``, what it is told, and its rights."""
+"""The autoscaler: section ``autoscaler``, the document that it reads, and its rights."""

@@ -1,8 +1,8 @@
-"""Document by which the autoscaler on the API servers' machines learns its environment, in a ConfigMap: the environment
-itself, its hosts and prices, and the role that it takes in AWS. Nothing in it is secret.
+"""Document, in a ConfigMap, from which the autoscaler on the API servers' machines reads its environment: the
+environment itself, its hosts and prices, and the role that it assumes in AWS. Nothing in it is secret.
 
-The environment is as its file has it, without what is left to defaults: the machines' image is of the same release, or
-of one before it.
+The environment is as its file has it, without values that are left to defaults: the autoscaler's image is of the same
+release, or of the one before.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Given:
     prices: Mapping[str, Any] = field(default_factory=dict)
     """Content of a price file, of the pools' machine types alone; empty without one."""
     aws_role: str = ""
-    """AWS role to take; empty when there is no AWS site."""
+    """AWS role to assume; empty when there is no AWS site."""
 
 
 def to_text(given: Given) -> str:
-    """Return the document as JSON. Of a host only its name and site are told, in one short line each: a ConfigMap holds
-    1 MiB (kubernetes.io, "ConfigMaps")."""
+    """Return the document as JSON. A host has only its name and site, in one short line: a ConfigMap holds at most 1
+    MiB (kubernetes.io, "ConfigMaps")."""
     value = {
         "format": FORMAT,
         "aws_role": given.aws_role,
@@ -55,7 +55,7 @@ def to_text(given: Given) -> str:
 
 
 def of_text(text: str) -> Given:
-    """Read the document; :class:`AutoscalerDocumentError` when this release cannot."""
+    """Parse the document; raise :class:`AutoscalerDocumentError` when this release cannot."""
     try:
         value = json.loads(text)
         if value.get("format") != FORMAT:

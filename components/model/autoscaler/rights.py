@@ -1,5 +1,5 @@
-"""Rights that the autoscaler's user needs in Kubernetes, as rules of RBAC. What it needs of clouds is ``SCALES`` in
-``clouds/aws/live_groups.py`` and ``clouds/azure/live_groups.py``."""
+"""Rights that the autoscaler's user needs in Kubernetes, as rules of RBAC. ``SCALES`` in ``clouds/aws/live_groups.py``
+and ``clouds/azure/live_groups.py`` has those that it needs in clouds."""
 
 from __future__ import annotations
 
@@ -25,38 +25,39 @@ LOOK: tuple[Rule, ...] = (
     {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests"], "verbs": [*READ]},
     {"api_groups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": [*READ]},
 )
-"""Rules in the whole cluster of one that only looks."""
+"""Cluster-wide rules of every autoscaler, with which it observes."""
 
 ACT: tuple[Rule, ...] = (
-    # Cordons, and their annotation: the rest is refused (components/objects/autoscaler_policies.py).
+    # Cordons, and the annotation that goes with them; a policy refuses all other changes
+    # (components/objects/autoscaler_policies.py).
     {"api_groups": [""], "resources": ["nodes"], "verbs": ["patch"]},
     {"api_groups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
-    # On pods that wait, in whichever namespace.
+    # Events on waiting pods, in any namespace.
     {"api_groups": [""], "resources": ["events"], "verbs": ["create"]},
     {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests/status"], "verbs": ["patch"]},
 )
-"""Rules besides, of one that acts."""
+"""Further cluster-wide rules of an autoscaler that acts."""
 
 
 def leases(pools: Iterable[str], *, acts: bool) -> tuple[str, ...]:
-    """Return the names of the leases that it takes: its own and, when it acts, those of rolls of the pools."""
+    """Return the names of the leases that it takes: its own and, when it acts, those of the pools' rolls."""
     return (AUTOSCALER, *(f"{ROLLS}{on_nodes(pool)}" for pool in pools if acts))
 
 
 def everywhere(*, acts: bool) -> tuple[Rule, ...]:
-    """Return the rules in the whole cluster."""
+    """Return the cluster-wide rules."""
     return (*LOOK, *ACT) if acts else LOOK
 
 
 def in_kube_system(pools: Iterable[str], *, acts: bool) -> tuple[Rule, ...]:
-    """Return the rules in ``kube-system`` for an environment with these pools: what it is told, its own lease and
-    memory and, when it acts, the leases that rolls of the pools take, too."""
+    """Return the rules in ``kube-system`` for an environment with these pools: its document, its own lease and memory
+    and, when it acts, the leases that rolls of the pools take too."""
     remembers: tuple[Rule, ...] = (
         {"api_groups": [""], "resources": ["configmaps"], "verbs": ["create"]},
         {"api_groups": [""], "resources": ["configmaps"], "resource_names": [AUTOSCALER], "verbs": ["update"]},
     )
     return (
-        # A list or watch is of all. A policy limits what is made (components/objects/autoscaler_policies.py).
+        # A list or watch covers all leases. A policy limits which are made (components/objects/autoscaler_policies.py).
         {"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "list", "watch"]},
         {
             "api_groups": ["coordination.k8s.io"],

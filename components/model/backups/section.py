@@ -1,4 +1,4 @@
-"""Backups of the etcd clusters: what the environment file says of them."""
+"""Section ``backups`` of the environment file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Recipient = Annotated[
 
 
 class Backups(Section):
-    """Encrypted snapshots of both etcd clusters in object storage of the control plane's cloud. docs/backups.md has the
-    custody of the keys."""
+    """Encrypted snapshots of both etcd clusters in object storage of the control plane's cloud. docs/backups.md
+    describes the custody of the keys."""
 
     recipients: tuple[Recipient, ...] = Field(
         min_length=1,
@@ -33,7 +33,8 @@ class Backups(Section):
     """Public keys of age for which every backup is encrypted; any one of their private keys reads it. Machines have
     these alone: keep the private keys outside the environment and its vault, in two places."""
     every_minutes: int = Field(default=5, ge=SHORTEST_MINUTES, le=LONGEST_MINUTES)
-    """Minutes between two backups of an etcd cluster. What was written since the last one is lost with a quorum."""
+    """Minutes between two backups of an etcd cluster. When it loses its quorum, data written since the last backup is
+    lost."""
     frequent_days: int = Field(default=1, ge=1, le=30)
     """Days for which every backup is kept. Once backups are declared, they stay so, and days may only grow."""
     hourly_days: int = Field(default=7, ge=1, le=365)
@@ -42,7 +43,7 @@ class Backups(Section):
     """Days for which each member's first backup of a day is kept."""
 
     def days(self, kept: BackupClass) -> int:
-        """Return for how many days a class is kept: nobody can change or delete a backup meanwhile."""
+        """Return the number of days for which a class is kept: nobody can change or delete a backup meanwhile."""
         return {
             BackupClass.FREQUENT: self.frequent_days,
             BackupClass.HOURLY: self.hourly_days,

@@ -15,7 +15,8 @@ def account_name(environment: Environment) -> str:
 
 
 def settings(environment: Environment, backups: Backups) -> BackupSettings:
-    """Return what members are told."""
+    """Return the settings of members. Nothing in them is confidential; they are in the vault because only officers
+    write there."""
     return BackupSettings(
         environment=environment.name,
         url=backup_settings.account_url(vault_url(environment)),

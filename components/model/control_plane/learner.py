@@ -17,7 +17,7 @@ AT: Location = ("control_plane", "etcd", "learner")
 
 
 def check_learner(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for a zone that its site does not have, and for a site in which it has no address."""
+    """Yield a fault for a zone that the learner's site does not have, and for a site that has no address for it."""
     control = environment.control_plane
     learner, site = control.etcd.learner, environment.sites.get(control.site)
     if learner is None or site is None or not cloud_of(site).holds_control_plane:
@@ -41,8 +41,8 @@ def check_learner(environment: Environment) -> Iterator[Fault]:
 
 
 def learner_cautions(environment: Environment) -> Iterator[Caution]:
-    """Yield cautions about a learner from which nothing can be restored, which is too small, or in another zone than it
-    should."""
+    """Yield cautions about a learner from which nothing can be restored, or which is too small or in an unsuitable
+    zone."""
     learner = environment.control_plane.etcd.learner
     if learner is None:
         return
@@ -51,7 +51,7 @@ def learner_cautions(environment: Environment) -> Iterator[Caution]:
             name="learner-without-backups",
             at=AT,
             basis=(("backups",),),
-            wrong="without backups nothing can be restored from it: what it has is saved as a backup",
+            wrong="without backups nothing can be restored from it: its data is saved as a backup",
             write="backups as well (docs/backups.md), or no learner",
         )
     yield from _memory(environment, learner)
@@ -59,7 +59,8 @@ def learner_cautions(environment: Environment) -> Iterator[Caution]:
 
 
 def _memory(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
-    """Yield a caution when its machine has less memory than the voting members': it holds the same database."""
+    """Yield a caution when the learner's machine has less memory than the voting members': it holds the same
+    database."""
     etcd, known = environment.control_plane.etcd, environment.known_types
     machine_type, members = known.get(learner.machine_type), known.get(etcd.machine_type)
     if machine_type is not None and members is not None and machine_type.memory_gib < members.memory_gib:
@@ -74,7 +75,8 @@ def _memory(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]
 
 
 def _zone(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
-    """Yield a caution when another zone holds fewer voting members: less would be lost together with the learner."""
+    """Yield a caution when another zone holds fewer voting members: its loss would take fewer members together with the
+    learner."""
     etcd, site = environment.control_plane.etcd, environment.sites.get(environment.control_plane.site)
     if site is None or not site.zones:
         return

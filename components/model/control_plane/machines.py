@@ -15,7 +15,7 @@ MOST_MEMBERS = 7
 """Largest number of voting members of an etcd cluster: the model's limit, and etcd's own advice (etcd.io, "FAQ")."""
 
 LEARNER = "learner"
-"""Last part of the learner's name, ``<env>-etcd-learner``: it is counted with no others."""
+"""Last part of the learner's name, ``<env>-etcd-learner``. It has no index, because there is at most one."""
 
 
 class Role(StrEnum):
@@ -46,11 +46,11 @@ class Machine:
     address: IPv4Address
     domain: str
     disk_gib: int = 0
-    """Size of the network disk that its data is on, in GiB; 0 where that is a local SSD."""
+    """Size of the network disk that holds its data, in GiB; 0 when a local SSD holds it."""
 
     @property
     def is_learner(self) -> bool:
-        """Return whether it is the member that never votes."""
+        """Return whether it is the learner, the member that never votes."""
         return self.role is Role.ETCD and self.index == MOST_MEMBERS
 
     @property
@@ -60,8 +60,8 @@ class Machine:
 
 
 def role_sizes(environment: Environment) -> dict[Role, tuple[int, str]]:
-    """Return the number of machines of each role and their type, without the learner. A role that the environment does
-    not have is left out."""
+    """Return the number of machines of each role and their type, without the learner. A role without machines in the
+    environment is left out."""
     control, vpn = environment.control_plane, environment.vpn
     return {
         Role.ETCD: (control.etcd.members, control.etcd.machine_type),
@@ -94,8 +94,8 @@ def control_machines(environment: Environment, addresses: AddressPlan) -> tuple[
 
 
 def _learner(environment: Environment, addresses: AddressPlan) -> Iterator[Machine]:
-    """Yield the learner of the main etcd cluster where one is declared. Its address is the one after the seven of
-    voting members, so it is nobody's successor."""
+    """Yield the learner of the main etcd cluster if the file declares it. Its address is the one after the seven of
+    voting members, so no voting member ever has it."""
     control = environment.control_plane
     if control.etcd.learner is not None:
         yield Machine(
@@ -112,7 +112,7 @@ def _learner(environment: Environment, addresses: AddressPlan) -> Iterator[Machi
 
 
 def zone_of(zones: Sequence[str], index: int) -> str:
-    """Return the zone of a role's machine ``index``: one zone after the other."""
+    """Return the zone of a role's machine ``index``: machines take the zones in turn."""
     return zones[index % len(zones)]
 
 
@@ -122,7 +122,7 @@ def learner_name(environment: Environment) -> str:
 
 
 def members(machines: tuple[Machine, ...], role: Role) -> tuple[Machine, ...]:
-    """Return the machines of one role, by index; of the main etcd cluster, the voting members."""
+    """Return the machines of one role, by index; for the main etcd cluster, only the voting members."""
     return tuple(machine for machine in machines if machine.role is role and not machine.is_learner)
 
 

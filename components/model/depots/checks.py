@@ -1,4 +1,4 @@
-"""Checks of what the file says of depots."""
+"""Checks of section ``depots``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ WRITE_AUTHORITY = (
 
 
 def check_depots(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for a key that is no public key, and for an authority that is none. Neither is shown: it may be a
-    private key."""
+    """Yield a fault for a key that is not a public key, and for an authority that is not a certificate of one. The
+    fault shows neither value: it may be a private key."""
     key, authority = environment.depots.key, environment.depots.authority
     if key is not None and (wrong := key_fault(key)):
         yield Fault(at=("depots", "key"), wrong=wrong, write=WRITE_KEY)
@@ -27,8 +27,8 @@ def check_depots(environment: Environment) -> Iterator[Fault]:
 
 
 def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:
-    """Yield the doubts about depots. Files with them stay valid: what runs needs no depot, and an authority ends by
-    itself."""
+    """Yield cautions about depots. Their files stay valid: running machines need no depot, and a certificate may expire
+    without a change of the file."""
     for name, site in environment.sites.items():
         if site.depot is not None and environment.depots.key is None:
             yield Caution(
@@ -36,7 +36,7 @@ def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:
                 at=("sites", name, "depot"),
                 basis=(("depots",),),
                 site=name,
-                wrong="nobody signs for what it serves: roles take nothing from it, and nodes any image that it shows",
+                wrong="its files are not signed: roles refuse them, and nodes accept any image from it",
                 write="`depots.key`, and sign it: `longhaul depot build --sign KEY` (docs/depot.md)",
                 refused=True,
             )
@@ -45,7 +45,8 @@ def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:
                 name="plain-depot",
                 at=("sites", name, "depot"),
                 site=name,
-                wrong="in plain HTTP, who is on the way sees what is installed, can withhold it or show an older depot",
+                wrong="over plain HTTP, anybody on the path sees what is installed, and can withhold it or serve an "
+                "older depot",
                 write="`https://…`, and the authority of its certificate as `depots.authority` (docs/depot.md)",
                 refused=True,
             )
@@ -53,13 +54,13 @@ def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:
 
 
 def _ended(authority: str | None, today: date) -> Iterator[Caution]:
-    """Yield a caution for each certificate that ended before ``today``."""
+    """Yield a caution for each certificate that expired before ``today``."""
     for number, last in enumerate(last_days(authority) if authority else (), 1):
         if last < today:
             yield Caution(
                 name=f"ended-depot-authority-{number}",
                 at=("depots", "authority"),
-                wrong=f"its certificate number {number} ended on {last}: no machine believes a server by it",
+                wrong=f"its certificate number {number} ended on {last}: no machine trusts a server by it",
                 write="the authority that has taken over, alone (docs/depot.md)",
                 refused=True,
             )

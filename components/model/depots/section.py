@@ -1,4 +1,4 @@
-"""Depots: how machines know that what one serves is the builder's."""
+"""Section ``depots``: how machines know that a depot serves the builder's files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from clouds.base.section import Section
 
 EXAMPLE_KEY = "mDMEZZIAgBYJKwYBBAHaRw8BAQdAanbVxeNsK4742hHLMBphyfviDmF05ZXVdpGlDIfcSJc="
-"""The shortest form of a key: without a user id, which gpg wants."""
+"""The shortest form of a key: without a user id, which gpg requires."""
 EXAMPLE_AUTHORITY = """\
 -----BEGIN CERTIFICATE-----
 MIIBjzCCATWgAwIBAgIUTPPMtz8K+V3lqBS0oimSEIhPVPYwCgYIKoZIzj0EAwIw
@@ -43,33 +43,33 @@ class Depots(Section):
         examples=[EXAMPLE_KEY],
         json_schema_extra={"patternErrorMessage": "an OpenPGP public key in base64, on one line"},
     )
-    """Public half of the OpenPGP key with which `longhaul depot build --sign` signs. Machines take from a depot only
-    what it has signed for, and nothing from a depot without it. While one key takes over from another, both stand here:
-    `gpg --export OLD NEW | base64 --wrap=0`."""
+    """Public half of the OpenPGP key with which `longhaul depot build --sign` signs. Machines take only what this key
+    signed from a depot, and without a key nothing at all. While one key replaces another, list both here: `gpg --export
+    OLD NEW | base64 --wrap=0`."""
     authority: str | None = Field(
         default=None,
         max_length=16_384,
         examples=[EXAMPLE_AUTHORITY],
         json_schema_extra={"patternErrorMessage": "certificates of authorities, PEM, one after another"},
     )
-    """Certificate of the authority that signs for the servers of depots, PEM. Machines believe it for their site's
-    depot and for nothing else. While one authority takes over from another, the certificates of both stand here, one
-    after the other. Left out, a depot's certificate has to be from an authority in each machine's own store."""
+    """Certificate (PEM) of the authority that signs for the servers of depots. Machines trust it for their site's depot
+    and for nothing else. While one authority replaces another, list the certificates of both, one after the other. If
+    left out, a depot's certificate must come from an authority in each machine's own store."""
 
 
 def key_fault(text: str) -> str:
-    """Return what is wrong with a key in the form of the file; empty when it is one or several public keys."""
+    """Return the fault of a key from the file; empty when it is one public key or several."""
     try:
         kinds = set(_packets(base64.b64decode(text, validate=True)))
     except (binascii.Error, ValueError):
-        return "is no OpenPGP key"
+        return "is not an OpenPGP key"
     if kinds & {_SECRET_KEY, _SECRET_SUBKEY}:
-        return "holds a private key, which is nobody's but the builder's"
-    return "" if _PUBLIC_KEY in kinds and kinds <= _PUBLIC else "is no OpenPGP public key"
+        return "holds a private key, which only the builder may have"
+    return "" if _PUBLIC_KEY in kinds and kinds <= _PUBLIC else "is not an OpenPGP public key"
 
 
 def _packets(content: bytes) -> Iterator[int]:
-    """Yield the kind of each packet (RFC 9580, 4.2). Raise ValueError for what is no sequence of packets."""
+    """Yield the kind of each packet (RFC 9580, 4.2). Raise ValueError when ``data`` is not a sequence of packets."""
     at = 0
     while at < len(content):
         head = content[at]
@@ -78,11 +78,12 @@ def _packets(content: bytes) -> Iterator[int]:
         yield head & 0x3F if head & 0x40 else (head >> 2) & 0x0F
         at = (_after_new if head & 0x40 else _after_old)(content, at)
     if at > len(content):
-        raise ValueError("the last packet is not whole")
+        raise ValueError("the last packet is incomplete")
 
 
 def _after_old(content: bytes, at: int) -> int:
-    """Return where the packet ends whose length is in the older form; one without a length has none of ours."""
+    """Return the end of a packet whose length is in the older format. Packets without a length are refused: keys have
+    none."""
     octets = (1, 2, 4, 0)[content[at] & 3]
     length = content[at + 1 : at + 1 + octets]
     if not octets or len(length) < octets:
@@ -91,7 +92,8 @@ def _after_old(content: bytes, at: int) -> int:
 
 
 def _after_new(content: bytes, at: int) -> int:
-    """Return where the packet ends whose length is in the newer form. Parts are for data alone, not for keys."""
+    """Return the end of a packet whose length is in the newer format. Partial lengths are refused: they are for data,
+    not for keys."""
     length = content[at + 1 : at + 6]
     if not length or 224 <= length[0] < 255 or (length[0] >= 192 and len(length) < (2 if length[0] < 224 else 5)):
         raise ValueError("a packet without a length")

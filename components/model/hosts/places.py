@@ -48,7 +48,7 @@ def gateway_places(environment: Environment, addresses: AddressPlan) -> Iterator
 
 
 def host_places(environment: Environment, addresses: AddressPlan) -> Iterator[HostPlace]:
-    """Yield address and pod range of every host, which follow from its position among its site's hosts. The environment
+    """Yield address and pod range of every host. Both follow from its position among its site's hosts. The environment
     must have been checked: raise ``IndexError`` when a site has no room left. Hosts of unknown sites are skipped."""
     return (place for _, place in _numbered(environment, addresses))
 
@@ -116,7 +116,7 @@ def _usable(site: SitePlan, address: IPv4Address) -> bool:
 
 
 def _shared(environment: Environment, addresses: AddressPlan) -> Iterator[PlanError]:
-    """Yield an error for each address that two hosts have: it is written for both, or for one while the other has it by
+    """Yield an error for each address that two hosts have: both declare it, or one declares it and the other has it by
     its position in the list."""
     holders: dict[IPv4Address, int] = {}
     for index, place in _numbered(environment, addresses):

@@ -1,4 +1,4 @@
-"""Bare-metal hosts, listed in a file of their own: a stack configuration beyond about 120 kB breaks the engine."""
+"""Bare-metal hosts, listed in a separate file: a stack configuration beyond about 120 kB breaks the engine."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ class Host(Section):
     gpus: Annotated[int, Replaces.STATE] = Field(default=0, ge=0, le=16)
     """Number of whole GPUs."""
     gpu_model: Annotated[GpuModel, Replaces.STATE] = ""
-    """Words that the name of every GPU must contain, as `gpu_model` of a machine type."""
+    """Words that the name of every GPU must contain, like `gpu_model` of a machine type."""
     gpu_nvlinks: Annotated[GpuNvlinks | None, Replaces.STATE] = None
-    """Number of NVLinks of each GPU that must be active, as `gpu_nvlinks` of a machine type."""
+    """Number of NVLinks of each GPU that must be active, like `gpu_nvlinks` of a machine type."""
     gpu_check: Annotated[GpuCheck, Replaces.STATE] = ()
-    """Program that tests the GPUs before they get work, as `gpu_check` of a pool."""
+    """Program that tests the GPUs before they get work, like `gpu_check` of a pool."""
     gpu_driver: Annotated[Literal["installed", "provided"], Replaces.STATE] = "installed"
-    """Origin of NVIDIA's driver. With `installed`, Longhaul installs the pinned branch. With `provided`, the host's own
-    system has one (DGX OS)."""
+    """Origin of NVIDIA's driver. With `installed`, Longhaul installs the pinned branch. With `provided`, the host's
+    operating system includes one (DGX OS)."""
     gpu_switches: Annotated[Literal["auto", "present", "absent"], Replaces.STATE] = "auto"
     """Presence of NVSwitches between the GPUs, which need the fabric manager. With `auto`, Longhaul looks at the PCI
-    bus. The values `present` and `absent` overrule that (HGX B200 does not show its own there)."""
+    bus. The values `present` and `absent` overrule that (an HGX B200 does not show its NVSwitches there)."""
     rdma: Annotated[Literal["infiniband", "roce"] | None, Replaces.STATE] = None
     """RDMA network of the host's NVIDIA (Mellanox) adapters: `infiniband`, or `roce`, RDMA over Ethernet. Its pods get
-    all adapters of that kind. Left out, the host has none for pods."""
+    all adapters of that kind. If left out, pods get no adapters on this host."""
     huge_pages_gib: Annotated[int, Replaces.STATE] = Field(default=0, ge=0)
-    """Memory in GiB that is reserved for huge pages of 1 GiB, as `huge_pages_gib` of a pool."""
+    """Memory in GiB that is reserved for huge pages of 1 GiB, like `huge_pages_gib` of a pool."""
     quarantined: Annotated[bool, Replaces.STATE] = False
-    """True for a host that somebody else may be root on. The gateways and the other hosts of its site drop what comes
-    from it and its pods, but for answers over SSH to operators, and it is set up no more. `longhaul machine quarantine`
-    does the rest."""
+    """True for a host on which somebody else may be root. The gateways and the other hosts of its site drop packets
+    from it and its pods, except answers over SSH to operators, and Longhaul no longer configures it. `longhaul machine
+    quarantine` does the rest."""
 
 
 class Hosts(Section):
-    """The hosts file. Addresses follow from the order of the hosts: append new ones, and keep the entry of a host that
+    """The hosts file. Addresses follow from the order of the hosts: append new hosts, and keep the entry of a host that
     is gone."""
 
     hosts: Annotated[tuple[Host, ...], Replaces.STATE] = ()
-    """Bare-metal hosts, in the order that gives their addresses."""
+    """Bare-metal hosts, in the order from which their addresses follow."""

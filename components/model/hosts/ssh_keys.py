@@ -1,4 +1,4 @@
-"""SSH host keys of gateways and hosts: whether what a file pins is a key."""
+"""SSH host keys of gateways and hosts: checks that a pinned text is a key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RSA_PARTS = 2
 
 
 def check_host_keys(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each pinned key that no machine can have, such as one that was cut when it was copied."""
+    """Yield a fault for each pinned key that no machine can have, such as a key that was cut off when it was copied."""
     for at, key in pinned(environment):
         wrong = "" if key is None else key_fault(key)
         if wrong:
@@ -34,21 +34,25 @@ def pinned(environment: Environment) -> Iterator[tuple[Location, str | None]]:
 
 
 def key_fault(key: str) -> str:
-    """Return what is wrong with a public key of type and base64; empty when it can be one."""
+    """Return the fault of a public key, given as type and base64; empty when it can be a key."""
     kind, text = key.split()[:2]
     try:
         parts = list(_parts(base64.b64decode(text, validate=True)))
     except (binascii.Error, ValueError):
-        return "is no key: its second word is cut or is not base64"
+        return "is not a key: its second word is incomplete or is not base64"
     if not parts or parts[0] != kind.encode():
-        return f"is no {kind} key: the second word is of another type"
+        return f"is not a key of type {kind}: the second word is of another type"
     lengths = tuple(map(len, parts[1:]))
     fits = len(lengths) == _RSA_PARTS and min(lengths) > 0 if kind == "ssh-rsa" else lengths == _LENGTHS[kind]
-    return "" if fits else f"is no {kind} key: its second word has parts of {', '.join(map(str, lengths))} bytes"
+    return (
+        ""
+        if fits
+        else f"is not a key of type {kind}: its second word has parts of {', '.join(map(str, lengths))} bytes"
+    )
 
 
 def _parts(data: bytes) -> Iterator[bytes]:
-    """Yield the strings of SSH's encoding, each after its length of four bytes (RFC 4251, section 5)."""
+    """Yield the strings of SSH's encoding; each follows its length of four bytes (RFC 4251, section 5)."""
     while data:
         length = int.from_bytes(data[:4], "big")
         part, data = data[4 : 4 + length], data[4 + length :]

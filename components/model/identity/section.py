@@ -1,4 +1,4 @@
-"""Section ``identity`` of the environment file: issuers by whose tokens people sign in, and the rights of their
+"""Section ``identity`` of the environment file: issuers whose tokens people sign in with, and the rights of their
 groups."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Prefix = Annotated[
         json_schema_extra={"patternErrorMessage": "lower-case letters, digits and hyphens with a colon at the end"},
     ),
 ]
-"""Beginning of all names of one kind from one issuer. The colon ends it, so no prefix is the beginning of another."""
+"""Prefix of all names of one kind from one issuer. It ends with a colon, so no prefix is the beginning of another."""
 
 Word = Annotated[
     str,
@@ -54,12 +54,12 @@ GroupName = Annotated[
 
 
 class ClaimName(Section):
-    """A claim of which names are made."""
+    """A claim from which names are made."""
 
     claim: Claim = Field(examples=["sub"])
     """Name of the claim. Choose one that the issuer never gives to another person: `sub`, or Entra's `oid`."""
     prefix: Prefix = Field(examples=["oidc:"])
-    """Text before each name, so that nobody can be called like a part of the cluster, or like another issuer's
+    """Text before each name, so that nobody can have the name of a part of the cluster, or of another issuer's
     people."""
 
 
@@ -72,21 +72,22 @@ class Issuer(Section):
         examples=["https://login.microsoftonline.com/00000000-0000-4000-8000-000000000002/v2.0"],
         json_schema_extra={"patternErrorMessage": "an https:// URL without user, query and fragment"},
     )
-    """The issuer, exactly as `iss` of its tokens says it. API servers fetch `/.well-known/openid-configuration` below
-    it, and its keys."""
+    """URL of the issuer, exactly as `iss` of its tokens has it. API servers fetch `/.well-known/openid-configuration`
+    below it, and its keys."""
     audiences: tuple[Word, ...] = Field(min_length=1, max_length=16, examples=[["longhaul"]])
-    """Values of `aud` of which a token must have one: the ids of the applications that were registered for the
+    """Accepted values of `aud`; a token must have one of them: the ids of the applications that were registered for the
     cluster."""
     client_id: Word | None = Field(default=None, examples=["longhaul"])
-    """Id of the public client as which `longhaul login` signs in. Left out, it is the first of `audiences`."""
+    """Id of the public client as which `longhaul login` signs in. If left out, the first of `audiences`."""
     scopes: tuple[Word, ...] = Field(
         default=("openid", "profile", "email", "offline_access"), min_length=1, max_length=16
     )
-    """Scopes that `longhaul login` asks for. Without `offline_access` everybody signs in anew when a token ends."""
+    """Scopes that `longhaul login` requests. Without `offline_access`, people sign in again whenever a token
+    expires."""
     username: ClaimName
     """The claim that names a person."""
     groups: LeftOut[ClaimName] = None
-    """The claim that lists a person's groups. Left out, nobody has any."""
+    """The claim that lists a person's groups. If left out, nobody has any."""
     certificate_authority: str | None = Field(
         default=None,
         pattern=r"^-----BEGIN CERTIFICATE-----\n[\s\S]*-----END CERTIFICATE-----\n?$",
@@ -94,14 +95,14 @@ class Issuer(Section):
         examples=["-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n"],
         json_schema_extra={"patternErrorMessage": "certificates in PEM and nothing else"},
     )
-    """Certificates, PEM, of the authority of the issuer's own server. Left out, API servers believe the authorities of
+    """Certificates (PEM) of the authority of the issuer's own server. If left out, API servers trust the authorities of
     their operating system."""
     required_claims: dict[Claim, Word] = Field(
         default_factory=dict, max_length=16, examples=[{"tid": "00000000-0000-4000-8000-000000000002"}]
     )
     """Claims that a token must have, each with exactly this text."""
     token_hours: int = Field(default=24, ge=1, le=24)
-    """Longest life of a token, in hours. One that lives longer is refused, since nobody can take it back."""
+    """Longest lifetime of a token, in hours. A token with a longer lifetime is refused, since nobody can revoke it."""
 
     @property
     def client(self) -> str:
@@ -117,26 +118,26 @@ class GroupRights(Section):
     """Rights of a group of people."""
 
     everywhere: Literal["view", "cluster-admin"] | None = None
-    """Role in the whole cluster. `cluster-admin` is everything, as an administrator's certificate is. There is no
-    `edit` in between: whoever makes pods in `kube-system` has the cluster."""
+    """Role in the whole cluster. `cluster-admin` has every right, like an administrator's certificate. There is no
+    `edit` in between: whoever makes pods in `kube-system` controls the cluster."""
     namespaces: dict[Namespace, Role] = Field(default_factory=dict, max_length=256, examples=[{"research": "edit"}])
-    """Role in each namespace. Namespaces that are not there are made, and stay when they are taken out of the file;
+    """Role in each namespace. Namespaces that do not exist are made, and stay when they are removed from the file;
     those that begin with `kube-` are refused."""
     vpn: bool = False
     """True when the people of the group may connect their laptops to the environment's `vpn`. From there they reach
-    every node, pod and Service, whatever else their roles are. A `cluster-admin` may connect without it."""
+    every node, pod and Service, whatever their other roles are. A `cluster-admin` may connect without it."""
 
 
 class Identity(Section):
     """Sign-in of people by a company's own identity provider."""
 
     issuers: dict[Name, Issuer] = Field(default_factory=dict, max_length=MOST_ISSUERS)
-    """Issuers by name. Left out, nobody signs in, and administrators have certificates. `up` writes them
-    into the vault and has the API servers fetch them; nothing is started anew."""
+    """Issuers by name. If left out, nobody signs in, and administrators have certificates. `up` writes the issuers into
+    the vault and has the API servers fetch them; nothing is restarted."""
     groups: dict[GroupName, GroupRights] = Field(
         default_factory=dict, max_length=256, examples=[{"oidc:platform": {"everywhere": "view"}}]
     )
-    """Rights of groups, by the name with its prefix. Nobody has rights who is in none of them."""
+    """Rights of groups, by the group's name with its prefix. People who are in none of them have no rights."""
 
     @property
     def ports(self) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
-"""Issuers as API servers get them, and checks of the section ``identity``. Pure.
+"""Issuers in the form that API servers read, and checks of the section ``identity``. Pure.
 
-The vault's secret :data:`~components.model.secrets.vault.ISSUERS` has them, and not user data: so a change of an issuer
-reaches running API servers, which read the file again when it changes (kubernetes.io, "Authentication", "Using
-Authentication Configuration"). kube-apiserver does not *start* with a configuration that it cannot read. So all that it
-would refuse is refused here, and the file takes no expressions of the user's own in CEL, which nobody here can
-check."""
+They are in the vault's secret :data:`~components.model.secrets.vault.ISSUERS`, not in user data, so that a change of an
+issuer reaches running API servers, which read the file again when it changes (kubernetes.io, "Authentication", "Using
+Authentication Configuration"). kube-apiserver does not *start* with a configuration that it cannot read. So these
+checks refuse everything that it would refuse, and the file admits no CEL expressions of the user, which they could not
+check.
+"""
 
 from __future__ import annotations
 
@@ -25,25 +26,25 @@ from contract.azure import SIGN_IN_HOST
 from contract.users import RESERVED
 
 MOST_GROUPS = 500
-"""Most groups that a person may have. Entra puts 200 into a token at most ("ID token claims reference", "Groups overage
-claim"). Each of a user's groups is compared with each binding, at each request."""
+"""Largest number of groups that a person may have. Entra puts at most 200 into a token ("ID token claims reference",
+"Groups overage claim"). At each request, each of a user's groups is compared with each binding."""
 
 
 HOUR_S = 3600
 
 PLACEHOLDERS = ("TENANT", "APPLICATION", "ID")
-"""Words of docs/sign-in.md for what a company has of its own."""
+"""Words in docs/sign-in.md that stand for a company's own values."""
 TENANTS_OWN = re.compile(r"/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/v2\.0")
-"""Path of the issuer that Entra's tokens name, whatever address they were asked for at: the tenant by its id
-(learn.microsoft.com, "ID token claims reference", ``iss``). API servers refuse an address whose own document names
-another issuer than itself, as those of ``common``, of a tenant's domain, and of v1.0 do."""
+"""Path of the issuer that Entra's tokens name, whatever address they were requested from: the tenant by its id
+(learn.microsoft.com, "ID token claims reference", ``iss``). API servers refuse an address whose document names another
+issuer, such as the addresses of ``common``, of a tenant's domain, and of v1.0."""
 CUT = "…"
-"""Mark of docs/sign-in.md for the rest of a group's name."""
+"""Mark in docs/sign-in.md for the rest of a group's name."""
 
 
 def settings(environment: Environment) -> str:
-    """Return the content of the secret: ``jwt`` is the list of authenticators as text in JSON, which is YAML. Nothing
-    in it is confidential; it is in the vault because only officers write there."""
+    """Return the content of the secret: ``jwt`` is the list of authenticators as text in JSON, which is also YAML. It
+    is not confidential; it is in the vault because only officers write there."""
     authenticators = [authenticator(issuer) for issuer in environment.identity.issuers.values()]
     return json.dumps({"jwt": json.dumps(authenticators)})
 
@@ -67,7 +68,7 @@ def authenticator(issuer: Issuer) -> dict[str, Any]:
             },
         ],
         "claimMappings": mappings,
-        # Prefixes see to the first two already. Who changes how names are made will be stopped here all the same.
+        # Prefixes prevent the first two already. This also stops those who change how names are made.
         "userValidationRules": [
             {"expression": "!user.username.startsWith('system:')", "message": "a name of Kubernetes' own"},
             {
@@ -75,8 +76,11 @@ def authenticator(issuer: Issuer) -> dict[str, Any]:
                 "message": "a group of Kubernetes' own",
             },
             {"expression": f"size(user.groups) <= {MOST_GROUPS}", "message": f"more than {MOST_GROUPS} groups"},
-            # A name that no list of ours can hold could not be revoked.
-            {"expression": f"user.username.matches(r'^{NAME}$')", "message": "a name that could not be revoked"},
+            # A name that does not fit into our lists could not be revoked.
+            {
+                "expression": f"user.username.matches(r'^{NAME}$')",
+                "message": "a name whose access could not be revoked",
+            },
         ],
     }
 
@@ -86,12 +90,12 @@ def _mapping(name: ClaimName) -> dict[str, str]:
 
 
 def check_sign_in(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each issuer that API servers would refuse, or whose people could have others' names."""
+    """Yield a fault for each issuer that API servers would refuse, or whose people could have the names of others."""
     urls: dict[str, str] = {}
     for name, issuer in environment.identity.issuers.items():
         at = ("identity", "issuers", name)
         if issuer.url.rstrip("/") == f"https://{environment.api_name}:{environment.control_plane.api.port}":
-            wrong = "it is the cluster itself, as the issuer of service accounts' tokens"
+            wrong = "it is the cluster's own issuer of service accounts' tokens"
             yield Fault(at=(*at, "url"), wrong=wrong, write="your identity provider's")
         yield from _check_placeholders(issuer, at)
         yield from _check_entra(issuer, at)
@@ -120,24 +124,24 @@ def check_sign_in(environment: Environment) -> Iterator[Fault]:
 
 
 def _check_placeholders(issuer: Issuer, at: Location) -> Iterator[Fault]:
-    """Yield a fault for each value that stands in our documents for one of the company's own. API servers would not say
-    that they wait for such an issuer: they go on with the list from before."""
-    write = "your own, as your identity provider says it"
+    """Yield a fault for each value that is a placeholder in our documents. API servers would not report that they wait
+    for such an issuer: they keep the former list."""
+    write = "your own value, from your identity provider"
     if _is_placeholder(issuer):
-        yield Fault(at=(*at, "url"), wrong=f"{issuer.url!r} is an example of our documents", write=write)
+        yield Fault(at=(*at, "url"), wrong=f"{issuer.url!r} is an example from our documents", write=write)
     for index, audience in enumerate(issuer.audiences):
         if audience in PLACEHOLDERS:
-            yield Fault(at=(*at, "audiences", index), wrong=f"{audience!r} is a word of our documents", write=write)
+            yield Fault(
+                at=(*at, "audiences", index), wrong=f"{audience!r} is a placeholder from our documents", write=write
+            )
 
 
 def _check_entra(issuer: Issuer, at: Location) -> Iterator[Fault]:
-    """Yield a fault for an address of Entra's that is no issuer."""
+    """Yield a fault for an address of Entra that is not an issuer."""
     parts = urlsplit(issuer.url)
     if parts.hostname == SIGN_IN_HOST and not TENANTS_OWN.fullmatch(parts.path) and not _is_placeholder(issuer):
         write = f"https://{SIGN_IN_HOST}/, the tenant's id, and /v2.0"
-        yield Fault(
-            at=(*at, "url"), wrong=f"Entra's tokens do not say that {issuer.url!r} is their issuer", write=write
-        )
+        yield Fault(at=(*at, "url"), wrong=f"{issuer.url!r} is not the issuer that Entra's tokens name", write=write)
 
 
 def _is_placeholder(issuer: Issuer) -> bool:
@@ -146,7 +150,8 @@ def _is_placeholder(issuer: Issuer) -> bool:
 
 
 def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:
-    """Yield a fault for each prefix that is taken. People of one issuer must not be able to have names of another's."""
+    """Yield a fault for each prefix that is in use already. People of one issuer must not be able to have names of
+    another's."""
     prefixes: dict[str, str] = {}
     for name, issuer in environment.identity.issuers.items():
         mapping: ClaimName | None = getattr(issuer, part)
@@ -159,7 +164,7 @@ def _check_prefixes(environment: Environment, part: str) -> Iterator[Fault]:
             continue
         earlier = prefixes.setdefault(mapping.prefix, name)
         if earlier != name:
-            wrong = f"{mapping.prefix!r} is the prefix of {earlier} already, whose names it could give to its people"
+            wrong = f"{mapping.prefix!r} is already the prefix of {earlier}: its people could have names of that issuer"
             basis = (("identity", "issuers", earlier, part),)
             yield Fault(at=at, wrong=wrong, write=f"another, such as {name}:", basis=basis)
 
@@ -177,7 +182,7 @@ def prefix_fault(environment: Environment, group: str, at: Location) -> Iterator
 
 
 def _check_groups(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each group that no issuer can name, and for each that would have no rights."""
+    """Yield a fault for each group that no issuer can name, and for each that has no rights."""
     identity = environment.identity
     exempt = environment.pod_security.exempt_namespaces
     for group, rights in identity.groups.items():
@@ -185,10 +190,10 @@ def _check_groups(environment: Environment) -> Iterator[Fault]:
         yield from prefix_fault(environment, group, at)
         for namespace in rights.namespaces:
             if namespace.startswith("kube-"):
-                wrong = f"{namespace} is Kubernetes' own: whoever may make pods there has the cluster"
+                wrong = f"{namespace} is Kubernetes' own: whoever may make pods there controls the cluster"
                 yield Fault(at=(*at, "namespaces", namespace), wrong=wrong, write="a namespace of your own")
             elif namespace in exempt and rights.namespaces[namespace] != "view":
-                wrong = f"Pod Security does not hold in {namespace}: whoever may make pods there has every node"
+                wrong = f"Pod Security does not hold in {namespace}: whoever may make pods there controls every node"
                 yield Fault(
                     at=(*at, "namespaces", namespace),
                     wrong=wrong,
@@ -196,7 +201,7 @@ def _check_groups(environment: Environment) -> Iterator[Fault]:
                     basis=(("pod_security", "exempt_namespaces"),),
                 )
         if group.endswith(CUT):
-            yield Fault(at=at, wrong="it is cut, as in our documents", write="the group's whole name")
+            yield Fault(at=at, wrong="it is cut off, as in our documents", write="the group's whole name")
         if rights.everywhere is None and not rights.namespaces and not rights.vpn:
             yield Fault(at=at, wrong="it has no rights", write="`everywhere`, `vpn`, or `namespaces` with a role each")
         if rights.vpn and environment.vpn is None:

@@ -1,1 +1,1 @@
-"""From the files of an environment to one frozen environment, or one report of all that is wrong."""
+"""From the files of an environment to one frozen environment, or to one report of all faults."""

@@ -1,4 +1,4 @@
-"""Doubts about a file that is valid: what it names may not be there, or nothing acts on it."""
+"""Cautions about a valid file: a named thing may not exist, or a setting has no effect."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from components.model.versions.section import Versions
 from components.model.versions.section import pinned as tested
 
 _NAMED = 3
-"""Largest number of pools or machines that are named one by one."""
+"""Largest number of pools or machines that a caution names individually."""
 _OF_KIND = ("machine_type", "spot")
-"""Keys of a pool that its kind follows from."""
+"""Keys of a pool from which its kind follows."""
 
 
 def cautions(environment: Environment, *, today: date | None = None) -> Iterator[Caution]:
-    """Yield the doubts about a checked environment, by section of the file. ``today`` defaults to the current date in
+    """Yield the cautions about a checked environment, by section of the file. ``today`` defaults to the current date in
     UTC."""
     today = today or datetime.now(UTC).date()
     yield from _untested(environment)
@@ -73,7 +73,7 @@ def _untested(environment: Environment) -> Iterator[Caution]:
 
 
 def _no_node(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution if no pool begins with a machine, and there is no host."""
+    """Yield a caution if no pool starts with a machine, and there is no host."""
     pools = environment.pools
     if environment.autoscaler is not None:
         return  # With an autoscaler this is an error (check_base).
@@ -87,26 +87,26 @@ def _no_node(environment: Environment) -> Iterator[Caution]:
 
 
 def _lonely_vpn(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution if there is a VPN, and no group whose people may connect."""
+    """Yield a caution if there is a VPN, but no group whose people may connect."""
     groups = environment.identity.groups.values()
     if environment.vpn is not None and not any(group.vpn or group.everywhere == "cluster-admin" for group in groups):
         yield Caution(
             name="lonely-vpn",
             at=("vpn",),
             basis=(("identity", "issuers"), ("identity", "groups")),
-            wrong="nobody signs in to it: operators alone get in, by `longhaul vpn --env`",
+            wrong="nobody can sign in to it: only operators get in, by `longhaul vpn --env`",
             write="`identity` with an issuer, and `vpn: true` at the groups that may connect (docs/vpn.md)",
         )
 
 
 def _lonely_teams(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution if there are teams, and nobody signs in."""
+    """Yield a caution if there are teams, but nobody can sign in."""
     if environment.teams and not environment.identity.issuers:
         yield Caution(
             name="lonely-teams",
             at=("teams",),
             basis=(("identity", "issuers"),),
-            wrong="nobody signs in as one of a team's groups: only administrators' certificates open the cluster",
+            wrong="nobody can sign in as a member of a team: only administrators' certificates open the cluster",
             write="`identity` with an issuer that names the groups (docs/sign-in.md)",
         )
 
@@ -122,8 +122,8 @@ def small_control_plane(environment: Environment) -> Iterator[Caution]:
             name="small-api-server",
             at=("control_plane", "api", "machine_type"),
             basis=(*basis, ("machine_types",)),
-            wrong=f"{api.machine_type} has {known.memory_gib:,} GiB of memory, and an API server of {nodes:,} nodes "
-            f"wants {least:,}",
+            wrong=f"{api.machine_type} has {known.memory_gib:,} GiB of memory, and an API server for {nodes:,} nodes "
+            f"needs {least:,}",
             write=f"a type with {least:,} GiB or more; or a smaller `max` of pools (docs/sizing.md)",
         )
     servers = least_servers(nodes)
@@ -138,7 +138,7 @@ def small_control_plane(environment: Environment) -> Iterator[Caution]:
 
 
 def _idle_keys(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution for each key of pools that the autoscaler acts on, where there is none."""
+    """Without an autoscaler, yield a caution for each key of pools that only an autoscaler reads."""
     if environment.autoscaler is not None:
         return
     for key in ("priority", "fallbacks", "spare"):
@@ -155,7 +155,7 @@ def _idle_keys(environment: Environment) -> Iterator[Caution]:
 
 
 def _never_empty(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution for each pool all of whose machines are to be spare ones."""
+    """Yield a caution for each pool all of whose machines are kept spare."""
     for name, pool in environment.pools.items():
         if environment.autoscaler is not None and pool.spare == pool.max:
             yield Caution(
@@ -163,13 +163,13 @@ def _never_empty(environment: Environment) -> Iterator[Caution]:
                 at=("pools", name, "spare"),
                 pool=name,
                 basis=(("pools", name, "max"),),
-                wrong=f"{pool.spare:,} are all that the pool may have: the whole pool always runs",
+                wrong=f"{pool.spare:,} is the pool's `max`: the whole pool always runs",
                 write="fewer than its `max`, or `min` if it is meant to",
             )
 
 
 def _fallbacks_of_other_kinds(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution for each fallback that work of teams does not go on to."""
+    """Yield a caution for each fallback to which teams' work does not go on."""
     kinds_of = pool_kinds(environment) if environment.teams else {}
     for name, pool in environment.pools.items():
         kind = kinds_of.get(name)
@@ -198,7 +198,7 @@ def _guaranteed_spot(environment: Environment) -> Iterator[Caution]:
                 yield Caution(
                     name=f"guaranteed-spot-{name}-{kind}",
                     at=("teams", name, "shares", kind, "gpus" if share.gpus else "cores"),
-                    wrong="the cloud may take these machines back, so nobody can be guaranteed them",
+                    wrong="the cloud may take these machines back, so they cannot be guaranteed",
                     write="leave it out: a team borrows what is there",
                 )
 
@@ -213,7 +213,7 @@ def _missing_keys(environment: Environment) -> Iterator[Caution]:
             yield Caution(
                 name=f"unpinned-{kind}",
                 at=places[0],
-                wrong=f"is missing for {_few(names)}: Ansible does not connect without it",
+                wrong=f"is missing for {_few(names)}: without it Ansible does not connect",
                 write="what `ssh-keyscan` prints of each machine, compared with what its console shows",
             )
 
@@ -230,7 +230,7 @@ def _shared_keys(environment: Environment) -> Iterator[Caution]:
             yield Caution(
                 name=f"shared-host-key-{names[0]}",
                 at=others[0],
-                wrong=f"is one key of {_few(names)}: who has one of these machines can pose as the others",
+                wrong=f"is one key of {_few(names)}: whoever controls one of these machines can pose as the others",
                 write="each machine's own: `longhaul hosts scan-keys`, after `ssh-keygen -A` on a cloned one",
             )
 

@@ -1,4 +1,4 @@
-"""Checks across the environment's sections. Each yields what it found; none stops the others."""
+"""Checks across the environment's sections. Each yields its faults; none stops the others."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SMALLER_PER_GIB = 512
 
 
 def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
-    """Yield everything that is wrong with an environment whose fields are each valid."""
+    """Yield every fault of an environment whose fields are each valid."""
     if environment.name != stack:
         wrong = f"{environment.name!r} is not the name of its stack, {stack!r}"
         yield Fault(at=("name",), wrong=wrong, write=stack)
@@ -115,7 +115,7 @@ def _check_control_plane(environment: Environment) -> Iterator[Fault]:
         wrong = f"{name!r} is not a site"
     elif name not in possible:
         titles = " or ".join(cloud.title for cloud in clouds().values() if cloud.holds_control_plane)
-        wrong = f"{name!r} is not on {titles}, the only place a control plane can be yet"
+        wrong = f"{name!r} is not on {titles}: a control plane cannot be elsewhere yet"
     else:
         return
     basis: tuple[Location, ...] = (("sites",), ("sites", name, "kind"))
@@ -124,7 +124,7 @@ def _check_control_plane(environment: Environment) -> Iterator[Fault]:
 
 def _check_api_port(environment: Environment) -> Iterator[Fault]:
     if environment.control_plane.api.port == JOIN_PORT:
-        wrong = f"{JOIN_PORT} is the port of the service that machines join at"
+        wrong = f"{JOIN_PORT} is the port of the join service"
         yield Fault(at=("control_plane", "api", "port"), wrong=wrong, write="another, such as 6443")
 
 
@@ -216,7 +216,7 @@ def _check_machine_types(environment: Environment) -> Iterator[Fault]:
     types = environment.known_types
     for wanted in _wanted(environment):
         site = environment.sites.get(wanted.site_name)
-        # A control plane on AWS or in a rack is reported by itself; errors of its machine types would only follow from
+        # A control plane on AWS or in a rack has a fault of its own; errors of its machine types would only follow from
         # that.
         possible = _rents if wanted.at[0] == "pools" else _holds_control_plane
         if site is not None and possible(cloud_of(site)):
@@ -286,7 +286,7 @@ def _check_names(environment: Environment) -> Iterator[Fault]:
             wrong = f"{gateway!r} is already a gateway of {earlier[1]}"
             yield Fault(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}", basis=(earlier,))
         elif gateway.startswith(tuple(f"{role}-" for role in reserved)):
-            wrong = f"{gateway!r} begins as the name of a control-plane machine does"
+            wrong = f"{gateway!r} begins like the name of a control-plane machine"
             yield Fault(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}")
     prefixes = tuple(f"{part}-" for part in (*reserved, *environment.pools))
     for index, host in enumerate(environment.hosts):
@@ -330,8 +330,8 @@ def _check_links(environment: Environment) -> Iterator[Fault]:
 
 
 def _check_plan(environment: Environment) -> Iterator[Fault]:
-    """Check the address plan. It depends on every site's size: while one of them cannot be read, none of these faults
-    holds."""
+    """Check the address plan. It depends on every site's size: while one size cannot be read, none of these faults can
+    be trusted."""
     sizes = [("sites", name, key) for name in environment.sites for key in ("range", "prefix")]
     basis: tuple[Location, ...] = (("supernet",), ("sites", "[key]"), *sizes)
     errors = plan_errors(environment)

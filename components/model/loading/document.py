@@ -1,7 +1,7 @@
 """YAML files as plain data with line numbers.
 
 YAML 1.2's core schema: ``no`` and ``2024-01-01`` are text. A key given twice is an error, as it is for the engine (Go's
-yaml.v3); PyYAML would silently take the last. Building the data from PyYAML's events is also five times faster than
+yaml.v3); PyYAML would silently use the last. Building the data from PyYAML's events is also five times faster than
 PyYAML's own constructor, which matters for a hosts file with thousands of hosts.
 """
 
@@ -33,21 +33,19 @@ _INTEGER = re.compile(r"[-+]?\d+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?")
 
 DEEPEST = 64
-"""Number of lists and mappings that may be inside each other. The environment's format needs 8."""
+"""Largest nesting depth of lists and mappings. The environment's format needs 8."""
 MOST_REPEATED = 100_000
 """Number of values that all aliases of a document may stand for. Aliases of aliases multiply: 9 lines can stand for a
 thousand million values, which no memory holds."""
 LONGEST_NUMBER = 64
-"""Number of characters of the longest number. No key takes one of more than 20."""
+"""Number of characters of the longest number. No key needs more than 20."""
 
-AS_YAML = (
-    'indentation by spaces alone, brackets and quotes closed, and quotes around a text that has ": " or " #" in it'
-)
-"""Advice for a file that is not YAML. The parser tells where it failed, not what was meant."""
+AS_YAML = 'indentation by spaces only, brackets and quotes closed, and quotes around a text that has ": " or " #" in it'
+"""Advice for a file that is not YAML. The parser reports where it failed, not what was meant."""
 
 
 class _Integer(int):
-    """A whole number that was not written as Python writes it, such as ``012``."""
+    """An integer that was not written as Python writes it, such as ``012``."""
 
     text: str
 
@@ -93,7 +91,7 @@ def read_document(path: Path) -> Document:
 
 
 def read_source(path: Path) -> str:
-    """Return the text of a file that may hold YAML, with the limits and the error of :func:`read_document`."""
+    """Return the text of a file that may hold YAML, with the limits and the errors of :func:`read_document`."""
     with _as_problem(path):
         return read_text(path)
 
@@ -108,12 +106,12 @@ def _as_problem(path: Path) -> Iterator[None]:
 
 
 def document_text(data: Mapping[str, Any]) -> str:
-    """Return ``data`` as YAML. A number that was read from a file is written as it stood there."""
+    """Return ``data`` as YAML. A number that was read from a file keeps its original text."""
     return yaml.dump(data, Dumper=_NumberDumper, sort_keys=False)
 
 
 class _NumberDumper(yaml.SafeDumper):
-    """YAML dumper that knows the numbers of this reader."""
+    """YAML dumper that writes the numbers of this reader."""
 
     def represent_data(self, data: Any) -> yaml.Node:
         if isinstance(data, _Integer):
@@ -123,7 +121,7 @@ class _NumberDumper(yaml.SafeDumper):
         return super().represent_data(data)
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: tuple[bool, bool]) -> str:
-        """Return the tag that ``value`` has without quotes: for numbers, that of this reader."""
+        """Return the tag that ``value`` has without quotes; for numbers, this reader's tag."""
         if kind is yaml.ScalarNode and implicit[0]:
             if _INTEGER.fullmatch(value):
                 return f"{_TAGS}int"
@@ -150,7 +148,8 @@ def parse_document(text: str) -> Document:
 
 
 def _place(error: yaml.YAMLError) -> str:
-    """Say at which column the parser failed, and on which line the part begins that it was reading."""
+    """Return the column at which the parser failed, and the line on which the part that it was reading begins, as
+    words."""
     mark, begun = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
     if mark is None:
         return ""
@@ -166,7 +165,7 @@ class _Builder:
     lines: dict[int, Mapping[str | int, int]] = field(default_factory=dict)
     anchors: dict[str, Any] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
-    """Number of values in each anchor's, those that aliases inside it stand for among them."""
+    """Number of values in each anchor's value, including those that aliases inside it stand for."""
     depth: int = 0
     count: int = 0
     """Number of values so far, counted as ``sizes`` counts."""
@@ -212,7 +211,7 @@ class _Builder:
         """Return the list or mapping that begins with ``event``."""
         self.depth += 1
         if self.depth > DEEPEST:
-            wrong = f"holds more than {DEEPEST} lists and mappings inside each other"
+            wrong = f"nests more than {DEEPEST} lists and mappings"
             raise DocumentError(wrong, "fewer", _line(event))
         value = self._mapping() if isinstance(event, yaml.MappingStartEvent) else self._sequence()
         self.depth -= 1
@@ -282,7 +281,7 @@ def _scalar(event: Any) -> Any:
 
 
 def _as_written(number: _Integer | _Decimal, text: str) -> int | float:
-    """Return ``number`` so that it is shown as its ``text``. For an id without quotes, errors then show its leading
+    """Return ``number`` with its original ``text`` for display. For an id without quotes, errors then show its leading
     zero."""
     plain = int(number) if isinstance(number, int) else float(number)
     number.text = text

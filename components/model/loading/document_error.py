@@ -1,10 +1,10 @@
-"""The error of a text that cannot be read."""
+"""The error for a text that cannot be read."""
 
 from __future__ import annotations
 
 
 class DocumentError(Exception):
-    """The text is not a document that can be read; ``line`` counts from 1."""
+    """Raised when the text is not a document that can be read; ``line`` counts from 1."""
 
     def __init__(self, wrong: str, write: str, line: int | None = None) -> None:
         super().__init__(wrong)

@@ -1,4 +1,4 @@
-"""One report for everything that is wrong with an environment."""
+"""One report of all faults of an environment."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from clouds.base.inputs import MASKED, PRIVATE_KEY
 REPEATS = 3
 """Fewest problems that are folded into one."""
 NAMED = 5
-"""Most places that a folded problem names."""
+"""Largest number of places that a folded problem names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that is wrong. Its texts quote the file, but no private key, and no control character that a terminal
-    would act on."""
+    """One fault. Its texts quote the file, but no private key, and no control character that a terminal would obey."""
 
     file: str
     line: int | None = None
-    """Line number, counted from 1; ``None`` when the value is in no file, or its line is not known."""
+    """Line number, counted from 1; ``None`` when the value is not in a file, or its line is unknown."""
     key: str
     """Dotted path of the value below ``longhaul:environment``, such as ``pools.gpu.site``; in a hosts file, from its
-    top. Empty when the whole file is meant."""
+    top. Empty for the whole file."""
     wrong: str
     write: str
     """Value to write instead, or advice."""
@@ -46,7 +45,7 @@ def _shown(text: str, *, kept: str) -> str:
 
 
 class ConfigurationError(Exception):
-    """The environment cannot be used; carries every problem found, not only the first, and the doubts beside them."""
+    """Raised when the environment cannot be used; has every problem found, not only the first, and the cautions."""
 
     def __init__(self, problems: Iterable[Problem], *, warnings: Iterable[Problem] = ()) -> None:
         self.problems = tuple(problems)
@@ -59,8 +58,8 @@ class ConfigurationError(Exception):
 
 
 def _folded(problems: Iterable[Problem]) -> Iterator[str]:
-    """Yield the text of each problem. Those that say the same of the same key in other places of a file are one, at the
-    place of the first."""
+    """Yield the text of each problem. Problems with the same text and key at several places of a file are folded into
+    one, at the first place."""
     alike: dict[tuple[str, ...], list[Problem]] = {}
     for problem in problems:
         key = problem.key.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Reading environments: stack file and hosts file in, one frozen :class:`Environment` or one report out."""
+"""Reads environments: from a stack file and a hosts file to one frozen :class:`Environment` or one report."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Raw = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class _Source:
-    """A file that findings are about."""
+    """A file to which findings refer."""
 
     path: Path
     document: Document | None = None
     top: Location = ()
-    """Location in the document of the part that findings are about."""
+    """Location in the document of the part to which findings refer."""
 
     def problem(self, finding: Fault) -> Problem:
         line = None if self.document is None else self.document.line((*self.top, *finding.at))
@@ -44,7 +44,7 @@ class _Source:
 
 @dataclass(frozen=True, kw_only=True)
 class _Loaded:
-    """A checked environment and the files that it is of."""
+    """A checked environment and its files."""
 
     environment: Environment
     source: _Source
@@ -57,18 +57,18 @@ class _Loaded:
         return self.source_of(finding).problem(finding)
 
     def warnings(self, broken: frozenset[Location] = frozenset()) -> list[Problem]:
-        """Return the doubts that depend on nothing that is ``broken``."""
+        """Return the cautions that do not depend on anything that is ``broken``."""
         return [self.problem(caution) for caution in cautions(self.environment) if caution.holds(broken)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examined:
-    """A valid environment, and the doubts about its file."""
+    """A valid environment, and the cautions about its file."""
 
     environment: Environment
     warnings: tuple[Problem, ...]
     problem: Callable[[Fault], Problem]
-    """Returns a fault of the environment with its file and line."""
+    """Function that adds file and line to a fault of the environment."""
 
 
 def stack_name(path: Path) -> str:
@@ -77,28 +77,27 @@ def stack_name(path: Path) -> str:
 
 
 def environment_files(directory: Path) -> list[Path]:
-    """Return the stack files in ``directory`` that hold an environment. Files of second stacks, which only name one,
-    are left out."""
+    """Return the stack files in ``directory`` that hold an environment. Files of second stacks, which only name an
+    environment, are left out."""
     return [path for path in sorted(directory.glob("Pulumi.*.yaml")) if not stack_name(path).endswith(OBJECTS)]
 
 
 def load(path: Path) -> Environment:
-    """Read the environment of one stack file; raise ``ConfigurationError`` with everything that is wrong."""
+    """Read the environment of one stack file; raise ``ConfigurationError`` with every fault."""
     return _load(path).environment
 
 
 def examine(path: Path) -> Examined:
-    """Read the environment of one stack file, with the doubts about it; raise ``ConfigurationError`` with everything
-    that is wrong."""
+    """Read the environment of one stack file, with the cautions about it; raise ``ConfigurationError`` with every
+    fault."""
     loaded = _load(path)
     warnings = tuple(_in_order(loaded.warnings()))
     return Examined(environment=loaded.environment, warnings=warnings, problem=loaded.problem)
 
 
 def load_copy(path: Path) -> Environment:
-    """Read the environment of a copy of a stack file. The copy may have any name: its own ``name`` is taken as the
-    stack's. The hosts file that it names lies beside the copy. Raise ``ConfigurationError`` with everything that is
-    wrong."""
+    """Read the environment of a copy of a stack file. The copy may have any file name: the ``name`` in it is used as
+    the stack's. Its hosts file lies beside the copy. Raise ``ConfigurationError`` with every fault."""
     document = read_document(path)
     raw = _section(document, path)
     source = _Source(path=path, document=document, top=("config", CONFIG_KEY))
@@ -107,18 +106,18 @@ def load_copy(path: Path) -> Environment:
 
 def parse(raw: Raw, *, source: Path, stack: str) -> Environment:
     """Check ``raw``, the value of ``longhaul:environment`` in the file ``source``, and the hosts file that it names.
-    Raise ``ConfigurationError`` with everything that is wrong."""
+    Raise ``ConfigurationError`` with every fault."""
     return _parse(raw, source=_Source(path=source), stack=stack).environment
 
 
 def load_directory(directory: Path) -> dict[str, Environment]:
-    """Read every environment in ``directory``, by name. Raise ``ConfigurationError`` with one report for all files;
-    environments that overlap or share a gateway are part of it."""
+    """Read every environment in ``directory``, by name. Raise ``ConfigurationError`` with one report for all files,
+    which includes environments that overlap or share a gateway."""
     return {name: examined.environment for name, examined in examine_directory(directory).items()}
 
 
 def examine_directory(directory: Path) -> dict[str, Examined]:
-    """Read every environment in ``directory`` as :func:`load_directory` does, with the doubts about each file."""
+    """Read every environment in ``directory`` like :func:`load_directory`, with the cautions about each file."""
     environments: dict[str, Examined] = {}
     claims: dict[Path, _Claim] = {}
     problems: list[Problem] = []
@@ -148,12 +147,13 @@ def examine_directory(directory: Path) -> dict[str, Examined]:
 
 def check_neighbours(environment: Environment, *, source: Path) -> None:
     """Raise ``ConfigurationError`` when ``environment``, read from ``source``, overlaps another environment in the same
-    folder, or has a gateway at an address of another one's. Other errors of those files are not reported here."""
+    folder, or shares a gateway's address with it. Other errors of those files are not reported here."""
     others = _claims(source.parent, but=source)
     if not others:
         return
     claim = _claim(source) or _Claim(path=source, name=environment.name, supernet=environment.supernet)
-    # As they were read: a file that is only about to be written is not there yet, or says something else.
+    # Uses the environment as it was read: a file that is only about to be written does not exist yet, or has other
+    # content.
     gateways = claimed_addresses(environment.model_dump(mode="json", include={"sites"}))
     claim = replace(claim, name=environment.name, supernet=environment.supernet, gateways=gateways)
     overlapping = [other for other in others if claim.supernet.overlaps(other.supernet)]
@@ -165,17 +165,17 @@ def check_neighbours(environment: Environment, *, source: Path) -> None:
 
 
 def not_compared(source: Path) -> tuple[Problem, ...]:
-    """Return a doubt for each other file in the folder of ``source`` whose supernet cannot be read: nothing says
-    whether the two overlap."""
+    """Return a caution for each other file in the folder of ``source`` whose supernet cannot be read, so that the two
+    cannot be compared."""
     unread = (path for path in environment_files(source.parent) if path != source and _claim(path) is None)
     wrong = f"{source.name} was not compared with this file: no supernet can be read in it"
-    write = "what `longhaul validate` without --env says of it, or take it out of the folder"
+    write = "what `longhaul validate` without --env reports about it, or move it out of the folder"
     return tuple(Problem(file=str(path), key="", wrong=wrong, write=write) for path in unread)
 
 
 def taken_ranges(directory: Path, *, but: Path) -> dict[Range, str]:
     """Return the supernets of the environments in ``directory`` that can be read, each with the environment's name and
-    file, without the file ``but``."""
+    file; the file ``but`` is left out."""
     return {claim.supernet: f"{claim.name}, {claim.place}" for claim in _claims(directory, but=but)}
 
 
@@ -210,7 +210,7 @@ def _claims(directory: Path, *, but: Path) -> list[_Claim]:
 
 
 def _claim(path: Path) -> _Claim | None:
-    """Return the claim of the file ``path``; ``None`` when it cannot be read. The rest of the file may be wrong."""
+    """Return the claim of the file ``path``; ``None`` when it cannot be read. The rest of the file may be invalid."""
     try:
         document = read_document(path)
         raw = _section(document, path)
@@ -233,14 +233,14 @@ def _shared(claim: _Claim, other: _Claim) -> Iterator[Problem]:
     for ours, theirs in shared(claim.gateways, other.gateways):
         there = replace(other, line=other.line_of(theirs))
         wrong = f"{ours.address} is the address of a gateway of {other.name} too, {there.place}"
-        write = "an address of its own: a gateway holds the tunnels of one environment"
+        write = "another address: a gateway holds the tunnels of one environment"
         key = ".".join(map(str, ours.at))
         yield Problem(file=str(claim.path), line=claim.line_of(ours), key=key, wrong=wrong, write=write)
 
 
 def _section(document: Document, path: Path) -> Raw:
-    """Return the environment in a stack file; raise ``ConfigurationError`` when there is none, or when it is in a newer
-    format, so that nothing else of it can be checked."""
+    """Return the environment in a stack file. Raise ``ConfigurationError`` when there is none, or when it is in a newer
+    format, so that the rest cannot be checked."""
     config = document.data.get("config")
     section = config.get(CONFIG_KEY) if isinstance(config, Mapping) else None
     if isinstance(section, dict):
@@ -286,8 +286,8 @@ def _parse(raw: Raw, *, source: _Source, stack: str) -> _Loaded:
 
 
 def _hosts(name: object, *, beside: _Source, problems: list[Problem]) -> tuple[Validated[Hosts], _Source]:
-    """Read the hosts file, and add what is wrong with it to ``problems``."""
-    # Of a name that is wrong, the environment's own validation tells.
+    """Read the hosts file, and add its faults to ``problems``."""
+    # The environment's own validation reports an invalid name.
     if not isinstance(name, str) or not re.fullmatch(FILE_NAME, name):
         return Validated(value=None), beside
     source = _Source(path=beside.path.parent / name)

@@ -1,4 +1,4 @@
-"""Pydantic's errors in Longhaul's words: what is wrong with a value, and what to write."""
+"""Pydantic's errors in Longhaul's words: the fault of a value, and the value to write instead."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def describe(item: ErrorDetails, schema: Schema) -> Fault:
 
 
 def show(value: object) -> str:
-    """Render ``value`` as the person who wrote it would recognise it."""
+    """Return ``value`` as the person who wrote it would recognise it."""
     if value is None:
         return "nothing"
     if isinstance(value, dict):
@@ -67,11 +67,11 @@ def show(value: object) -> str:
 
 
 _LONGEST = 400
-"""Number of characters of the longest value that is shown whole."""
+"""Number of characters of the longest value that is shown in full."""
 
 
 def _flow(value: Any) -> str:
-    """Render ``value`` in YAML on one line: as JSON, except that text without need of quotes has none."""
+    """Return ``value`` as YAML on one line: like JSON, but text is quoted only when necessary."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_flow(inside)}" for key, inside in value.items()) + "}"
     if isinstance(value, list):
@@ -89,7 +89,7 @@ def _plain(text: str) -> bool:
 def _unknown_key(location: Location, schema: Schema, path: Location) -> Fault:
     meaning = not_yet(location)
     if meaning:
-        return Fault(at=location, wrong=f"is not there yet: {meaning}", write="leave it out until a release has it")
+        return Fault(at=location, wrong=f"is not supported yet: {meaning}", write="leave it out until a release has it")
     _, parent = walk(schema, path[:-1])
     known = list((parent or {}).get("properties", {}))
     close = get_close_matches(str(location[-1]), known, n=1, cutoff=0.7)
@@ -105,7 +105,7 @@ def _wrong_kind(item: ErrorDetails, location: Location, node: Node | None) -> Fa
 
 
 def _key_hint(schema: Schema, path: Location) -> str:
-    """Say what the keys of the mapping at ``path`` must look like."""
+    """Return a sentence that describes valid keys of the mapping at ``path``."""
     _, node = walk(schema, path)
     pattern = next(iter((node or {}).get("patternProperties", {})), None)
     return _hint({"pattern": pattern, **(node or {}).get("propertyNames", {})})
@@ -177,13 +177,13 @@ def _count(count: int) -> str:
 
 
 def entries(node: Node) -> str:
-    """Say how many entries a list or mapping may have."""
+    """Return in words how many entries a list or mapping may have."""
     least, most = node.get("minItems", node.get("minProperties")), node.get("maxItems")
     return f"{between(least, most)} {'entry' if (most or least) == 1 else 'entries'}"
 
 
 def between(least: int | None, most: int | None) -> str:
-    """Render a range of numbers in words."""
+    """Return a range of numbers in words."""
     if least == most:
         return str(least)
     if most is None:

@@ -1,5 +1,4 @@
-"""Keys that have their place in the file's format, and on which nothing acts yet: they are refused, with what they will
-be."""
+"""Keys that are reserved in the file's format but have no effect yet: they are refused, with their future meaning."""
 
 from __future__ import annotations
 
@@ -15,11 +14,11 @@ NOT_YET: Mapping[tuple[str, ...], str] = {
     ("boxes",): "researchers' own machines: who has one, of which type, in which site",
     ("storage",): "storage for data and checkpoints: file systems and buckets by site",
 }
-"""Meaning of each key, once something acts on it. A key goes from here into the model then."""
+"""Future meaning of each reserved key. When a key takes effect, it moves from here into the model."""
 
 
 def not_yet(location: Location) -> str:
-    """Return what the key at ``location`` will be; empty when it is no such key."""
+    """Return the future meaning of the key at ``location``; empty when it is not reserved."""
     path = tuple(map(str, location))
     for key, meaning in NOT_YET.items():
         if len(key) == len(path) and all(part in (ANY, step) for part, step in zip(key, path, strict=True)):

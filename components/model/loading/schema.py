@@ -23,8 +23,8 @@ Node = Mapping[str, Any]
 
 @cache
 def schema_of(model: type[Section]) -> Schema:
-    """Return the schema of one section, without its internal fields and the definitions that only they use. It is made
-    once, and nobody changes it."""
+    """Return the schema of one section, without its internal fields and the definitions that only they use. It is
+    computed once and must not be changed."""
     schema = model.model_json_schema()
     internal = [key for key, node in schema["properties"].items() if node.get("internal")]
     for key in internal:
@@ -36,7 +36,7 @@ def schema_of(model: type[Section]) -> Schema:
 
 def stack_schema() -> Schema:
     """Return the schema of a whole stack file, ``Pulumi.<env>.yaml``: the environment under its key; Pulumi's own keys
-    beside it are free."""
+    beside it are not restricted."""
     environment = dict(schema_of(Environment))
     definitions = environment.pop("$defs")
     return {
@@ -73,8 +73,8 @@ def _references(node: object, definitions: Mapping[str, Node], visited: frozense
 
 
 def resolve(schema: Schema, node: Node) -> Node:
-    """Return ``node`` without indirection: references are followed, and of alternatives the one that is not null is
-    taken. Keys beside a reference take precedence over those of its target."""
+    """Return ``node`` with references resolved, and with the alternative that is not null where there are several. Keys
+    beside a reference take precedence over those of its target."""
     while True:
         beside = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
         if "$ref" in node:
@@ -121,8 +121,8 @@ def sample(schema: Schema, node: Node) -> Any:
 
 
 def suggestion(schema: Schema, node: Node) -> Any:
-    """Return a value as a person should write it: a sample, with a placeholder for what only that person has. Nothing
-    accepts a placeholder, so that none is copied in earnest."""
+    """Return a value as a person should write it: a sample, with a placeholder for what only that person knows.
+    Validation refuses placeholders, so that none is copied unchanged."""
     return _sample(schema, node, first=("placeholder",))
 
 

@@ -1,4 +1,4 @@
-"""Reads a file of text that a person wrote, and says what is in its place where there is none."""
+"""Reads a text file that a person wrote, and reports what is there instead when it is not one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _GIVE = "the name of a file that can be read"
 
 
 def read_text(path: Path) -> str:
-    """Return the text of the file ``path``; raise ``DocumentError`` when it is anything but a regular file of at most
-    :data:`LARGEST` bytes of UTF-8. A pipe is refused before it is opened, since to open one may wait for ever. So is a
-    link out of its folder: a pull request can bring one, and what is said of a file shows what is in it."""
+    """Return the text of the file ``path``. Raise ``DocumentError`` unless it is a regular file of at most
+    :data:`LARGEST` bytes of UTF-8. A pipe is refused before it is opened, since opening one may block for ever. A link
+    out of its folder is refused too: a pull request can add one, and error messages about a file quote its content."""
     try:
         _require_file(path)
         with path.open("rb") as file:

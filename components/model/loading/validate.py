@@ -1,7 +1,7 @@
 """Validation of one section's fields, each by itself, with pydantic's errors in Longhaul's words.
 
 Checks across sections need whole sections. So a sample replaces each wrong value, and errors elsewhere are found in the
-same run. ``broken`` says where samples are, so that no conclusion is drawn from one.
+same run. ``broken`` lists the places of samples, so that no conclusion is drawn from one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from components.model.loading.schema import Schema, sample, schema_of, walk
 SectionT = TypeVar("SectionT", bound=Section)
 
 _ROUNDS = 3
-"""Number of attempts to repair a section. A sample may reveal another wrong value beside it; more attempts were never
-needed."""
+"""Number of attempts to repair a section. A sample may reveal another wrong value beside it; more attempts have never
+been needed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ def validate(model: type[SectionT], raw: dict[str, Any]) -> Validated[SectionT]:
 
 
 def _as_given(item: ErrorDetails, raw: dict[str, Any], schema: Schema) -> ErrorDetails:
-    """Return ``item`` with its number as it is in the document, which keeps how it was written. Pydantic's number comes
+    """Return ``item`` with its number from the document, which remembers how it was written. Pydantic's number comes
     from JSON."""
     if item["type"] != "string_type" or not isinstance(item["input"], int | float):
         return item
@@ -96,7 +96,7 @@ def _mend(
             _put(_container(raw, location), location[-1], sample(schema, node))
             broken.add(location)
     for location in sorted(superfluous, key=len, reverse=True):
-        # What it was in may have become a sample.
+        # The value around it may have been replaced by a sample.
         with suppress(LookupError, TypeError, AttributeError):
             _container(raw, location).pop(location[-1], None)
     return raw

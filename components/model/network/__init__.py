@@ -1,1 +1,1 @@
-"""Addresses, links between sites, and who may talk to whom."""
+"""Addresses, links between sites, and allowed traffic."""

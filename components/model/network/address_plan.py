@@ -1,4 +1,4 @@
-"""The address plan: one supernet in, every range out.
+"""The address plan: every range of an environment, computed from one supernet.
 
 A site's block of prefix length *p* is laid out so that each part is one range, whatever the block's size:
 
@@ -10,8 +10,8 @@ nodes     p+3, second         x.y.32.0/19
 pods      p+1, second         x.y.128.0/17: 2,048 nodes of /28
 ========  ==================  ==========================================
 
-The last sixteenth of the supernet belongs to no site: its first half holds the services, the next quarter the
-operators' machines, the last one the laptops in tunnels of the VPN.
+The last sixteenth of the supernet belongs to no site: its first half is for services, the next quarter for operators'
+machines, and the last quarter for laptops in tunnels of the VPN.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ INFRA_SUBNETS = ("gateway", "etcd", "events", "api", "system", "vpn")
 """Subnets of the infrastructure range, one sixteenth each, in order; the rest is spare."""
 
 FIRST_MACHINE = 10
-"""Offset of a role's first machine in its subnet. Azure keeps the first four addresses and the last one
+"""Offset of a role's first machine in its subnet. Azure reserves the first four addresses and the last one
 (learn.microsoft.com, "Azure Virtual Network FAQ"), and the load balancer's offset is :data:`FRONTEND`."""
 
 LAPTOPS_PREFIX = 23
@@ -44,7 +44,8 @@ FRONTEND = 5
 
 
 class PlanError(ValueError):
-    """The ranges do not fit. ``key`` is the location of the wrong value, ``write`` says what to write instead."""
+    """Raised when the ranges do not fit. ``key`` is the location of the wrong value, ``write`` the value to write
+    instead."""
 
     def __init__(self, *, key: Location, wrong: str, write: str) -> None:
         super().__init__(f"{'.'.join(map(str, key))}: {wrong}")
@@ -97,7 +98,8 @@ class AddressPlan:
     services: IPv4Network
     operators: IPv4Network
     laptops: IPv4Network
-    """Addresses inside the VPN's tunnels. No site sees them: a VPN machine sends with its own."""
+    """Addresses inside the VPN's tunnels. No site sees them: a VPN machine sends laptops' packets with its own
+    address."""
 
     def tunnel_range(self, index: int) -> IPv4Network:
         """Return the range of the tunnels of VPN machine ``index``."""
@@ -116,14 +118,14 @@ class AddressPlan:
 
 def nth_subnet(network: IPv4Network, prefix: int, index: int) -> IPv4Network:
     """Return subnet ``index`` of prefix length ``prefix`` inside ``network``, without listing those before it. Raise
-    ``IndexError`` when there are not so many."""
+    ``IndexError`` when ``network`` has fewer."""
     if not 0 <= index < 2 ** (prefix - network.prefixlen):
         raise IndexError(f"{network} has no /{prefix} number {index}")
     return IPv4Network((int(network.network_address) + index * 2 ** (32 - prefix), prefix))
 
 
 def site_plan(block: IPv4Network) -> SitePlan:
-    """Lay out one site's block."""
+    """Return the ranges of one site's block."""
     prefix = block.prefixlen
     return SitePlan(
         block=block,
@@ -134,13 +136,13 @@ def site_plan(block: IPv4Network) -> SitePlan:
 
 
 def role_addresses(subnet: IPv4Network, count: int) -> tuple[IPv4Address, ...]:
-    """Return the addresses of a role's machines in its subnet, by index; raise ``IndexError`` when there are not so
-    many."""
+    """Return the addresses of a role's machines in its subnet, by index; raise ``IndexError`` when the subnet is too
+    small."""
     return tuple(machine_address(subnet, index) for index in range(count))
 
 
 def machine_address(subnet: IPv4Network, index: int) -> IPv4Address:
-    """Return the address of machine ``index`` in its subnet; raise ``IndexError`` when the subnet has not so many."""
+    """Return the address of machine ``index`` in its subnet; raise ``IndexError`` when the subnet is too small."""
     if not 0 <= index < machine_capacity(subnet):
         raise IndexError(f"{subnet} has no address for machine {index}")
     return subnet[FIRST_MACHINE + index]
@@ -153,8 +155,8 @@ def machine_capacity(subnet: IPv4Network) -> int:
 
 
 def plan(environment: Environment) -> AddressPlan:
-    """Compute the environment's address plan; raise ``PlanError`` when that is not possible. Sites get their blocks in
-    the file's order: a later site never moves an earlier one."""
+    """Return the environment's address plan; raise ``PlanError`` when there is none. Sites get their blocks in the
+    file's order: a later site never moves an earlier one."""
     blocks, errors = _place(environment)
     if errors:
         raise errors[0]
@@ -210,7 +212,7 @@ def _supernet_error(supernet: IPv4Network) -> PlanError | None:
 
 
 def _given(name: str, block: IPv4Network, supernet: IPv4Network, taken: Mapping[str, IPv4Network]) -> IPv4Network:
-    """Return the block that the file gives a site; raise ``PlanError`` when it does not fit."""
+    """Return the block that the file declares for a site; raise ``PlanError`` when it does not fit."""
     key = ("sites", name, "range")
     if not 8 <= block.prefixlen <= 20:
         raise PlanError(key=key, wrong=f"{block} of {name} is not between /8 and /20", write="a block of such a size")
@@ -227,7 +229,7 @@ def _given(name: str, block: IPv4Network, supernet: IPv4Network, taken: Mapping[
 
 
 def _free(name: str, prefix: int, supernet: IPv4Network, taken: Mapping[str, IPv4Network]) -> IPv4Network:
-    """Return the next free block for a site without a written range; raise ``PlanError`` when none is left."""
+    """Return the next free block for a site without a declared range; raise ``PlanError`` when none is left."""
     block = _free_block(supernet, prefix, taken.values())
     if block is None:
         raise PlanError(
@@ -239,7 +241,7 @@ def _free(name: str, prefix: int, supernet: IPv4Network, taken: Mapping[str, IPv
 
 
 def _free_block(supernet: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> IPv4Network | None:
-    """Return the first free block of prefix length ``prefix``, or ``None``. The search jumps past each taken range, so
+    """Return the first free block of prefix length ``prefix``, or ``None``. The search jumps past each range in use, so
     that its cost depends on the number of ranges only."""
     size = 2 ** (32 - prefix)
     start = int(supernet.network_address)

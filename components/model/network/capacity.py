@@ -1,4 +1,5 @@
-"""The most nodes that pools and hosts may have, against the addresses that the plan gives them."""
+"""The largest number of nodes that pools and hosts may have, checked against the addresses that the plan has for
+them."""
 
 from __future__ import annotations
 
@@ -29,16 +30,16 @@ LARGEST = 8
 
 @dataclass(frozen=True, kw_only=True)
 class SiteUse:
-    """Addresses of a site that are used when every pool is at its maximum."""
+    """Addresses of a site that are in use when every pool is at its maximum."""
 
     nodes: int
-    """The most nodes: the pools' maxima, or the hosts that are listed."""
+    """Largest number of nodes: the sum of the pools' maxima, or of the listed hosts."""
     room: int | None
-    """Number of nodes that the site's ranges hold; None when its cloud does not tell."""
+    """Number of nodes for which the site's ranges have addresses; None when its cloud does not say."""
 
     @property
     def left(self) -> int | None:
-        """Number of nodes for which there are addresses left."""
+        """Number of nodes for which addresses are left."""
         return None if self.room is None else self.room - self.nodes
 
 
@@ -57,8 +58,8 @@ def site_uses(environment: Environment, addresses: AddressPlan) -> dict[str, Sit
 
 
 def check_capacity(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each pool that its zones have no room for, else one for each site that has no room for all of
-    its pools at once. It depends on the whole address plan."""
+    """Yield a fault for each pool that does not fit into its zones; if all do, yield one for each site that cannot hold
+    all of its pools at once. The check needs the whole address plan."""
     if plan_errors(environment):
         return
     addresses = plan(environment)
@@ -79,7 +80,7 @@ def check_capacity(environment: Environment) -> Iterator[Fault]:
 
 
 def check_peered(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each group of peered sites whose pools have more nodes together than their cloud allows."""
+    """Yield a fault for each group of peered sites whose pools together have more nodes than their cloud allows."""
     for names in _peered(environment):
         site = environment.sites[names[0]]
         pools = {name: pool for name, pool in environment.pools.items() if pool.site in names}
@@ -97,12 +98,14 @@ def check_peered(environment: Environment) -> Iterator[Fault]:
 
 
 def peered_room(cloud: AnyCloud, sites: int) -> int | None:
-    """Return the number of nodes that so many peered sites of a cloud hold together; None when it sets no limit."""
+    """Return the number of nodes that this many peered sites of a cloud can have together; None when the cloud has no
+    limit."""
     return cloud.limits.peered(sites, 2 ** (32 - POD_PREFIX))
 
 
 def _peered(environment: Environment) -> Iterator[tuple[str, ...]]:
-    """Yield the groups of sites whose networks are peered, directly or by others, each in the file's order."""
+    """Yield the groups of sites whose networks are peered, directly or through other sites, each in the file's
+    order."""
     group = {name: name for name in environment.sites}
     for link in links(environment):
         if link.kind is LinkKind.BACKBONE and group[link.first] != group[link.second]:
@@ -115,9 +118,9 @@ def _peered(environment: Environment) -> Iterator[tuple[str, ...]]:
 
 
 def check_total(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault when there may be more nodes than the file's own ``max_nodes``. An autoscaler asks for no more
-    (services/autoscaler/pools.py), so there it is about the machines that always run. One that only looks counts too:
-    to have it look is how it is stopped, and must not ask for a larger control plane."""
+    """Yield a fault when there may be more nodes than the file's own ``max_nodes``. An autoscaler keeps to that number
+    (services/autoscaler/pools.py), so with one only the machines that always run count. A dry run counts as an
+    autoscaler too: it is the way to stop one, and must not require a larger control plane."""
     most, hosts = environment.max_nodes, len(environment.hosts)
     least, pools = sum(pool.min for pool in environment.pools.values()), promised_nodes(environment) - hosts
     which, nodes = ("`min`", least) if environment.autoscaler is not None else ("maxima", pools)
@@ -139,7 +142,7 @@ def _rooms(environment: Environment, site: str, ranges: SiteRanges) -> tuple[Roo
 
 
 def _reached(rooms: Sequence[Room], pool: Pool) -> frozenset[int]:
-    """Return the rooms, by their index, that a pool's machines can be in."""
+    """Return the indices of the rooms that a pool's machines can be in."""
     zones = set(pool.zones)
     return frozenset(index for index, room in enumerate(rooms) if not zones or zones & set(room.zones))
 
@@ -156,8 +159,8 @@ def _pools_without_room(rooms: Sequence[Room], pools: Mapping[str, Pool]) -> Ite
 def _sites_without_room(
     site: str, rooms: Sequence[Room], pools: Mapping[str, Pool]
 ) -> Iterator[tuple[Location, str, str]]:
-    """Yield the smallest set of rooms that its pools do not fit into. By Hall's theorem, if every set of rooms holds
-    the pools that can be nowhere else, all of them fit at once."""
+    """Yield the smallest set of rooms that is too small for its pools. By Hall's theorem, all pools fit at once if
+    every set of rooms can hold the pools that fit nowhere else."""
     reached = {name: _reached(rooms, pool) for name, pool in pools.items()}
     for size in range(1, len(rooms) + 1):
         for some in map(frozenset, combinations(range(len(rooms)), size)):
@@ -177,7 +180,7 @@ def _room_phrase(rooms: Sequence[Room]) -> str:
 
 
 def _larger(environment: Environment, site: str) -> int | None:
-    """Return the prefix of the smallest block that holds all pools of the site; None when none does."""
+    """Return the prefix length of the smallest block that holds all pools of the site; None when no block does."""
     addresses = plan(environment)
     pools = _pools(environment, site)
     for prefix in range(addresses.sites[site].block.prefixlen - 1, LARGEST - 1, -1):

@@ -52,8 +52,8 @@ def has_tunnels(environment: Environment, site: str) -> bool:
 
 
 def remote_addresses(environment: Environment, site: str) -> int:
-    """Return the number of public addresses of other sites to which a site has tunnels, one of a site that has a single
-    connection to each. In a cloud whose connections lead to one address each, it is the number of connections."""
+    """Return the number of public addresses of other sites to which a site has tunnels; a site with a single connection
+    counts as one. In a cloud whose connections lead to one address each, it is the number of connections."""
     tunnelled = (
         link for link in links(environment) if link.kind is LinkKind.IPSEC and site in (link.first, link.second)
     )
@@ -71,10 +71,10 @@ def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
 
 def tunnels(environment: Environment, link: PlannedLink) -> int:
     """Return the number of tunnels of an IPsec link, as ``components/environment/links.py`` makes them: one from each
-    end of the first site to each end of the second, or to one end of a site that the other has a single connection to.
+    end of the first site to each end of the second. When a site has a single connection to the other, only one end of
+    the other counts.
 
-    Raises:
-        ValueError: the link has no tunnels.
+    Raise ``ValueError`` when the link has no tunnels.
     """
     if link.kind is not LinkKind.IPSEC:
         raise ValueError(f"link {link.name} is no tunnel: it is {link.kind}")
@@ -84,9 +84,9 @@ def tunnels(environment: Environment, link: PlannedLink) -> int:
 
 
 def single_ends(environment: Environment, link: PlannedLink) -> tuple[str, ...]:
-    """Return the sites of a link that have a single connection to the other one.
+    """Return the sites of a link that have a single connection to the other site.
 
-    A named gateway with several active instances is not one of them where the other end is a cloud's, whose connections
+    A named gateway with several active instances is not among them when the other end is in a cloud whose connections
     lead to one address each: an instance without a tunnel would drop its share of the traffic.
     """
     first, second = environment.sites[link.first], environment.sites[link.second]

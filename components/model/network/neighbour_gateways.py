@@ -1,4 +1,4 @@
-"""Compares the public addresses of the gateways of two environments' files."""
+"""Comparison of the public addresses of gateways in two environments' files."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from clouds.base.faults import Location
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedAddress:
-    """The public address of a gateway in a file of which the rest may be wrong."""
+    """The public address of a gateway in a file whose other parts may be invalid."""
 
     address: IPv4Address
     at: Location
 
 
 def claimed_addresses(raw: Mapping[str, Any]) -> tuple[ClaimedAddress, ...]:
-    """Return the addresses that can be read in an environment."""
+    """Return the gateways' addresses of an environment, as far as they can be read."""
     return tuple(_read(raw.get("sites")))
 
 
 def shared(
     ours: tuple[ClaimedAddress, ...], others: tuple[ClaimedAddress, ...]
 ) -> Iterator[tuple[ClaimedAddress, ClaimedAddress]]:
-    """Yield each address of ``ours`` that another environment has too, with the other's."""
+    """Yield each address of ``ours`` that another environment has too, with that environment's."""
     there = {other.address: other for other in others}
     return ((address, there[address.address]) for address in ours if address.address in there)
 

@@ -25,7 +25,8 @@ class Peer(StrEnum):
     """The other members of the same etcd cluster."""
     API_SERVERS = "API servers"
     ENVIRONMENT = "environment"
-    """Every address of the environment: nodes, pods and operators of all sites, also those that come over a VPN."""
+    """Every address of the environment: nodes, pods and operators of all sites, also those that arrive through a
+    VPN."""
     POOLS = "pools"
     """Ranges of pools' machines."""
     OPERATORS = "operators"
@@ -61,7 +62,7 @@ class Flow:
     name: str
     """Name, unique in its part; clouds use it as the rule's name."""
     parts: tuple[str, ...]
-    """Parts whose machines the rule is for: parts of a site in the address plan, ``gateway`` for gateways of an
+    """Parts whose machines the rule applies to: parts of a site in the address plan, ``gateway`` for gateways of an
     on-premises site, or :data:`QUARANTINE` for machines in quarantine, wherever they are."""
     direction: Direction
     peer: Peer
@@ -72,16 +73,17 @@ class Flow:
     """Number of the rule within its part, where a cloud numbers rules. It is fixed, so that other rules keep their
     numbers when one is added or removed."""
     cloud: str = ""
-    """Cloud that the flow is for: it exists only where the environment has a site of this kind. Empty for any."""
+    """Kind of cloud that the flow is for: it exists only where the environment has a site of this kind. Empty for
+    any."""
     for_pools: bool = False
-    """True when the flow is for pools: then only sites that have pools count."""
+    """True when the flow is for pools: it is then limited to sites that have pools."""
     for_issuers: bool = False
-    """True when the flow is for the issuers by whose tokens people sign in: it exists only where there are some."""
+    """True when the flow is for the issuers whose tokens people sign in with: it exists only where there are some."""
     why: str
 
 
 API, ISSUERS = "the API servers' port", "the issuers' ports"
-"""Placeholders for ports that the file sets."""
+"""Placeholders for ports that the file declares."""
 
 ETCD_ROLES = ("etcd", "events")
 CONTROL_PLANE = (*ETCD_ROLES, "api")

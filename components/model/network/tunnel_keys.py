@@ -1,7 +1,7 @@
 """Pre-shared keys of one tunnel, in their order. Pure.
 
-The vault's value is the keys, separated by blanks, of which clouds take none in a key. The first is used. A gateway
-believes the others as well: strongSwan takes any key that it has for the two identities from the other end, and shows
+The vault's value is the keys, separated by blanks, which no cloud allows in a key. The first key is in use. A gateway
+accepts the others as well: strongSwan accepts from the other end any key that it has for the two identities, and sends
 the first (strongswan 6.0, src/libcharon/sa/ikev2/authenticators/psk_authenticator.c).
 """
 
@@ -13,19 +13,19 @@ TUNNELS = "tunnels"
 """Name of the rotation of all these keys, for ``longhaul rotate``."""
 
 READ_VARIABLE = "LONGHAUL_TUNNEL_KEYS"
-"""Environment variable with which ``longhaul rotate`` has the program read the keys of tunnels from the vault again,
-which nothing else does: a preview needs no access to it."""
+"""Environment variable by which ``longhaul rotate`` makes the program read the keys of tunnels from the vault again.
+Nothing else does: a preview needs no access to the vault."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TunnelKeys:
-    """Keys of a tunnel; none where a cloud has made its own."""
+    """Keys of a tunnel; none when a cloud makes its own."""
 
     keys: tuple[str, ...] = field(repr=False)
 
     @classmethod
     def parse(cls, text: str | None) -> TunnelKeys:
-        """Parse the vault's value; None where there is no secret."""
+        """Parse the vault's value; return None when there is no secret."""
         return cls(keys=tuple((text or "").split()))
 
     def text(self) -> str:
@@ -34,12 +34,12 @@ class TunnelKeys:
 
     @property
     def used(self) -> str:
-        """Return the key that is used; empty when there is none."""
+        """Return the key in use; empty when there is none."""
         return self.keys[0] if self.keys else ""
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Return the keys that are believed beside it."""
+        """Return the keys that are accepted beside it."""
         return self.keys[1:]
 
     def distinct(self) -> TunnelKeys:
@@ -47,13 +47,13 @@ class TunnelKeys:
         return TunnelKeys(keys=tuple(dict.fromkeys(self.keys)))
 
     def trusting(self, key: str) -> TunnelKeys:
-        """Return the keys with one more that is believed."""
+        """Return the keys with one more that is accepted."""
         return TunnelKeys(keys=(*self.keys, key)).distinct()
 
     def using(self, key: str) -> TunnelKeys:
-        """Return the keys with ``key`` as the one that is used."""
+        """Return the keys with ``key`` as the one in use."""
         return TunnelKeys(keys=(key, *self.keys)).distinct()
 
     def alone(self) -> TunnelKeys:
-        """Return the key that is used, alone."""
+        """Return only the key in use."""
         return TunnelKeys(keys=self.keys[:1])

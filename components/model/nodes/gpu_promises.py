@@ -23,7 +23,7 @@ class GpuPromise:
     model: str = ""
     """Words that each GPU's name must contain; empty for any name."""
     nvlinks: int | None = None
-    """Least number of active NVLinks of each GPU; ``None`` for those that the GPUs report."""
+    """Smallest number of active NVLinks of each GPU; ``None`` for the number that the GPUs report."""
     check: tuple[str, ...] = ()
     """Program that tests memory and compute, with its arguments; empty for none."""
 
@@ -35,7 +35,7 @@ def has_gpus(environment: Environment) -> bool:
 
 
 def pool_promise(environment: Environment, pool_name: str) -> GpuPromise:
-    """Return the GPUs that a pool's machines have by their machine type."""
+    """Return the GPUs that a pool's machines have, according to their machine type."""
     pool = environment.pools[pool_name]
     machine = environment.machine_type(pool.machine_type)
     return GpuPromise(
@@ -44,7 +44,7 @@ def pool_promise(environment: Environment, pool_name: str) -> GpuPromise:
 
 
 def host_promise(host: Host) -> GpuPromise:
-    """Return the GPUs that a host has by the hosts file."""
+    """Return the GPUs that a host has, according to the hosts file."""
     return GpuPromise(gpus=host.gpus, model=host.gpu_model, nvlinks=host.gpu_nvlinks, check=tuple(host.gpu_check))
 
 

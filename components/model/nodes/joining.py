@@ -1,5 +1,5 @@
-"""The join endpoint, where a cloud's machine proves its identity before it is a node: the join service on the API
-servers' machines."""
+"""The join endpoint, at which a cloud's machine proves its identity before it becomes a node: the join service on the
+API servers' machines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from contract.endpoints import JOIN_PORT
 
 
 def join_name(environment: Environment) -> str:
-    """Return the name in the join service's certificate. It is not one of the API servers' names, so that nothing takes
-    the service for an API server."""
+    """Return the name in the join service's certificate. API servers do not have it, so that nothing mistakes the
+    service for an API server."""
     return f"join.{environment.domain}"
 
 
 def join_settings(environment: Environment, addresses: AddressPlan) -> dict[str, str | int]:
-    """Return what a machine needs to know about the join service. It gets an IP address, as for the API."""
+    """Return what a machine needs to know about the join service. The address is an IP address, like that of the
+    API."""
     return {
         "address": str(api_address(environment, addresses)),
         "port": JOIN_PORT,
@@ -28,7 +29,7 @@ def join_settings(environment: Environment, addresses: AddressPlan) -> dict[str,
 
 
 def joining_ranges(environment: Environment, addresses: AddressPlan) -> tuple[IPv4Network, ...]:
-    """Return the ranges of pools' machines, which use the join endpoint; pods have addresses there too, and their nodes
-    keep them from it. Hosts are not included: they have tokens instead."""
+    """Return the ranges of pools' machines, which use the join endpoint. Pods have addresses there too, but their nodes
+    block them. Hosts are not included: they have tokens instead."""
     sites = sorted({pool.site for pool in environment.pools.values()})
     return tuple(addresses.sites[site].pods for site in sites)

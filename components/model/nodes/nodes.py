@@ -1,7 +1,7 @@
 """Properties of a node, in clouds and racks alike: name, labels, reserved resources, packet size.
 
-A cloud machine learns its name, zone and addresses from its cloud (images/rootfs, ``node/place.py``); for a host they
-follow from the address plan. The node controller knows both by the same rules.
+A cloud machine learns its name, zone and addresses from its cloud (``node/place.py`` in images/rootfs); for a host they
+follow from the address plan. The node controller derives them by the same rules.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ The kubelet also counts pods in the host's network, so a node never has more pod
 ``POD_PREFIX`` of the address plan."""
 
 ETHERNET_MTU = 1500
-"""Largest packet in bytes between sites without tunnels, and inside a site where no larger size is known."""
+"""Largest packet, in bytes, between sites without tunnels, and inside a site for which no larger size is known."""
 
 ESP_OVERHEAD = 20 + 8 + 8 + 8 + 2 + 16
 """Bytes that a tunnel adds to a packet: outer IPv4 header, UDP header (NAT traversal, RFC 3948), SPI and sequence
@@ -63,11 +63,11 @@ TUNNEL_MSS = 1350
 It is Azure's number (same page); AWS asks for 1,398 at most."""
 
 HOSTS = "hosts"
-"""Name of that pool in commands and messages."""
+"""Name of the pool of hosts in commands and messages."""
 
 
 HOST_VCPUS = 64
-"""Number of cores assumed for every host; only its reserved resources and the processes of a pod depend on it."""
+"""Number of cores assumed for every host; only its reserved resources and the process limit of a pod depend on it."""
 
 PIDS_PER_CPU = 1_024
 LEAST_PIDS = 4_096
@@ -115,7 +115,7 @@ def api_url(environment: Environment, addresses: AddressPlan) -> str:
 
 
 def cluster_for_laptops(environment: Environment) -> dict[str, Any]:
-    """Return what laptops in the VPN are told of the cluster: the API's address, and the DNS zones inside."""
+    """Return what laptops in the VPN need to know about the cluster: the API's address, and the DNS zones inside."""
     return {
         "server": f"https://{environment.api_name}:{environment.control_plane.api.port}",
         "zones": [environment.domain, CLUSTER_DOMAIN],
@@ -149,7 +149,7 @@ def pool_labels(environment: Environment, pool_name: str, *, group: str | None =
 
 
 def host_labels(place: HostPlace, *, gpus: int = 0, gpu_model: str = "", rdma: str | None = None) -> dict[str, str]:
-    """Return the labels of a host without the zone, which its place gives."""
+    """Return the labels of a host without the zone, which its address determines."""
     return {
         REGION_LABEL: place.site,
         SITE_LABEL: place.site,
@@ -189,7 +189,7 @@ def host_nodes(environment: Environment, addresses: AddressPlan) -> dict[str, Ho
 
 
 def on_nodes(pool_name: str) -> str:
-    """Return what Nodes call a pool."""
+    """Return the value of Nodes' label for a pool."""
     return HOSTS_POOL_LABEL if pool_name == HOSTS else pool_name
 
 
@@ -199,8 +199,8 @@ def pool_taints(environment: Environment, pool_name: str) -> tuple[Taint, ...]:
 
 
 def kube_reserved(vcpus: int) -> dict[str, str]:
-    """Return what is reserved for kubelet and containerd, in Kubernetes' units. CPU: 6 % of the first core, 1 % of the
-    second, 0.5 % of the next two and 0.25 % of the rest. Memory: by the number of pods. The numbers are of
+    """Return the resources reserved for kubelet and containerd, in Kubernetes' units. CPU: 6 % of the first core, 1 %
+    of the second, 0.5 % of the next two and 0.25 % of the rest. Memory: by the number of pods. The numbers are from
     awslabs/amazon-eks-ami, nodeadm, ``kubelet/config.go``; the shares of cores are GKE's."""
     shares = [60.0, 10.0, 5.0, 5.0] + [2.5] * max(vcpus - 4, 0)
     return {
@@ -211,9 +211,9 @@ def kube_reserved(vcpus: int) -> dict[str, str]:
 
 
 def pod_pids(vcpus: int) -> int:
-    """Return the most processes and threads of one pod: as many for each core as the kernel itself reckons with (linux,
-    include/linux/threads.h, ``PIDS_PER_CPU_DEFAULT``), so that who has a whole machine of eight GPUs finds room for its
-    loaders' threads."""
+    """Return the largest number of processes and threads of one pod: as many for each core as the kernel assumes
+    (linux, include/linux/threads.h, ``PIDS_PER_CPU_DEFAULT``), so that a pod with a whole machine of eight GPUs has
+    room for its data loaders' threads."""
     return max(LEAST_PIDS, PIDS_PER_CPU * vcpus)
 
 

@@ -1,4 +1,4 @@
-"""RDMA networks of an environment's nodes: which nodes have one, and how objects select those."""
+"""RDMA networks of an environment's nodes: which nodes have one, and how objects select those nodes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from components.model.hosts.section import Host
 
 SHARED = (Rdma.INFINIBAND, Rdma.ROCE)
-"""Kinds whose adapters all pods of a node that ask for them share, by one device plugin."""
+"""Kinds of networks whose adapters one device plugin shares among all pods of a node that request them."""
 
 EFA_RESOURCE = "vpc.amazonaws.com/efa"
-"""Resource by which pods ask for Elastic Fabric Adapters."""
+"""Resource by which pods request Elastic Fabric Adapters."""
 EFA_HUGE_PAGES = 5128
 """Number of huge pages of 2 MiB on machines with Elastic Fabric Adapters: as many as AWS's driver package reserves
 (docs.aws.amazon.com, EKS, "Run machine learning training on Amazon EKS with Elastic Fabric Adapter"). AWS's script that
@@ -23,7 +23,7 @@ checks an EFA installation calls them enough for current instance types."""
 
 
 def shared_resource(kind: Rdma) -> str:
-    """Return the resource by which pods ask for shared adapters."""
+    """Return the resource by which pods request shared adapters."""
     return f"rdma/{kind}"
 
 
@@ -34,12 +34,12 @@ def pool_rdma(environment: Environment, pool_name: str) -> Rdma | None:
 
 
 def huge_pages_2mib(environment: Environment, pool_name: str) -> int:
-    """Return the number of huge pages of 2 MiB that the network adapters of a pool's machines want."""
+    """Return the number of huge pages of 2 MiB that the network adapters of a pool's machines need."""
     return EFA_HUGE_PAGES if pool_rdma(environment, pool_name) is Rdma.EFA else 0
 
 
 def host_rdma(host: Host) -> Rdma | None:
-    """Return the RDMA network of a host by the hosts file, if any."""
+    """Return the RDMA network of a host, if any, according to the hosts file."""
     return None if host.rdma is None else Rdma(host.rdma)
 
 

@@ -3,7 +3,7 @@ file.
 
 Machines, pods, certificates and the other end of every link know each other by these values. A change would replace the
 parts that have the value, or cut them off. Additions, and removals of whole sites, change none of the other values.
-Backups, once there are some, are kept for the days that were promised: more are allowed, fewer are not, nor none.
+Once backups are declared, their retention in days may grow, but not shrink or disappear.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ ENVIRONMENT_KEYS = (SUPERNET, DOMAIN, PREFIX, CONTROL_SITE)
 """Keys of the environment's own immutable settings, which are fixed for its life."""
 
 BACKUPS = "backups"
-"""Beginning of the keys of the days for which backups are kept. They may grow, and are for the environment's life."""
+"""Prefix of the keys of backups' retention in days. Retention may grow, and lasts for the environment's life."""
 
 Settings = Mapping[str, str]
-"""Values of immutable settings, by key in the environment's file. A range that the file leaves out is the address
+"""Values of immutable settings, by key in the environment's file. For a range that the file leaves out, the address
 plan's."""
 
 
@@ -43,7 +43,7 @@ class Changed:
 
     @property
     def site(self) -> str:
-        """Return the site that the setting belongs to; empty when it is the environment's own."""
+        """Return the site to which the setting belongs; empty when it is the environment's own."""
         return self.key.split(".")[1] if self.key.startswith("sites.") else ""
 
     @property
@@ -63,8 +63,8 @@ class Changed:
 
 
 def settings(environment: Environment, addresses: AddressPlan) -> dict[str, str]:
-    """Return the immutable settings of an environment and its address plan. Hosts are not among them: they are in no
-    stack."""
+    """Return the immutable settings of an environment and its address plan. Hosts are not among them, because no stack
+    contains them."""
     by_key = {
         SUPERNET: str(environment.supernet),
         DOMAIN: environment.domain,
@@ -83,8 +83,8 @@ def settings(environment: Environment, addresses: AddressPlan) -> dict[str, str]
 
 
 def changes(before: Settings, after: Settings) -> tuple[Changed, ...]:
-    """Return the settings that both have and that differ, without those that only follow from another change. Of
-    backups, those that only ``before`` has and those that are less."""
+    """Return the settings that are in both and differ, without those that only follow from another change; for backups,
+    the days that shrink or are only in ``before``."""
     changed = {
         key: Changed(key=key, was=was, now=after[key])
         for key, was in before.items()
@@ -115,7 +115,7 @@ def _follows(change: Changed, changed: Container[str]) -> bool:
 
 
 def instead(changed: Iterable[Changed]) -> tuple[str, ...]:
-    """Return what to do instead: a sentence or two for each sort of change."""
+    """Return advice: a sentence or two for each sort of change."""
     edits = list(changed)
     advice: list[str] = []
     if any(_keeps_backups(edit.key) for edit in edits):

@@ -1,4 +1,4 @@
-"""Parts that a change of a key of the environment file replaces: the annotation that its field has."""
+"""Parts that a change of a key of the environment file replaces, from the annotation of the key's field."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LABEL = re.compile(r"\[.*")
 
 
 def replaced_by(environment: Environment, path: str) -> Replaces:
-    """Return what a change of the key at ``path`` replaces, such as ``pools.gpu.labels.team``. A key that
-    ``environment`` does not have, such as that of a pool that comes, has the annotation of what holds it."""
+    """Return what a change of the key at ``path`` replaces, such as ``pools.gpu.labels.team``. For a key that
+    ``environment`` does not have, such as that of a new pool, return the annotation of the key that contains it."""
     effect, value = Replaces.STATE, _entries(environment)
     for part in path.split("."):
         name = _LABEL.sub("", part)
@@ -31,7 +31,7 @@ def replaced_by(environment: Environment, path: str) -> Replaces:
 
 
 def _entries(value: Any) -> Any:
-    """Return a list of sections with names by these, as paths name them; any other value as it is."""
+    """Return a list of named sections as a mapping by name, as paths name them; any other value unchanged."""
     if isinstance(value, tuple) and value and hasattr(value[0], "name"):
         return {entry.name: entry for entry in value}
     return value

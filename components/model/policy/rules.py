@@ -22,7 +22,7 @@ from components.model.policy.waivers import Waiver
 from components.model.sites.places import place_of
 
 PREVIEW_JUDGED = "LONGHAUL_PREVIEW_JUDGED"
-"""Environment variable of callers that judge the engine's preview themselves, as ``longhaul plan`` does. The program's
+"""Environment variable of callers that judge the engine's preview themselves, like ``longhaul plan``. The program's
 hook, which takes milliseconds for each new resource, then skips previews. It always runs before anything is made or
 changed."""
 
@@ -71,7 +71,8 @@ class Policies:
         return Judged(findings=tuple(findings), waived=tuple(waived))
 
     def against(self, resource: Resource) -> tuple[Finding, ...]:
-        """Return the findings that stand against one resource, sorted, without those about the waivers themselves."""
+        """Return the findings against one resource that no waiver admits, sorted, without those about the waivers
+        themselves."""
         findings = self.judge([resource]).findings
         return tuple(finding for finding in findings if finding.where == (resource.urn,))
 
@@ -144,8 +145,8 @@ def _public(environment: Environment) -> frozenset[str]:
 def _apply(
     findings: Iterable[Finding], waivers: Sequence[Waiver], *, today: date
 ) -> tuple[list[Finding], list[Waived]]:
-    """Return the findings that stand, including those about the waivers themselves, and those that are waived; both
-    sorted."""
+    """Return the findings that no waiver admits, including those about the waivers themselves, and those that are
+    waived; both sorted."""
     refused = {index: reason for index, waiver in enumerate(waivers) if (reason := refusal(waiver))}
     used: set[int] = set()
     stands: list[Finding] = []

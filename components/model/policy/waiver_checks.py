@@ -1,4 +1,4 @@
-"""Checks of waivers as far as the file alone tells. What a waiver admits only a preview shows."""
+"""Checks of waivers that need only the file. Only a preview shows what a waiver admits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_waivers(environment: Environment) -> Iterator[Fault]:
 
 
 def ended(environment: Environment, today: date) -> Iterator[Caution]:
-    """Yield a caution for each waiver that admits nothing any more on the day ``today``, in UTC."""
+    """Yield a caution for each waiver that has expired on the day ``today``, in UTC."""
     for index, waiver in enumerate(environment.waivers):
         if waiver.until < today:
             yield Caution(

@@ -10,7 +10,7 @@ from clouds.base.section import Section
 
 
 class Waiver(Section):
-    """An exception to a rule of docs/policy.md. It is reviewed together with the file that it is in."""
+    """An exception to a rule of docs/policy.md. It is reviewed together with the file that contains it."""
 
     rule: str = Field(
         pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$",

@@ -1,7 +1,8 @@
-"""Kinds of capacity: what teams are guaranteed, by accelerator and purchase, whichever pool or rack it is from. Pure.
+"""Kinds of capacity: teams' guarantees are for an accelerator and a way of purchase, whichever pool or rack provides
+it. Pure.
 
-Kueue writes a kind's label into pods, so a kind is never one pool: demand goes on to another pool of the kind when one
-has nothing to give.
+Kueue writes a kind's label into pods, so a kind is never one pool: when a pool of the kind has no capacity left, demand
+goes on to another.
 """
 
 from __future__ import annotations
@@ -16,44 +17,45 @@ if TYPE_CHECKING:
 CORES, GPUS = "cpu", "gpu"
 """Kind of machines without GPUs, and of those whose GPUs have no declared model."""
 SPOT = "-spot"
-"""End of the names of kinds that clouds may take back."""
+"""Suffix of the names of kinds whose machines clouds may take back."""
 
 
 def kind_name(*, gpus: int, model: str, spot: bool = False) -> str:
-    """Return the kind of a machine: the words of its GPUs' model with hyphens, in lower case."""
+    """Return the kind of a machine: the words of its GPUs' model, joined by hyphens, in lower case."""
     base = (model.lower().replace(" ", "-") or GPUS) if gpus else CORES
     return base + (SPOT if spot else "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityKind:
-    """A kind of capacity, with all that the environment may have of it."""
+    """A kind of capacity, with the sums of what the environment may have of it."""
 
     name: str
     gpus: int = 0
     """Number of GPUs when every pool is at its largest size, and those of all hosts."""
     cores: int | None = 0
-    """Number of virtual cores, in the same way; None with hosts, whose cores nobody declares."""
+    """Number of virtual cores, counted in the same way; None with hosts, whose cores are not declared."""
     cores_each: int | None = None
-    """Most virtual cores for each GPU of a machine; None without GPUs, and where only hosts are of the kind."""
+    """Largest number of virtual cores for each GPU of a machine; None without GPUs, and when only hosts are of the
+    kind."""
     memory_gib: int | None = 0
-    """Memory of all machines together, GiB, in the same way as the cores."""
+    """Memory of all machines together, GiB, counted like the cores."""
     memory_each_gib: int | None = None
-    """Most memory for each GPU of a machine, GiB; None as for the cores."""
+    """Largest memory for each GPU of a machine, GiB; None as for the cores."""
     taints: tuple[Taint, ...] = ()
-    """Every taint of one of its pools."""
+    """Every taint of any of its pools."""
     sources: tuple[str, ...] = ()
-    """Pools, and ``hosts``, in the file's order."""
+    """Its pools, and ``hosts``, in the file's order."""
 
 
 def pool_kinds(environment: Environment) -> dict[str, str]:
-    """Return the kind of each pool, by the pool's name, of those whose machine type is known."""
+    """Return the kind of each pool whose machine type is known, by the pool's name."""
     every = kinds(environment).values()
     return {name: kind.name for kind in every for name in kind.sources if name in environment.pools}
 
 
 def kinds(environment: Environment) -> dict[str, CapacityKind]:
-    """Return every kind by name, those without GPUs first. Pools of a machine type that nobody knows are left out."""
+    """Return every kind by name, those without GPUs first. Pools of unknown machine types are left out."""
     by_name: dict[str, CapacityKind] = {}
     types = environment.known_types
     for name, pool in environment.pools.items():
@@ -63,7 +65,7 @@ def kinds(environment: Environment) -> dict[str, CapacityKind]:
         kind = kind_name(gpus=machine.gpus, model=machine.gpu_model, spot=pool.spot)
         before = by_name.get(kind, CapacityKind(name=kind))
         each = machine.vcpus // machine.gpus if machine.gpus else None
-        # Rounded up: a machine's GPUs together never have less than its memory.
+        # Rounded up, so that the sum over a machine's GPUs is never less than its memory.
         memory = -(-machine.memory_gib // machine.gpus) if machine.gpus else None
         by_name[kind] = CapacityKind(
             name=kind,

@@ -1,4 +1,4 @@
-"""Checks of pools' fields against each other, which hold in every cloud."""
+"""Checks of pools' fields against each other, which apply in every cloud."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from components.model.environment import Environment
 
 
 def check_fabric(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each pool that asks for adapters that its machine type cannot have."""
+    """Yield a fault for each pool that declares adapters that its machine type cannot have."""
     types = environment.known_types
     for name, pool in environment.pools.items():
         kind, site = types.get(pool.machine_type), environment.sites.get(pool.site)
@@ -22,8 +22,8 @@ def check_fabric(environment: Environment) -> Iterator[Fault]:
 
 
 def check_base(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for an autoscaler that acts and may end every node: what the cluster itself runs, DNS first, needs
-    one that stays."""
+    """Yield a fault when an autoscaler that acts may end every node: the cluster's own pods, DNS first, need a node
+    that stays."""
     pools = environment.pools
     if not environment.scales or not pools or environment.hosts:
         return
@@ -34,7 +34,7 @@ def check_base(environment: Environment) -> Iterator[Fault]:
 
 
 def check_purchase(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each pool that asks for spare capacity and for reserved capacity at once."""
+    """Yield a fault for each pool that declares both spare and reserved capacity."""
     for name, pool in environment.pools.items():
         if pool.spot and pool.reservation is not None:
             wrong = "machines are spare capacity (`spot`), which uses no reservation"
@@ -43,7 +43,7 @@ def check_purchase(environment: Environment) -> Iterator[Fault]:
 
 
 def check_fallbacks(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each fallback of a pool with GPUs that has none, and one for each loop of fallbacks."""
+    """Yield a fault for each fallback without GPUs of a pool with GPUs, and one for each loop of fallbacks."""
     types = environment.known_types
     reported: set[str] = set()
     for name, pool in environment.pools.items():
@@ -69,7 +69,7 @@ def check_fallbacks(environment: Environment) -> Iterator[Fault]:
 
 
 def _loop(environment: Environment, start: str) -> tuple[str, ...]:
-    """Return the shortest way along fallbacks of other pools from a pool back to itself; empty when there is none."""
+    """Return the shortest loop of fallbacks from a pool back to itself; empty when there is none."""
     ways: list[tuple[str, ...]] = [(start,)]
     visited: set[str] = set()
     for way in ways:

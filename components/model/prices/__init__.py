@@ -1,1 +1,1 @@
-"""The price book: a file of the user's with prices by key, checked as strictly as an environment file."""
+"""The price book: a file of the user with prices by key, checked as strictly as an environment file."""

@@ -19,7 +19,7 @@ from components.model.prices.entries import HostEntry, MachineEntry, PartEntry, 
 
 
 class BookError(ConfigurationError):
-    """The price file cannot be used. The error carries every problem found."""
+    """Raised when the price file cannot be used; has every problem found."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__(problems)
@@ -36,7 +36,7 @@ class PriceBook:
 
     @classmethod
     def load(cls, path: Path) -> PriceBook:
-        """Read the book from the file ``path``. Raises ``BookError`` with all problems, by file and line."""
+        """Read the book from the file ``path``. Raise ``BookError`` with all problems, by file and line."""
         try:
             document = read_document(path)
         except ConfigurationError as error:
@@ -45,7 +45,7 @@ class PriceBook:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> PriceBook:
-        """Return the book with the content of a price file. Raises ``BookError`` with all problems."""
+        """Return the book with the content of a price file. Raise ``BookError`` with all problems."""
         return cls._of(Document(data=dict(content), lines={}), Path("prices"))
 
     @classmethod
@@ -60,24 +60,25 @@ class PriceBook:
         return cls({key: _price(entry) for _, key, entry in _entries(read.value)})
 
     def find(self, key: Key) -> Price | None:
-        """Return the price of ``key``; None when the book has none. Neither of a spot price and the ordinary price is
-        ever derived from the other."""
+        """Return the price of ``key``; None when the book has none. A spot price and the ordinary price are never
+        derived from each other."""
         return self.prices.get(key)
 
     def applied(self, key: Key) -> tuple[Price | None, bool]:
-        """Return the price that counts for ``key``, and whether the ordinary price stands in for that of spot."""
+        """Return the price that applies to ``key``, and whether it is the ordinary price in place of a missing spot
+        price."""
         price = self.find(key)
         if price is None and isinstance(key, MachineKey) and key.spot:
             return self.find(key.on_demand()), True
         return price, False
 
     def updated(self, prices: Mapping[Key, Price]) -> PriceBook:
-        """Return the same book, with ``prices`` in place of its own for the same keys."""
+        """Return the book with ``prices`` added, in place of its own for the same keys."""
         return PriceBook({**self.prices, **prices})
 
 
 def name_of(key: Key) -> str:
-    """Return the name of what has a price, such as ``NAT gateway, AWS us-east-1``."""
+    """Return the name of the item that ``key`` prices, such as ``NAT gateway, AWS us-east-1``."""
     return f"host, {key.site}" if isinstance(key, HostKey) else key.named(clouds()[key.cloud].title)
 
 
@@ -112,15 +113,16 @@ def _host(entry: HostEntry) -> HostKey:
 
 
 def _conclusions(file: PriceFile) -> Iterator[Fault]:
-    """Yield what is wrong with entries beyond the shape of their values: impossible days, and second prices of one
-    key."""
+    """Yield faults of entries beyond the shape of their values: impossible days, and second prices for one key."""
     places: dict[Key, Location] = {}
     for place, key, entry in _entries(file):
         if not _is_day(entry.read):
-            yield Fault(at=(*place, "read"), wrong=f"{entry.read!r} is no day of the calendar", write="a day there is")
+            yield Fault(
+                at=(*place, "read"), wrong=f"{entry.read!r} is not a day of the calendar", write="a day there is"
+            )
         first = places.setdefault(key, place)
         if first != place:
-            wrong = f"is the second price of {name_of(key)}, after {'.'.join(map(str, first))}"
+            wrong = f"is a second price of {name_of(key)}, after {'.'.join(map(str, first))}"
             yield Fault(at=place, wrong=wrong, write="one of the two", basis=(first,))
 
 

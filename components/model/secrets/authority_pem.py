@@ -1,4 +1,4 @@
-"""Certificates of authorities in PEM that the environment's file names: what is one, and until when."""
+"""PEM certificates of authorities in the environment's file: checks of their form, and their last days."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ _CERTIFICATES = re.compile(
 
 
 def authority_fault(text: str) -> str:
-    """Return what is wrong with a text; empty when it is the certificates of authorities in PEM, and nothing else. None
-    of it is shown: it may be a private key."""
+    """Return the fault of a text; empty when it is the certificates of authorities in PEM, and nothing else. The fault
+    quotes none of it: it may be a private key."""
     if PRIVATE_KEY.search(text):
-        return "holds a private key, which is nobody's but the authority's"
+        return "holds a private key, which only the authority may have"
     try:
         certificates = _read(text)
     except ValueError:
         return "is not certificates in PEM, line by line (`|` after the key keeps the lines), and nothing else"
     strangers = [str(number) for number, certificate in enumerate(certificates, 1) if not signs(certificate)]
-    return f"holds what is no authority's certificate (CA:TRUE): number {', '.join(strangers)}" if strangers else ""
+    return (
+        f"holds certificates that are not an authority's (CA:TRUE): number {', '.join(strangers)}" if strangers else ""
+    )
 
 
 def last_days(text: str) -> list[date]:
@@ -44,15 +46,15 @@ def _read(text: str) -> list[Certificate]:
 
 
 def certificates_in(text: str) -> list[Certificate]:
-    """Return the certificates in a text, whatever else is in it. ``ValueError`` when there is none, or one of them
+    """Return the certificates in a text, and ignore the rest of it. Raise ``ValueError`` when it has none, or one
     cannot be read."""
-    # Loaded here: the library takes long to load.
+    # Imported here: the library loads slowly.
     from cryptography import x509
 
     try:
         certificates = x509.load_pem_x509_certificates(text.encode())
         for certificate in certificates:
-            # Read when they are first asked for.
+            # Extensions are parsed when they are first read.
             _ = certificate.extensions
     except (x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise ValueError(str(error)) from error
@@ -60,7 +62,7 @@ def certificates_in(text: str) -> list[Certificate]:
 
 
 def signs(certificate: Certificate) -> bool:
-    """Return whether it may sign for others (RFC 5280, 4.2.1.3 and 4.2.1.9)."""
+    """Return whether a certificate may sign others (RFC 5280, 4.2.1.3 and 4.2.1.9)."""
     from cryptography.x509 import BasicConstraints, KeyUsage
 
     values = [extension.value for extension in certificate.extensions]

@@ -26,7 +26,7 @@ NODES = "nodes"
 signs with it, on API server machines (docs/certificates.md). It is separate so that it vouches for kubelets only."""
 
 KUBERNETES = "kubernetes"
-"""Name of the authority of API servers and of the programs that they know by certificate."""
+"""Name of the authority of API servers and of the programs whose certificates they accept."""
 
 ADMINISTRATORS = "administrators"
 """Name of the authority of people's certificates, which are made on demand and kept nowhere
@@ -37,18 +37,18 @@ FRONT_PROXY = "front-proxy"
 
 
 VPN = "vpn"
-"""Name of the authority of the VPN, which opens nothing else: of its machines' certificates, and of those of laptops,
-which a VPN machine makes."""
+"""Name of the authority of the VPN: of its machines' certificates, and of those of laptops, which a VPN machine makes.
+It gives access to nothing else."""
 
 ETCD_CLIENT = "etcd-client"
-"""Name of the authority of the certificates by which both etcd clusters know API servers, and of that part of an API
-server's certificates. It signs for nobody else: what a member of one etcd cluster has must not open the other."""
+"""Name of the authority of the certificates with which API servers identify themselves to both etcd clusters. It signs
+for nobody else: the certificates of one etcd cluster's members must not give access to the other."""
 
 ADMINISTRATOR_HOURS = 8
-"""Lifetime of a certificate that is made on demand: a working day."""
+"""Lifetime, in hours, of a certificate that is made on demand: a working day."""
 
 BREAK_GLASS = f"{OPERATOR}-admin"
-"""Name of the break-glass certificate, and of its secret. The name is from when it was every administrator's."""
+"""Name of the break-glass certificate, and of its secret. The name dates from when all administrators used it."""
 
 BREAK_GLASS_USER = "longhaul:break-glass"
 """User of the break-glass certificate, in the audit log."""
@@ -64,16 +64,17 @@ KUBELET_CLIENTS = "longhaul:kubelet-clients"
 """Group in the API servers' certificate for kubelets. Kubelets ask the API what this group may do."""
 
 ADMINISTRATORS_GROUP = "longhaul:admins"
-"""Group of administrators; a binding gives it its rights, and can be taken away."""
+"""Group of administrators. A binding, which can be removed, gives it its rights."""
 
 MASTERS_GROUP = "system:masters"
 """Group that no authorization rule can narrow (kubernetes.io, "Using RBAC Authorization")."""
 
 AUTHORITY_DAYS = 3650
-"""Lifetime of an authority: ten years, as kubeadm's (kubernetes.io, "Certificate Management with kubeadm")."""
+"""Lifetime of an authority, in days: ten years, as with kubeadm (kubernetes.io, "Certificate Management with
+kubeadm")."""
 
 LEAF_DAYS = 365
-"""Lifetime of a certificate: one year, as kubeadm's; renewed when less than a third is left."""
+"""Lifetime of a certificate, in days: one year, as with kubeadm; renewed when less than a third is left."""
 
 LOOPBACK = IPv4Address("127.0.0.1")
 
@@ -100,7 +101,7 @@ class Authority:
 
     @property
     def trust_secret(self) -> str:
-        """Name of the vault secret that holds the certificate alone, for machines that check others against it."""
+        """Name of the vault secret that holds only the certificate, for machines that check others against it."""
         return f"trust-{self.name}"
 
 
@@ -140,7 +141,7 @@ def authorities(environment: Environment) -> tuple[Authority, ...]:
 
 
 def administrators_secrets() -> tuple[str, ...]:
-    """Return the names of the secrets that an administrator's certificate and kubeconfig are made of."""
+    """Return the names of the secrets from which an administrator's certificate and kubeconfig are made."""
     signer, servers = (Authority(name=name, common_name="") for name in (ADMINISTRATORS, KUBERNETES))
     return signer.secret, servers.trust_secret
 
@@ -176,9 +177,9 @@ def _leaf(machine: Machine, part: str, authority: str, common_name: str, *usages
 
 
 def _member(machine: Machine) -> tuple[Certificate, ...]:
-    """Return the certificates of an etcd member. With the first it is server to clients, and both server and client to
-    its peers. With the second, a client certificate, it asks the other members, and its watchdogs ask itself. Both are
-    of its own etcd cluster's authority, which the other etcd cluster does not trust."""
+    """Return the certificates of an etcd member. The first is for a server to clients, and for both server and client
+    to its peers. The second is a client certificate, with which it asks the other members, and its watchdogs ask the
+    member itself. Both are from its own etcd cluster's authority, which the other etcd cluster does not trust."""
     return (
         Certificate(
             name=f"{machine.name}-member",
@@ -238,8 +239,8 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
 
 
 def _queues(machine: Machine) -> tuple[Certificate, ...]:
-    """Return the certificates of the managers of queues: client of the API, and with another key server of webhooks,
-    which an API server asks at its own machine's loopback address."""
+    """Return the certificates of the managers of queues: one for a client of the API and, with another key, one for a
+    server of webhooks, which an API server calls at its own machine's loopback address."""
     clients = (_leaf(machine, manager.name, KUBERNETES, manager.user, Usage.CLIENT) for manager in MANAGERS)
     servers = (
         replace(_leaf(machine, manager.serving, KUBERNETES, manager.serving, Usage.SERVER), addresses=(LOOPBACK,))
@@ -249,8 +250,8 @@ def _queues(machine: Machine) -> tuple[Certificate, ...]:
 
 
 def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
-    """Return the join service's certificate: server for machines that have no certificate yet, client of the API on
-    their behalf."""
+    """Return the join service's certificate. With it, it is a server for machines that have no certificate yet, and a
+    client of the API on their behalf."""
     return Certificate(
         name=f"{machine.name}-join",
         part="join",
@@ -263,10 +264,10 @@ def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
 
 
 def _vpn_machine(environment: Environment, machine: Machine) -> tuple[Certificate, ...]:
-    """Return the certificates of a VPN machine: server to laptops, one for OpenVPN and one for the sign-in endpoint,
-    which strangers talk to, and whose name laptops do not take for OpenVPN's; and kube-proxy's client of the API
-    (kubernetes.io, "Using RBAC Authorization", ``system:node-proxier``). Its public address is in none: laptops know it
-    by the authority, which signs for VPN machines alone, and by name."""
+    """Return the certificates of a VPN machine. Two are for servers to laptops: one for OpenVPN, and one for the
+    sign-in endpoint, to which strangers connect and whose name laptops do not accept for OpenVPN. The third is for
+    kube-proxy, a client of the API (kubernetes.io, "Using RBAC Authorization", ``system:node-proxier``). None has the
+    machine's public address: laptops verify the authority, which signs only for VPN machines, and the name."""
     names = {"vpn": vpn_name(environment), "vpn-door": sign_in_name(vpn_name(environment))}
     servers = (
         replace(_leaf(machine, part, VPN, name, Usage.SERVER), dns_names=(name,)) for part, name in names.items()
@@ -280,8 +281,8 @@ def vpn_name(environment: Environment) -> str:
 
 
 def sign_in_name(name: str) -> str:
-    """Return the name in the certificates of sign-in endpoints, whose OpenVPN has ``name``. Laptops that know OpenVPN's
-    know it by this (longhaul/client/profile.py, ``Vpn.sign_in_name``)."""
+    """Return the name in the certificates of sign-in endpoints whose OpenVPN has ``name``. Laptops derive it from
+    OpenVPN's name (longhaul/client/profile.py, ``Vpn.sign_in_name``)."""
     return f"sign-in.{name}"
 
 

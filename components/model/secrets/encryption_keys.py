@@ -1,7 +1,7 @@
 """The keys that encrypt Secrets at rest, in their order, and the phases of a rotation. Pure.
 
-The vault's secret of the keys in use is the record of a rotation as well: which phase it is in follows from their
-order. So the phase outlives whoever rotates, is the same for every operator, and ``longhaul up`` leaves it as it is.
+The vault's secret of the keys in use also records a rotation: its phase follows from the order of the keys. So the
+phase survives the process that rotates, is the same for every operator, and ``longhaul up`` leaves it unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RotationPhase(StrEnum):
     USE = "use"
     """API servers write with the new key, and read with the old one."""
     DISTRUST = "distrust"
-    """The old one is taken away; of rotations with overlap alone (``overlap.py``)."""
+    """The old key is removed; only in rotations with overlap (``rotations.py``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Key:
     """32 bytes, base64."""
 
     def __repr__(self) -> str:
-        """Return the name alone."""
+        """Return only the name, not the secret."""
         return f"Key({self.name})"
 
     @property
@@ -56,7 +56,7 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class EncryptionKeys:
-    """The keys in use. The first encrypts; each decrypts what bears its name."""
+    """The keys in use. The first encrypts; each decrypts what it encrypted, which bears its name."""
 
     keys: tuple[Key, ...]
 
@@ -67,18 +67,18 @@ class EncryptionKeys:
 
     @classmethod
     def parse(cls, text: str) -> EncryptionKeys:
-        """Parse the vault's value; ``ValueError`` when it is not one."""
+        """Parse the vault's value; raise ``ValueError`` when it is malformed."""
         try:
             keys = tuple(Key(name=str(entry["name"]), secret=str(entry["secret"])) for entry in json.loads(text))
         except (ValueError, KeyError, TypeError):
-            raise ValueError("it is no list of named keys") from None
+            raise ValueError("it is not a list of named keys") from None
         names = [key.name for key in keys]
         if not keys or len(set(names)) < len(names) or not all(_NAME.fullmatch(name) for name in names):
             raise ValueError(f"its keys are not named {FIRST_NAME}, key2 and so on, each once")
         return cls(keys=keys)
 
     def text(self) -> str:
-        """Return the vault's value: the list as kube-apiserver takes it in its EncryptionConfiguration."""
+        """Return the vault's value: the list in the form of kube-apiserver's EncryptionConfiguration."""
         return json.dumps([{"name": key.name, "secret": key.secret} for key in self.keys])
 
     @property
@@ -93,26 +93,27 @@ class EncryptionKeys:
 
     @property
     def phase(self) -> RotationPhase:
-        """Return the phase that this order of the keys means."""
+        """Return the rotation phase that follows from the order of the keys."""
         return phase_of(self.names)
 
     def trusting(self, secret: str, *, retired: tuple[Key, ...] = ()) -> EncryptionKeys:
-        """Return the keys with a new one that reads. ``retired`` are former keys, whose names are not used again."""
+        """Return the keys with a new key that only decrypts. ``retired`` are former keys, whose names are not used
+        again."""
         number = max(key.number for key in (*self.keys, *retired)) + 1
         return EncryptionKeys(keys=(*self.keys, Key(name=f"key{number}", secret=secret)))
 
     def using(self) -> EncryptionKeys:
-        """Return the keys with the newest as the one that writes."""
+        """Return the keys with the newest as the one that encrypts."""
         newest = self.newest
         return EncryptionKeys(keys=(newest, *(key for key in self.keys if key != newest)))
 
     def readmitting(self, key: Key) -> EncryptionKeys:
-        """Return the keys with a former one that reads."""
+        """Return the keys with a former key that only decrypts."""
         return EncryptionKeys(keys=(*(other for other in self.keys if other.name != key.name), key))
 
 
 def phase_of(names: tuple[str, ...]) -> RotationPhase:
-    """Return the phase that an order of keys' names means."""
+    """Return the rotation phase that follows from an order of keys' names."""
     if len(names) < 2:
         return RotationPhase.STEADY
     newest = max(names, key=_number)

@@ -1,8 +1,8 @@
-"""Rotations with overlap: the new key and the former one are both believed until nothing of the former one is left.
-Pure.
+"""Rotations with overlap: the new key and the former one are both accepted until nothing that the former one signed is
+left. Pure.
 
-The vault's secret :data:`~components.model.secrets.vault.ROTATIONS` is the record of all of them: the phase of each
-that is not over. It holds no key, so API servers fetch it and ``longhaul status`` shows it.
+The vault's secret :data:`~components.model.secrets.vault.ROTATIONS` records the phase of each rotation that is not
+over. It holds no key, so API servers fetch it and ``longhaul status`` shows it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ SERVICE_ACCOUNTS = "service-accounts"
 """Name of the rotation of the key that signs service accounts' tokens, for ``longhaul rotate``."""
 
 AUTHORITY = "authority-"
-"""Beginning of the name of an authority's rotation."""
+"""Prefix of the name of an authority's rotation."""
 
 READ_VARIABLE = "LONGHAUL_AUTHORITIES"
-"""Environment variable with which the program reads from the vault which authorities are believed. A rotation sets it;
-otherwise what is in the state stays."""
+"""Environment variable with which the program reads the trusted authorities from the vault. A rotation sets it;
+otherwise the state's value stays."""
 
 
 def rotation_of(secret: str) -> str:
@@ -36,22 +36,22 @@ class RotationStanding:
 
     phase: RotationPhase
     until: datetime | None = None
-    """Time at which the last of what the former key has signed ends; None as long as that is not known."""
+    """Time at which the last token or certificate signed by the former key expires; None while that is unknown."""
 
 
 STEADY = RotationStanding(phase=RotationPhase.STEADY)
 
 
 def parse_standings(text: str) -> dict[str, RotationStanding]:
-    """Parse the vault's value; ``ValueError`` when it is not one."""
+    """Parse the vault's value; raise ``ValueError`` when it is malformed."""
     try:
         return {str(name): _standing(fields) for name, fields in json.loads(text).items()}
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError("it does not tell the phases of rotations") from None
+        raise ValueError("it does not list phases of rotations") from None
 
 
 def standings_text(standings: Mapping[str, RotationStanding]) -> str:
-    """Return the vault's value. A rotation that is over is not in it."""
+    """Return the vault's value. Rotations that are over are left out."""
     return json.dumps(
         {
             name: {"phase": str(standing.phase), "until": standing.until.isoformat() if standing.until else ""}

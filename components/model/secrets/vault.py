@@ -15,21 +15,21 @@ class SecretKind(StrEnum):
     """Kind of a shared secret, which decides its first value."""
 
     SIGNING_KEYS = "signing-keys"
-    """The key that signs service accounts' tokens, ECDSA P-256, and public keys of those that are believed: at first
-    its own."""
+    """The key that signs service accounts' tokens, ECDSA P-256, and the public keys of tokens that are accepted: at
+    first only its own."""
     ENCRYPTION_KEYS = "encryption-keys"
     """The keys that encrypt Secrets at rest (``encryption_keys.py``), each of 32 random bytes: at first one."""
     QUARANTINE = "quarantine"
-    """The machines in quarantine (``quarantine.py``): at first none."""
+    """The machines in quarantine (``quarantine.py``): empty at first."""
     REVOKED = "revoked"
-    """The people whose access was revoked (``revoked.py``): at first nobody."""
+    """The people whose access was revoked (``revoked.py``): empty at first."""
     ETCD_STATE = "store-state"
     """State of an etcd cluster: ``new`` until its first members were ready, then ``existing``. It decides whether a
     member without data may bootstrap the etcd cluster."""
     VPN_KEY = "vpn-key"
-    """A static key of OpenVPN, as ``openvpn --genkey`` writes it."""
+    """A static key of OpenVPN, in the format of ``openvpn --genkey``."""
     ROTATIONS = "rotations"
-    """Phases of rotations with overlap that are not over (``overlap.py``); no key is in it."""
+    """Phases of rotations with overlap that are not over (``rotations.py``); it holds no key."""
 
 
 KEYS_IN_USE = "encryption-keys"
@@ -48,8 +48,8 @@ ROTATIONS = "rotations"
 
 
 def next_secret(name: str) -> str:
-    """Return the name of the secret with the key that takes over from the one in the secret ``name``, while a rotation
-    is under way. No machine may read it."""
+    """Return the name of the secret with the key that replaces the one in the secret ``name``, while a rotation is
+    under way. No machine may read it."""
     return f"{name}-next"
 
 
@@ -62,21 +62,21 @@ REVOKED = "revoked"
 changes it."""
 
 VPN_KEY = "vpn-key"
-"""Name of the secret with the key that hides the VPN from who does not have it (``tls-crypt``). Laptops get it with
-their certificate, so it keeps strangers away and nobody else."""
+"""Name of the secret with the key that hides the VPN from those who do not have it (``tls-crypt``). Laptops get it with
+their certificate, so it keeps away strangers only."""
 
 VPN_REMOTES = "vpn-remotes"
-"""Name of the secret with the addresses of the VPN machines, which laptops are told. ``longhaul up`` writes it."""
+"""Name of the secret with the addresses of the VPN machines, which laptops get. ``longhaul up`` writes it."""
 
 ISSUERS = "issuers"
-"""Name of the secret with the issuers by whose tokens people sign in. ``longhaul up`` writes what the file says."""
+"""Name of the secret with the issuers whose tokens people sign in with. ``longhaul up`` writes the file's issuers."""
 
 LARGEST = 25_000
 """Largest number of characters of a secret: 25 KB at most (learn.microsoft.com, "About Azure Key Vault secrets")."""
 
 
 def fitting(text: str) -> str:
-    """Return the value of a secret that is a list; ``ValueError`` when a vault does not hold so much."""
+    """Return the value of a secret that is a list; raise ``ValueError`` when it is too long for a vault."""
     if len(text) > LARGEST:
         raise ValueError(f"a vault holds {LARGEST} characters of it, and it would have {len(text)}")
     return text
@@ -89,7 +89,8 @@ class SharedSecret:
     name: str
     kind: SecretKind
     holders: tuple[str, ...]
-    """Names of the machines that hold it; of an etcd cluster's state, those that bootstrap it, so not the learner."""
+    """Names of the machines that hold it. For an etcd cluster's state, only the members that bootstrap it, so not the
+    learner."""
 
 
 def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
@@ -112,7 +113,7 @@ def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
 
 
 def etcd_state_secret(role: Role) -> str:
-    """Return the name of the secret that says whether an etcd cluster was ever bootstrapped."""
+    """Return the name of the secret that records whether an etcd cluster was ever bootstrapped."""
     return f"{role}-state"
 
 
@@ -123,7 +124,8 @@ def vault_url(environment: Environment) -> str:
 
 def vault_name(environment: Environment) -> str:
     """Return the vault's name. It begins with the prefix of names or ``lh``, and ends with a digest of the subscription
-    and the environment's name: Azure's vault names are global, with 3 to 24 letters, digits and hyphens."""
+    and the environment's name: names of Azure's vaults are unique in the world, with 3 to 24 letters, digits and
+    hyphens."""
     site = environment.sites[environment.control_plane.site]
     scope = cloud_of(site).account_scope(site)
     digest = hashlib.sha256(f"{scope}/{environment.name}".encode()).hexdigest()[:8]

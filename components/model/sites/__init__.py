@@ -1,1 +1,1 @@
-"""Sites and the names of what stands in them: section ``sites``, ``tags``, ``naming``."""
+"""Sites and the names of resources in them: sections ``sites``, ``tags``, ``naming``."""

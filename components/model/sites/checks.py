@@ -1,4 +1,4 @@
-"""Checks of a site's own fields, which hold in every cloud."""
+"""Checks of a site's own fields, which apply in every cloud."""
 
 from __future__ import annotations
 

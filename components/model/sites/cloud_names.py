@@ -22,7 +22,7 @@ def pool_resource(environment: Environment, pool: str) -> str:
 
 
 def pool_group(environment: Environment, pool: str) -> str:
-    """Return the name, in a cloud, of a pool's group; of the first where there are several."""
+    """Return the name, in a cloud, of a pool's group; of the first group where a pool has several."""
     return cloud_name(environment, pool_resource(environment, pool))
 
 
@@ -33,8 +33,8 @@ def pool_groups(environment: Environment, pool: str) -> tuple[PoolGroup, ...]:
 
 
 def check_sets(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each pool whose name clashes with a further scale set of another pool. Longhaul itself makes
-    the names of further scale sets."""
+    """Yield a fault for each pool whose name clashes with a further scale set of another pool. Longhaul makes up the
+    names of further scale sets."""
     for name, pool in environment.pools.items():
         if pool.site not in environment.sites:
             continue

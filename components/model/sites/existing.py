@@ -1,4 +1,4 @@
-"""Checks of existing resources that the file names, as far as the file alone shows errors."""
+"""Checks of existing resources that the file names; these checks need only the file."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def _network(name: str, network: str, at: Location, taken: dict[str, Location], 
         wrong = f"{network} is the network of {earlier[1]} already"
         yield Fault(at=at, wrong=wrong, write="a network of its own for each site", basis=(earlier,))
     if not written:
-        wrong = f"a network is named, and the range that {name} has of it is not written"
+        wrong = f"a network is named, but the range of {name} in it is not"
         write = f"`range` of {name}: a block that the network holds"
         yield Fault(at=at, wrong=wrong, write=write, basis=(("sites", name, "range"),))

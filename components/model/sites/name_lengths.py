@@ -19,7 +19,7 @@ and of the root (RFC 1035, 2.3.4)."""
 
 
 def check_lengths(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for names that are too long for their cloud: for the longest name of each kind only; and for a
+    """Yield a fault for names that are too long for their cloud (only for the longest name of each kind), and for a
     domain that is too long."""
     longest: dict[str, LimitedName] = {}
     for limited in _names(environment):

@@ -1,4 +1,4 @@
-"""Facts about an environment that clouds are given, one site at a time."""
+"""Facts about an environment that clouds need, one site at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from components.model.vpn.section import MACHINES
 
 
 def name_prefix(environment: Environment) -> str:
-    """Return the prefix of every name that clouds know, with its hyphen; may be empty."""
+    """Return the prefix of every name in clouds, with its hyphen; may be empty."""
     return f"{environment.naming.prefix}-" if environment.naming.prefix else ""
 
 

@@ -1,4 +1,4 @@
-"""Sites: the places where machines stand, in every known cloud."""
+"""Sites: the places of machines, in every known cloud."""
 
 from __future__ import annotations
 

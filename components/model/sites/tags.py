@@ -15,8 +15,7 @@ from contract.tags import TAG_PREFIX
 
 
 def check_tags(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each tag that a cloud of the environment does not accept, the first one only, and one for too
-    many tags."""
+    """Yield a fault for the first tag that a cloud of the environment does not accept, and one for too many tags."""
     asked = [(cloud.tags, places) for kind, cloud in clouds().items() if (places := _places(environment, kind))]
     limits = [most for tags, places in asked if (most := tags.limit(places)) is not None]
     if not limits:
@@ -48,7 +47,7 @@ def _places(environment: Environment, kind: str) -> list[Place[Any]]:
 def _again(key: str, earlier: str) -> tuple[str, str] | None:
     if key == earlier:
         return None
-    return f"is {earlier!r} in another case, which Azure takes for the same", "one of them"
+    return f"is {earlier!r} in another case, which Azure treats as the same", "one of them"
 
 
 def _reserved_fault(key: str) -> tuple[str, str] | None:

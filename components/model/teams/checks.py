@@ -1,4 +1,4 @@
-"""Checks of the section ``teams``: names, people, and that no more is guaranteed than there is. Pure."""
+"""Checks of the section ``teams``: names, people, and guarantees within the declared capacity. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from components.model.teams.queues import NAMESPACE, has_queues
 from components.model.teams.section import Share, Team
 
 TOLERATIONS = 8
-"""Most tolerations of a flavor (kueue.x-k8s.io/v1beta2, ``ResourceFlavorSpec``)."""
+"""Largest number of tolerations of a flavor (kueue.x-k8s.io/v1beta2, ``ResourceFlavorSpec``)."""
 OURS = ("default", NAMESPACE)
-"""Namespaces that no team is called after, beside Kubernetes' own (``kube-…``)."""
+"""Namespaces whose names no team may have, in addition to Kubernetes' own (``kube-…``)."""
 
 
 def check_teams(environment: Environment) -> Iterator[Fault]:
-    """Yield everything that is wrong with the teams."""
+    """Yield every fault of the teams."""
     if not environment.teams:
         return
     known = kinds(environment)
@@ -41,7 +41,7 @@ def check_teams(environment: Environment) -> Iterator[Fault]:
 
 
 def _types_fit(environment: Environment) -> bool:
-    """Return false when a pool's machine type is a fault by itself: of its kind nothing can be concluded then."""
+    """Return false when a pool's machine type is itself a fault: nothing can then be concluded about its kind."""
     types, sites = environment.known_types, environment.sites
     return all(
         pool.site not in sites
@@ -54,7 +54,7 @@ def _check_name(environment: Environment, name: str) -> Iterator[Fault]:
     if name in OURS or name.startswith("kube-"):
         yield Fault(at=("teams", name), wrong=f"{name} is a namespace of the cluster's own", write="another name")
     elif name in environment.pod_security.exempt_namespaces:
-        wrong = f"Pod Security does not hold in the namespace {name}: whoever may make pods there has every node"
+        wrong = f"Pod Security does not hold in the namespace {name}: whoever may make pods there controls every node"
         basis: tuple[Location, ...] = (("pod_security", "exempt_namespaces"),)
         yield Fault(at=("teams", name), wrong=wrong, write="another name", basis=basis)
 
@@ -76,7 +76,7 @@ def _check_people(environment: Environment, name: str, team: Team) -> Iterator[F
 
 
 def _machines(environment: Environment) -> tuple[Location, ...]:
-    """Return the places of what kinds are concluded from."""
+    """Return the places in the file from which kinds follow."""
     pools = (("pools", name, key) for name in environment.pools for key in ("machine_type", "spot", "max"))
     types = (
         ("machine_types", name, key) for name in environment.machine_types for key in ("gpus", "gpu_model", "vcpus")
@@ -86,7 +86,7 @@ def _machines(environment: Environment) -> tuple[Location, ...]:
 
 
 def _no_kind(environment: Environment, at: Location, known: Mapping[str, CapacityKind]) -> Fault:
-    """Return the fault of a kind that there is not. Often it is a pool's name."""
+    """Return the fault of an unknown kind. Often it is a pool's name."""
     name, basis = str(at[-1]), _machines(environment)
     kind = pool_kinds(environment).get(name)
     if kind is not None:
@@ -109,7 +109,7 @@ def _check_share(at: Location, share: Share, kind: CapacityKind, *, basis: tuple
 
 
 def _check_total(environment: Environment, kind: CapacityKind) -> Iterator[Fault]:
-    """Yield a fault when teams are guaranteed more of a kind together than there can be."""
+    """Yield a fault when teams together are guaranteed more of a kind than there can be."""
     shares = {name: team.shares[kind.name] for name, team in environment.teams.items() if kind.name in team.shares}
     gpus = {name: share.gpus for name, share in shares.items()}
     cores = {name: cores_of(share, kind) for name, share in shares.items()}

@@ -1,7 +1,7 @@
 """Queues of jobs: Kueue and JobSet on the API servers' machines (docs/queues.md).
 
-An API server asks their webhooks at the loopback address of its own machine, so each machine has both. Their ports
-stand in the programs' configuration too (images/rootfs, usr/local/share/longhaul/*.yaml).
+An API server calls their webhooks at the loopback address of its own machine, so each machine runs both. The programs'
+configuration in images/rootfs (usr/local/share/longhaul/*.yaml) repeats their ports.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Manager:
     """One of the programs."""
 
     name: str
-    """Name of its unit, its account on the machine, and of the part of its client certificate."""
+    """Name of its unit, of its account on the machine, and of the part of its client certificate."""
     port: int
     """Port of its webhooks on the loopback address."""
     health_port: int
-    """Port of its health on the loopback address, plain HTTP."""
+    """Port of its health endpoint on the loopback address, plain HTTP."""
 
     @property
     def user(self) -> str:
-        """Name by which the API servers know it."""
+        """Name of its user at the API servers."""
         return f"longhaul:{self.name}"
 
     @property
@@ -57,10 +57,10 @@ MANAGERS = (KUEUE, JOBSET)
 
 
 def webhooks_name(manager: Manager) -> str:
-    """Return the name of both configurations of a program's webhooks."""
+    """Return the name of both webhook configurations of a program."""
     return f"longhaul-{manager.name}"
 
 
 def has_queues(environment: Environment) -> bool:
-    """Return whether the environment has queues: where there are teams, unless the file says otherwise."""
+    """Return whether the environment has queues: by default when it has teams."""
     return bool(environment.teams) if environment.queues is None else environment.queues

@@ -1,5 +1,5 @@
-"""Section ``teams`` of the environment file: people who share the cluster, and what each of their teams is
-guaranteed."""
+"""Section ``teams`` of the environment file: people who share the cluster, and the guarantees of each of their
+teams."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ KindName = Annotated[
 
 
 class Share(Section):
-    """Part of one kind of capacity that a team has. With the smallest, `{}`, it is guaranteed nothing and may borrow.
+    """A team's share of one kind of capacity. With an empty share, `{}`, the team is guaranteed nothing and may borrow.
 
-    Numbers count GPUs. The cores of a machine go with its GPUs: as many for each as its type has.
+    Numbers count GPUs. Cores go with their machine's GPUs: each GPU has its part of the machine type's cores.
     """
 
     gpus: int = Field(default=0, ge=0, le=1_000_000)
-    """Number of GPUs that the team is guaranteed. They are its own within minutes, whoever has borrowed them."""
+    """Number of GPUs that the team is guaranteed. It has them back within minutes, whoever has borrowed them."""
     cores: int | None = Field(default=None, ge=0, le=100_000_000, examples=[512])
-    """Number of virtual cores that the team is guaranteed. Left out, those that go with its GPUs."""
+    """Number of virtual cores that the team is guaranteed. If left out, the cores that go with its GPUs."""
     borrow: int | None = Field(default=None, ge=0, le=1_000_000, examples=[64])
-    """Most that the team may use beyond, while nobody else wants it: GPUs, or cores of a kind without GPUs. Left out,
-    all that is free; 0 for nothing."""
+    """Largest amount that the team may use beyond its guarantee while nobody else needs it: GPUs, or cores of a kind
+    without GPUs. If left out, all that is free; 0 for nothing."""
     lend: int | None = Field(default=None, ge=0, le=1_000_000, examples=[8])
-    """Most of its guarantee that other teams may use while it does not: GPUs, or cores of a kind without GPUs. Left
-    out, all of it; 0 for nothing, so that it never waits for others to end."""
+    """Largest part of its guarantee that other teams may use while it does not: GPUs, or cores of a kind without GPUs.
+    If left out, all of it. With 0, nothing is lent, so the team never waits for other teams' jobs to end."""
 
 
 class Team(Section):
     """A team: a namespace of its name, a queue, and the people who may use both."""
 
     groups: tuple[GroupName, ...] = Field(min_length=1, max_length=64, examples=[["oidc:vision"]])
-    """Groups of `identity`'s issuers whose people are the team's."""
+    """Groups, of the issuers in `identity`, whose people are in the team."""
     shares: dict[KindName, Share] = Field(min_length=1, max_length=64, examples=[{"cpu": {"cores": 64}}])
-    """Kinds of capacity that the team may use, each with its part. A job takes the first in this order that it fits
-    into, those without GPUs before all others. A kind is the model of its GPUs, such as `h100`, or `cpu`, with `-spot`
-    at the end where the cloud may take machines back; `longhaul validate` names those that there are."""
+    """Kinds of capacity that the team may use, each with its share. A job uses the first kind, in this order, into
+    which it fits; kinds without GPUs come before all others. A kind is the model of its GPUs, such as `h100`, or `cpu`,
+    with the suffix `-spot` when the cloud may take its machines back; `longhaul validate` lists them."""
     priority: int = Field(default=0, ge=0, le=1000)
-    """Number by which teams borrow: the higher first, from lower ones that have borrowed as well. A guarantee holds
-    whatever the priorities are."""
+    """Priority in borrowing: the team with the higher number borrows first, and may take over what teams with a lower
+    number have borrowed. A guarantee holds whatever the priorities are."""

@@ -1,4 +1,5 @@
-"""Versions of the software on the machines; written once, in ``tools.toml`` at the top of the project."""
+"""Section ``versions``: versions of the software on machines. The defaults are written once, in ``tools.toml`` at the
+top of the project."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ def offered(release: str) -> tuple[str, ...]:
 
 
 def belonging(kubernetes: str) -> Mapping[str, str]:
-    """Return the versions of what that version of Kubernetes names as belonging to it; nothing for one that
-    ``tools.toml`` does not pin."""
+    """Return the versions that go with this version of Kubernetes, by release; empty for a version that ``tools.toml``
+    does not pin."""
     return dict(_tools()["belongs"].get(kubernetes, {}))
 
 
@@ -65,5 +66,5 @@ class Versions(Section):
     """Version of etcd, without a leading v."""
 
     def pinned(self) -> dict[str, str]:
-        """Return those versions that ``tools.toml`` pins, by release: no others can be had."""
+        """Return those of the versions that ``tools.toml`` pins, by release: only pinned ones are available."""
         return {release: version for release, version in self if version in offered(release)}

@@ -14,14 +14,15 @@ SKEW = 3
 "Version Skew Policy")."""
 
 LEAST_BEFORE: Mapping[tuple[str, tuple[int, int]], tuple[int, int, int]] = {("etcd", (3, 7)): (3, 6, 11)}
-"""Least patch version before the step to a minor version (etcd.io, "Upgrade etcd from v3.6 to v3.7")."""
+"""Smallest patch version from which a step to the next minor version is allowed (etcd.io, "Upgrade etcd from v3.6 to
+v3.7")."""
 
 TITLES = {"kubernetes": "Kubernetes", "etcd": "etcd"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedStep:
-    """Reason for which a step is not taken, and advice."""
+    """Reason why a step is refused, and advice."""
 
     why: str
     do: str
@@ -39,8 +40,8 @@ def minor(version: str) -> tuple[int, int]:
 
 
 def step_refused(release: str, running: Collection[str], wanted: str) -> RefusedStep | None:
-    """Return why machines that run ``running`` do not go to ``wanted``; None when they may. Machines of several minor
-    versions are an upgrade that has not ended: it may go on, or be taken back."""
+    """Return why machines that run ``running`` may not go to ``wanted``; None when they may. Machines of several minor
+    versions are an unfinished upgrade: it may go on, or be taken back."""
     newest, oldest = max(running, key=numbers), min(running, key=numbers)
     if minor(newest) > minor(wanted) and not is_taken_back(running, wanted):
         return _BACK[release]
@@ -62,9 +63,8 @@ def step_refused(release: str, running: Collection[str], wanted: str) -> Refused
 
 
 def is_taken_back(running: Collection[str], wanted: str) -> bool:
-    """Return whether an upgrade that has not ended is taken back: some machines still run the minor version that is
-    wanted. The version of an etcd cluster is that of its oldest member, and API servers of neighbouring minor versions
-    work together."""
+    """Return whether an unfinished upgrade is taken back: some machines still run the wanted minor version. The version
+    of an etcd cluster is that of its oldest member, and API servers of neighbouring minor versions work together."""
     return len({minor(version) for version in running}) == 2 and minor(wanted) == min(
         minor(version) for version in running
     )
@@ -91,8 +91,8 @@ _BACK = {
 
 
 def image_faults(environment: Environment, images: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
-    """Yield a fault for each site whose image has a kubelet that the API servers do not serve. ``images``: the versions
-    in each site's image, by release, as far as they are known."""
+    """Yield a fault for each site whose image has a kubelet that the API servers do not support. ``images``: the
+    versions in each site's image, by release, as far as they are known."""
     wanted = environment.versions.kubernetes
     for site in environment.sites:
         pools = [name for name, pool in environment.pools.items() if pool.site == site]

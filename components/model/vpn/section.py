@@ -16,29 +16,29 @@ from clouds.base.replaces import Replaces
 from clouds.base.section import Range, Section
 
 MACHINES = 2
-"""Number of VPN machines: one may be away, and a laptop goes on to the other."""
+"""Number of VPN machines: when one fails, laptops go on to the other."""
 
 RIGHT = "/longhaul/vpn"
-"""Non-resource URL of the API for which a person needs the verb ``get`` to be let in."""
+"""Non-resource URL of the API; a person who has the verb ``get`` on it may connect."""
 
 HOURS = 1
-"""Longest life of a person's certificate, in hours. A token's end is its end too."""
+"""Longest lifetime of a person's certificate, in hours. It expires with the person's token at the latest."""
 
 
 ANYWHERE = IPv4Network("0.0.0.0/0")
 
 OPERATOR = "longhaul:operator:"
-"""Beginning of the names of operators, who make their certificates themselves from the vault. No person's name begins
-so: VPN machines refuse tokens of such names (images/rootfs, vpn/people.py, ``OWN``)."""
+"""Prefix of the names of operators, who make their certificates themselves from the vault. No person's name begins with
+it: VPN machines refuse tokens with such names (vpn/people.py in images/rootfs, ``OWN``)."""
 
 LONGEST_NAME = 47
-"""Number of characters of the longest name in a laptop's certificate (images/rootfs, vpn/certificate.py)."""
+"""Number of characters of the longest name in a laptop's certificate (vpn/certificate.py in images/rootfs)."""
 
 MARK = 16
 """Number of characters of a laptop's mark in its certificate (the same)."""
 
 _UNFIT = re.compile(r"[^!#%-+\--\[\]-_a-~]")
-"""Characters that no name in the list of revoked people has (components/model/access/revoked.py)."""
+"""Characters that names in the list of revoked people cannot contain (components/model/access/revoked.py)."""
 
 
 class Vpn(Section):
@@ -46,7 +46,7 @@ class Vpn(Section):
     by their own addresses."""
 
     machine_type: Annotated[str, Replaces.ROLE] = Field(examples=["Standard_D2s_v5"])
-    """Machine type of both. OpenVPN ciphers on one processor, so two are enough."""
+    """Machine type of both. OpenVPN encrypts on one processor, so two processors are enough."""
     name: Annotated[str | None, Replaces.STATE] = Field(
         default=None,
         pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$",
@@ -54,24 +54,24 @@ class Vpn(Section):
         examples=["vpn.example.com"],
         json_schema_extra={"patternErrorMessage": "a DNS name of two labels or more, in lower case"},
     )
-    """Public DNS name that you have point to both machines' addresses, which the stack's output `vpn_addresses` has.
-    Left out, laptops use the addresses themselves."""
+    """Public DNS name that you point to both machines' addresses, which are in the stack's output `vpn_addresses`. If
+    left out, laptops use the addresses themselves."""
     sources: Annotated[tuple[Range, ...], Replaces.STATE] = Field(default=(ANYWHERE,), min_length=1, max_length=64)
-    """Public ranges from which laptops may connect and sign in; a private one is refused. Left out, the whole
-    internet, since people travel: who has neither a token nor a certificate gets no answer from OpenVPN, and none but a
-    refusal from the endpoint."""
+    """Public ranges from which laptops may connect and sign in; a private one is refused. If left out, the whole
+    internet, since people travel: OpenVPN does not answer those who have neither a token nor a certificate, and the
+    sign-in endpoint refuses them."""
 
 
 def remotes(name: str | None, addresses: Sequence[str]) -> str:
-    """Return where laptops find the VPN machines, as JSON: by the file's ``name``, if it has one, and by their
-    addresses."""
+    """Return the addresses at which laptops find the VPN machines, as JSON: the file's ``name``, if it has one, and the
+    machines' addresses."""
     named = [name] if name else []
     return json.dumps([{"address": address, "port": PORT} for address in (*named, *addresses)])
 
 
 def operator_name(asking: str) -> str:
-    """Return the name in an operator's certificate. One that would not fit into it, or not into the list of revoked
-    people, is shortened, and ends with a digest of the whole."""
+    """Return the name in an operator's certificate. A name that would not fit into the certificate, or into the list of
+    revoked people, is shortened, and ends with a digest of the whole."""
     fit, most = _UNFIT.sub("_", asking), LONGEST_NAME - len(OPERATOR)
     if fit != asking or len(fit) > most:
         digest = hashlib.sha256(asking.encode()).hexdigest()[:8]

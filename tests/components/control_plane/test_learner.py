@@ -90,7 +90,7 @@ def test_its_etcd_alone_has_no_quota() -> None:
 
 
 def test_its_disk_goes_with_it_alone() -> None:
-    with pytest.raises(GuardRefusedError, match="the learner is taken out of the file"):
+    with pytest.raises(GuardRefusedError, match="the learner is removed from the file"):
         immutable_guard.check_deletion(lab(), type_=DISK, name="it", inputs={})
     immutable_guard.check_deletion(lab(zone=None), type_=DISK, name="it", inputs={})
 

@@ -38,12 +38,12 @@ def test_keys_do_not_show_themselves() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"file": 7}', '{"file": ""}'])
 def test_what_is_no_file_of_keys_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"it is no file of keys|it does not begin with one key"):
+    with pytest.raises(ValueError, match=r"it is not a file of keys|it does not begin with one signing key"):
         SigningKeys.parse(text)
 
 
 def test_a_file_whose_first_public_key_is_of_another_is_refused() -> None:
     keys = SigningKeys.alone(issuing.new_key()).trusting(issuing.new_key())
     wrong = SigningKeys(signs=keys.signs, verifies=keys.verifies[::-1])
-    with pytest.raises(ValueError, match="it does not begin with one key that signs"):
+    with pytest.raises(ValueError, match="it does not begin with one signing key"):
         SigningKeys.parse(wrong.text())

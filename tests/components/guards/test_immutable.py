@@ -92,7 +92,7 @@ def test_what_lasts_stays_whatever_becomes_of_its_site(type_: str) -> None:
 def test_a_network_goes_with_its_site_alone(type_: str) -> None:
     delete(lab(), type_, of("gone"))
     for inputs in (of("use1"), {}):
-        with pytest.raises(GuardRefusedError, match="taken out of the file"):
+        with pytest.raises(GuardRefusedError, match="removed from the file"):
             delete(lab(), type_, inputs)
 
 

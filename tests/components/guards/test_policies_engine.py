@@ -17,7 +17,7 @@ from tests.components.guards.immutable_stack import Stack
 pytestmark = pytest.mark.engine
 
 FREE, JUDGING = "bastion", "bastion policies"
-REFUSED = "dev-bastion may not be so: it breaks the policy public-address."
+REFUSED = "dev-bastion violates the policy public-address."
 
 
 @pytest.fixture(name="stack")

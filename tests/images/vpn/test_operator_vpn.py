@@ -101,7 +101,7 @@ def test_of_a_request_the_key_alone_is_taken(vault: FakeVault) -> None:
     assert [one.value for one in own.subject if one.oid == NameOID.COMMON_NAME] == [OPERATOR + ANNA]
     other = ec.generate_private_key(ec.SECP384R1())
     strange = x509.CertificateSigningRequestBuilder().subject_name(wanted).sign(other, hashes.SHA384())
-    with pytest.raises(ValueError, match="of no EC P-256"):
+    with pytest.raises(ValueError, match="neither EC P-256"):
         issuing.requested_key(strange.public_bytes(serialization.Encoding.PEM).decode())
 
 

@@ -57,7 +57,7 @@ VALIDATED = ["validate", "--json"]
 @pytest.mark.parametrize(
     ("more", "wrong"),
     [
-        (DEEP, "holds more than 64 lists and mappings inside each other"),
+        (DEEP, "nests more than 64 lists and mappings"),
         (MULTIPLIED, "repeats more than 100,000 values by aliases"),
         ("name: 7", "holds 'name' twice"),
     ],

@@ -104,7 +104,7 @@ def test_everything_wrong_is_one_report_with_lines(tmp_path: Path) -> None:
         ('"0.4605"', '"1,5"', "is not a number in quotes"),
         ("unit: month", "unit: year", "'year' is not among the choices"),
         ("format: 1", "format: 2", "format: 2 is not among the choices"),
-        ("read: 2026-02-01", "read: 2026-02-30", "machines.0.read: '2026-02-30' is no day of the calendar"),
+        ("read: 2026-02-01", "read: 2026-02-30", "machines.0.read: '2026-02-30' is not a day of the calendar"),
         ("read: 2026-02-01", "read: yesterday", "is not a day, such as 2026-01-31"),
         ("    source: https://prices.example/x\n", "", "machines.0.source: is missing"),
         ("format: 1\n", "", "format: is missing"),
@@ -119,7 +119,7 @@ def test_a_wrong_value_is_refused(tmp_path: Path, old: str, new: str, said: str)
 def test_a_second_price_of_the_same_thing_is_refused(tmp_path: Path) -> None:
     again = '  - {site: colo, amount: "1", currency: EUR, unit: month, source: contract, read: 2026-01-01}\n'
     (found,) = problems(tmp_path, GOOD + again)
-    assert found.startswith("18: hosts.1: is the second price of host, colo, after hosts.0")
+    assert found.startswith("18: hosts.1: is a second price of host, colo, after hosts.0")
 
 
 @pytest.mark.parametrize("content", ["", "[]", "format: [", "just words"])

@@ -31,12 +31,12 @@ def test_its_users_are_a_list_that_kubernetes_expressions_read() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[]", "no list"),
-        ('{"machines": [{"name": "a"}]}', "no list"),
+        ("[]", "not a list"),
+        ('{"machines": [{"name": "a"}]}', "not a list"),
         (Quarantine(machines=(entry(), entry())).text(), "each once"),
-        (Quarantine(machines=(entry('a"]) || true'),)).text(), "named as nodes"),
+        (Quarantine(machines=(entry('a"]) || true'),)).text(), "have names of nodes"),
         (Quarantine(machines=(entry(since="2030-05-04T10:30:00"),)).text(), "no zone"),
-        (Quarantine(machines=(entry(since="never"),)).text(), "no list"),
+        (Quarantine(machines=(entry(since="never"),)).text(), "not a list"),
     ],
 )
 def test_what_is_no_list_is_refused(text: str, why: str) -> None:

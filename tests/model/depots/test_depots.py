@@ -38,11 +38,11 @@ def test_public_keys_are_keys_alone_or_together() -> None:
         (bytes([0x9C, 40]) + bytes(40), "holds a private key"),
         (bytes([0xC5, 40]) + bytes(40), "holds a private key"),
         (base64.b64decode(KEY) + bytes([0xC7, 192, 0]) + bytes(192), "holds a private key"),
-        (base64.b64decode(KEY)[:-1], "is no OpenPGP key"),
-        (bytes([0xC6, 255, 255, 255, 255, 255]) + bytes(40), "is no OpenPGP key"),
-        (bytes([0x88, 40]) + bytes(40), "is no OpenPGP public key"),
-        (base64.b64decode(KEY) + bytes([0xCB, 1, 0]), "is no OpenPGP public key"),
-        (b"\0" * 40, "is no OpenPGP key"),
+        (base64.b64decode(KEY)[:-1], "is not an OpenPGP key"),
+        (bytes([0xC6, 255, 255, 255, 255, 255]) + bytes(40), "is not an OpenPGP key"),
+        (bytes([0x88, 40]) + bytes(40), "is not an OpenPGP public key"),
+        (base64.b64decode(KEY) + bytes([0xCB, 1, 0]), "is not an OpenPGP public key"),
+        (b"\0" * 40, "is not an OpenPGP key"),
     ],
 )
 def test_nothing_else_is(content: bytes, says: str, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_server_s_own_certificate_is_none(tmp_path: Path) -> None:
     pki = ensure_pki(tmp_path, ("depot.example",))
     own, authority = pki.server_certificate.read_text(), pki.ca_certificate.read_text()
     assert authority_fault(authority) == ""
-    assert authority_fault(authority + own) == "holds what is no authority's certificate (CA:TRUE): number 2"
+    assert authority_fault(authority + own) == "holds certificates that are not an authority's (CA:TRUE): number 2"
 
 
 @given(st.text(max_size=300))

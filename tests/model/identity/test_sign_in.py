@@ -85,7 +85,7 @@ def test_no_issuer_s_people_have_names_of_another_s(tmp_path: Path, part: str) -
     second = issuer("okta", **{part: {"claim": "sub", "prefix": "corp:"}})
     problem = only(write(tmp_path, identity(corp=issuer(), okta=second)))
     assert problem.key == f"identity.issuers.okta.{part}.prefix"
-    assert "is the prefix of corp already" in problem.wrong
+    assert "is already the prefix of corp" in problem.wrong
 
 
 @pytest.mark.parametrize("url", ["https://corp.example.com", "https://corp.example.com/"])
@@ -112,13 +112,13 @@ def test_an_issuer_is_reached_by_https_alone(tmp_path: Path, url: str) -> None:
 
 def test_the_cluster_is_no_issuer_of_people(tmp_path: Path) -> None:
     problem = only(write(tmp_path, identity(corp=issuer(url="https://api.test.longhaul.internal:6443/"))))
-    assert "it is the cluster itself" in problem.wrong
+    assert "it is the cluster's own issuer" in problem.wrong
 
 
 @pytest.mark.parametrize("path", ["common/v2.0", "example.com/v2.0", f"{TENANT}/", f"{TENANT}/v2.0/", TENANT])
 def test_an_address_of_entra_s_that_is_no_issuer_is_refused(tmp_path: Path, path: str) -> None:
     wrong = issuer(url=f"https://login.microsoftonline.com/{path}")
-    assert "Entra's tokens do not say" in only(write(tmp_path, identity(corp=wrong))).wrong
+    assert "is not the issuer that Entra's tokens name" in only(write(tmp_path, identity(corp=wrong))).wrong
 
 
 def test_a_tenant_of_entra_s_is_an_issuer(tmp_path: Path) -> None:
@@ -132,10 +132,10 @@ def test_what_our_documents_write_for_a_company_s_own_is_no_issuer(tmp_path: Pat
     section = yaml.safe_load(f"    identity:\n{block}")
     found = problems_of(write(tmp_path, {**make.minimal(), **section}))
     assert {one.key: one.wrong for one in found} == {
-        "identity.issuers.corp.url": "'https://login.microsoftonline.com/TENANT/v2.0' is an example of our documents",
-        "identity.issuers.corp.audiences.0": "'APPLICATION' is a word of our documents",
-        "identity.groups.corp:0f3c…": "it is cut, as in our documents",
-        "identity.groups.corp:77aa…": "it is cut, as in our documents",
+        "identity.issuers.corp.url": "'https://login.microsoftonline.com/TENANT/v2.0' is an example from our documents",
+        "identity.issuers.corp.audiences.0": "'APPLICATION' is a placeholder from our documents",
+        "identity.groups.corp:0f3c…": "it is cut off, as in our documents",
+        "identity.groups.corp:77aa…": "it is cut off, as in our documents",
     }
     example = (Issuer.model_fields["url"].examples or ())[0]
     assert only(write(tmp_path, identity(corp=issuer(url=example)))).key == "identity.issuers.corp.url"
@@ -147,7 +147,7 @@ def test_what_our_documents_write_for_a_company_s_own_is_no_issuer(tmp_path: Pat
 @pytest.mark.parametrize(
     ("pem", "wrong"),
     [
-        (LEAF, "no authority's certificate"),
+        (LEAF, "certificates that are not an authority's"),
         (make.AUTHORITY.replace("MII", "AAA"), "is not certificates in PEM"),
         (OF_NO_VERSION, "is not certificates in PEM"),
         (make.AUTHORITY + "-----BEGIN PRIVATE KEY-----\n", "a private key is not certificates"),

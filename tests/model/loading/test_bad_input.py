@@ -126,7 +126,7 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
         ("control_plane.etcd.learner.zone", "3", "'3' is no zone of weu", "one of: 1, 2"),
         ("control_plane.etcd.learner.machine_type", "p5.48xlarge", "is a type of aws", "one of: Huge"),
         ("control_plane.etcd.learner.disk_gib", 31, "31", "32"),
-        ("control_plane.api.port", 6444, "6444 is the port of the service that machines join at", "6443"),
+        ("control_plane.api.port", 6444, "6444 is the port of the join service", "6443"),
         ("control_plane.etcd.machine_type", "Standard_D8s_v5", NO_SSD, "Standard_L8s_v3"),
         ("links/0.between.1", [{"between": ["weu", "cold"], "kind": "existing"}], "'cold' is not a site", "colo"),
         (
@@ -145,7 +145,7 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
         ("supernet", "10.64.0.0/17", "10.64.0.0/17 is smaller than /16", "/16 or larger"),
         ("supernet", "11.0.0.0/8", "11.0.0.0/8 is not private", "10.0.0.0/8"),
         ("sites.colo.gateways.1.name", "gw-0", "'gw-0' is already a gateway of colo", "colo-gw-0"),
-        ("sites.colo.gateways.1.name", "api-7", "begins as the name of a control-plane machine", "colo-api-7"),
+        ("sites.colo.gateways.1.name", "api-7", "begins like the name of a control-plane machine", "colo-api-7"),
         (
             "pools.etcd",
             POOL,
@@ -168,7 +168,7 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
         (
             "access.administrator_key",
             "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY= admin",
-            "Azure takes no key of type ecdsa-sha2-nistp256",
+            "Azure does not accept a key of type ecdsa-sha2-nistp256",
             "`ssh-keygen -t ed25519`",
         ),
         ("sites.use1.zones/2", ["a", "b", "b"], "'b' is named twice", "each zone once"),

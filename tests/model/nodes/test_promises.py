@@ -272,7 +272,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         small_servers,
         {},
         {
-            "control_plane.api.machine_type": "has 32 GiB of memory, and an API server of 3,000 nodes wants 51",
+            "control_plane.api.machine_type": "has 32 GiB of memory, and an API server for 3,000 nodes needs 51",
             "control_plane.api.servers": "1 are few for 3,000 nodes: about one for each 1,500",
         },
     ),
@@ -292,8 +292,8 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
     "cut-keys": (
         cut_keys,
         {
-            "sites.colo.gateways.0.host_key": "is no key: its second word is cut",
-            "sites.colo.gateways.1.host_key": "is no ssh-ed25519 key: the second word is of another type",
+            "sites.colo.gateways.0.host_key": "is not a key: its second word is incomplete",
+            "sites.colo.gateways.1.host_key": "is not a key of type ssh-ed25519: the second word is of another type",
         },
         {},
     ),
@@ -320,13 +320,13 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         },
     ),
     "no-node": (no_node, {}, {"pools": "no pool has a `min`, and there is no host: nothing runs CoreDNS"}),
-    "lonely-vpn": (lonely_vpn, {}, {"vpn": "nobody signs in to it: operators alone get in"}),
-    "lonely-teams": (lonely_teams, {}, {"teams": "nobody signs in as one of a team's groups"}),
+    "lonely-vpn": (lonely_vpn, {}, {"vpn": "nobody can sign in to it: only operators get in"}),
+    "lonely-teams": (lonely_teams, {}, {"teams": "nobody can sign in as a member of a team"}),
     "other-kinds": (
         other_kinds,
         {},
         {
-            "pools.near.spare": "8 are all that the pool may have: the whole pool always runs",
+            "pools.near.spare": "8 is the pool's `max`: the whole pool always runs",
             "pools.gpu.fallbacks.1": "spot is of the kind h100-spot and gpu of h100: work of teams stays within its",
             "teams.vision.shares.h100-spot.gpus": "the cloud may take these machines back",
         },
@@ -443,4 +443,4 @@ def test_a_key_that_nothing_acts_on_is_refused_and_told_what_it_will_be(key: tup
         place = place[part]
     place[path[-1]] = {"every": "1h"}
     found = said(tmp_path, raw)
-    assert found.problems == {".".join(path): f"is not there yet: {NOT_YET[key]}"}
+    assert found.problems == {".".join(path): f"is not supported yet: {NOT_YET[key]}"}

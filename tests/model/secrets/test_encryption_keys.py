@@ -40,5 +40,5 @@ def test_keys_do_not_show_themselves() -> None:
      json.dumps([{"name": "key1", "secret": "a"}, {"name": "key1", "secret": "b"}])],
 )  # fmt: skip
 def test_what_is_no_list_of_keys_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"it is no list|its keys are not named"):
+    with pytest.raises(ValueError, match=r"it is not a list|its keys are not named"):
         EncryptionKeys.parse(text)

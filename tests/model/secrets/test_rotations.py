@@ -24,5 +24,5 @@ def test_an_authority_is_known_by_its_secret() -> None:
 
 @pytest.mark.parametrize("text", ["", "7", "[]", '{"a": 1}', '{"a": {"phase": "other"}}', '{"a": {"until": "x"}}'])
 def test_what_is_no_record_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="it does not tell the phases of rotations"):
+    with pytest.raises(ValueError, match="it does not list phases of rotations"):
         parse_standings(text)

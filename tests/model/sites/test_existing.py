@@ -44,7 +44,7 @@ def changed(at: str, to: Any) -> dict[str, Any]:
         (f"{WEU}.subnets.gateway", "gw", f"{WEU}.subnets.gateway", "'gw'"),
         (f"{WEU}.dns_zone", None, f"{WEU}.dns_zone_linked", "no DNS zone is named"),
         ("domain", "other.internal", f"{WEU}.dns_zone", "not the environment's domain"),
-        ("sites.weu.range", None, f"{WEU}.network", "the range that weu has of it"),
+        ("sites.weu.range", None, f"{WEU}.network", "the range of weu in it is not"),
         ("sites.use1.zones", ["a", "c"], "sites.use1.existing.node_subnets.b", "'b' is not a zone"),
         ("sites.use1.account", "12345", "sites.use1.account", "12345"),
         (GATEWAY, ["198.51.100.10", "10.64.0.4"], f"{GATEWAY}.1", "10.64.0.4 is not public"),
