@@ -171,7 +171,7 @@ def _require_up(state: LabState) -> InitRecord:
 
 def status(state: LabState) -> dict[str, Any]:
     """Return the lab's state: ``init``, ``daemon`` and, when the daemon answers, machines, networks, load balancers,
-    gateways with their tunnels, and cuts. For a tenant it is the tenant's part, otherwise the whole lab."""
+    gateways with their tunnels, and cuts. For a tenant return only its part, otherwise the whole lab."""
     record = init_record(state)
     alive = record is not None and record.alive()
     host = host_of(state)
@@ -207,7 +207,7 @@ def _status(state: LabState, *, as_json: bool) -> int:
 
 
 def _which(report: dict[str, Any]) -> str:
-    """Name what the report covers: a whole lab, or a tenant's part of one."""
+    """Return the name of what the report covers: a whole lab, or a tenant's part of one."""
     if report["lab"] != report["env"]:
         return f"environment {report['env']}, its part of the lab of environment {report['lab']}"
     beside = f", with {' and '.join(report['beside'])} in it" if report["beside"] else ""

@@ -34,6 +34,6 @@ def ensure(contents: Contents, *, log_dir: Path, progress: Progress) -> Path:
 
 
 def require_root(what: str) -> None:
-    """Raise :class:`SetupError` unless this process may make file systems."""
+    """Raise :class:`SetupError` unless this process runs as root, which making file systems needs."""
     if os.geteuid() != 0:
         raise SetupError(f"making {what} needs root: run it as root")

@@ -1,7 +1,7 @@
 """Counts the packets on the lab's internet by source and destination: ``python -m lab capture``.
 
-Listens with a packet socket in the internet's namespace on all links, and counts each packet once, where it comes in.
-Between sites only IKE and ESP in UDP should pass; anything else is reported as in the clear.
+Listens with a packet socket in the internet's namespace on all links, and counts each packet once, when it comes in.
+Between sites only IKE and ESP in UDP should pass; all other packets are reported as in the clear.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class CapturePoint:
 
     name: str
     site: str
-    """Network that it belongs to; empty when it belongs to no site."""
+    """Network to which it belongs; empty when it belongs to no site."""
 
 
 def kind(packet: bytes) -> PacketFlow:
-    """Return the flow that an IPv4 packet belongs to; raises ValueError when it is not IPv4 or is cut off."""
+    """Return the flow to which an IPv4 packet belongs. Raise ValueError when it is not IPv4 or is cut off."""
     header = (packet[0] & 15) * 4
     if packet[0] >> 4 != 4 or len(packet) < header:
         raise ValueError("no IPv4 packet")
@@ -117,7 +117,7 @@ def in_the_clear(flow: PacketFlow, known: Mapping[str, CapturePoint]) -> bool:
 
 
 def summary(counts: Mapping[PacketFlow, Sequence[int]], status: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-    """Return ``flows``, those with most bytes first, and ``in_the_clear``: the flows that should not pass."""
+    """Return ``flows``, sorted by bytes, largest first, and ``in_the_clear``: the flows that should not pass."""
     known = places(status)
     rows = [
         {

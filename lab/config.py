@@ -38,20 +38,20 @@ class LabConfig:
     beside: str = ""
     """Environment in whose lab this one is a tenant; empty for a lab of its own."""
     api_address: str = ""
-    """``address:port`` to which the loopback port leads; empty for none."""
+    """``address:port`` to which the loopback port connects; empty for none."""
     port: int
     images: Mapping[str, str] = field(default_factory=dict)
-    """Maps image ids, as the clouds' users name them, to root file systems."""
+    """Maps image ids, as the clouds' users write them, to root file systems."""
     tools: str = ""
     """Folder of the pinned tools, for the operator's PATH; empty for none."""
     cloud: str = "lab.cloud.app:LabClouds"
     """``module:class`` of the clouds; tests use their own."""
     boot_timeout_s: float = 600.0
     delays: float = 0.0
-    """Factor of the times that the clouds document for their operations: 0 for none, 1 for all of them."""
+    """Factor of the documented times of the clouds' operations: 0 for no delays, 1 for the full times."""
 
     def plan(self, tenant: str = "") -> AddressRanges:
-        """Return the environment's ranges; ``tenant`` is its name when it is a tenant. Raises :class:`LabError` for an
+        """Return the environment's ranges; ``tenant`` is its name when it is a tenant. Raise :class:`LabError` for an
         invalid range or address."""
         public = next((known for known in OPERATORS_PUBLIC if str(known) == self.operator_public), None)
         if public is None:
@@ -68,7 +68,7 @@ class LabConfig:
         return plan
 
     def api(self) -> tuple[str, int] | None:
-        """Return the API's address and port; None when there is none. Raises :class:`LabError` for a text that is not
+        """Return the API's address and port; None when there is none. Raise :class:`LabError` for a text that is not
         ``address:port``."""
         if not self.api_address:
             return None
@@ -103,7 +103,7 @@ class LabConfig:
 
     @classmethod
     def read(cls, state: LabState) -> LabConfig:
-        """Read the written configuration; raises :class:`LabError` when there is none."""
+        """Read the written configuration. Raise :class:`LabError` when there is none."""
         value: dict[str, Any] | None = read_json(state.config_file)
         if value is None:
             raise LabError(

@@ -37,7 +37,7 @@ def ensure(
     progress: Progress,
 ) -> Path | None:
     """Return the folder of an image's system, made unless it is cached; None for an image without one. ``around`` has
-    the tools' binaries, ``base`` the base image and its archives. Raises :class:`SetupError`."""
+    the tools' binaries, ``base`` the base image and its archives. Raise :class:`SetupError` when it cannot be made."""
     system = image.system
     if system is None:
         return None
@@ -62,8 +62,8 @@ def ensure(
 
 
 def complete(root: Path, system: System) -> None:
-    """Add to an unpacked system what is not in packages: folders, links, users, and a link for each program of busybox
-    that no other package has."""
+    """Add to an unpacked system what packages do not contain: folders, links, users, and a link for each program of
+    busybox that no other package has."""
     for name in _UNUSED:
         remove(root / name)
     for name in system.folders:
@@ -84,7 +84,7 @@ def complete(root: Path, system: System) -> None:
 
 
 def _fetch(system: System, into: Path, *, wanted: Contents, base: Path, log: Path) -> Path:
-    """Fetch the packages for a system that has none yet; return their folder."""
+    """Fetch the packages for a new system; return their folder."""
     empty = into / "base"
     (empty / "rootfs/var/lib/dpkg").mkdir(parents=True)
     (empty / "rootfs/var/lib/dpkg/status").touch()

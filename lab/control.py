@@ -22,21 +22,21 @@ from lab.tenants import host_of
 _ANSWER_S = 10.0
 """Seconds that the daemon may take to answer a GET."""
 _ACT_S = 120.0
-"""Seconds that it may take for other requests: an order waits for the work in progress."""
+"""Seconds that it may take for other requests, which wait for work in progress."""
 ACTIONS = ("off", "on", "cut", "reset")
 TUNNEL_ACTIONS = ("cut", "restore")
 POLICY_ACTIONS = ("on", "off", "remediate")
 
 
 class Switches(Protocol):
-    """Switches of the clouds that a test or a user turns."""
+    """Switches of the clouds that a test or a user operates."""
 
     def warn_spot(self, instance_id: str, notice: str) -> None:
         """Send a notice to a spot instance; raises LookupError when there is none of this id."""
 
     def limit_machines(self, kind: str, zone: str, count: int | None, error: str) -> None:
-        """Limit how many machines of a type a cloud has, and name the error of those beyond; None lifts the limit.
-        Raises ValueError for an error that the lab does not have."""
+        """Limit how many machines of a type a cloud has, and set the error of requests beyond the limit; None lifts the
+        limit. Raise ValueError for an error that the lab does not have."""
 
     def govern(self, action: str) -> None:
         """Turn the subscription's policies on or off, or let them remediate."""

@@ -155,7 +155,7 @@ class Daemon:
 
         async def refresh() -> None:
             if LabConfig.read(state) != config:
-                # It was given more. Process 1 starts a new daemon, which adopts the machines.
+                # Its configuration has changed. Process 1 starts a new daemon, which adopts the machines.
                 signal.raise_signal(signal.SIGTERM)
                 return
             await hypervisor.stand(self._hosts())
@@ -191,7 +191,7 @@ class Daemon:
         return Path(self._config.depot) if self._config.depot else None
 
     def _hosts(self) -> World:
-        """Return the world of the environment's racks, as its file says now."""
+        """Return the world of the environment's racks, from the present hosts file."""
         if not self._config.stack:
             return World()
         environment = load(Path(self._config.stack))

@@ -1,7 +1,7 @@
 """The lab's depot, made from cached parts: a folder of :mod:`longhaul.artifacts`, for any environment in a lab.
 
 Its container images are made from tools, since a machine with a lab may reach no registry. Its packages are those that
-the lab's base image lacks. The lab signs for it, as a builder does (:mod:`lab.signing`).
+the lab's base image lacks. The lab signs it, like a builder (:mod:`lab.signing`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SPACE_MIB = 400
 
 def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None, spec: Spec | None = None) -> Path:
     """Make the depot's folder, with the versions of ``spec``, unless it is cached, and return it. A cached depot needs
-    no network and no work. Raises :class:`longhaul.toolchain.errors.SetupError`."""
+    no network and no work. Raise :class:`longhaul.toolchain.errors.SetupError` when it cannot be made."""
     wanted, spec = wanted or image_contents.load(), spec or load()
     binaries = tools.ensure(
         {*wanted.node_tools, *wanted.host_tools, *wanted.gpu_tools}, log_dir=log_dir, progress=progress, spec=spec
@@ -54,7 +54,7 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None,
     def make(into: Path) -> None:
         require_space(into, mib=_SPACE_MIB, doing="making the depot")
         parts = DepotParts(binaries=binaries, archives={wanted.suite: debs}, images=images)
-        # The depot is in the cache, like its parts, and is not written to either: its files can be links to them.
+        # The depot is in the cache, like its parts, and nobody writes to either, so its files can be links to them.
         fill(into, parts, place=lambda source, target: copy_of(source, into=target), spec=spec)
         with signing() as sign:
             seal(into, {}, sign=sign)

@@ -1,5 +1,5 @@
 """The authority of the servers of the lab's depots. Its key is in the checkout, since it protects nothing outside a
-lab: its certificate is for the lab's depots and loopback alone, and only environments in a lab believe it."""
+lab: its certificate is valid only for the lab's depots and loopback, and only environments in a lab trust it."""
 
 from __future__ import annotations
 

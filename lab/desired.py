@@ -1,6 +1,6 @@
 """Desired state of the lab, in the hypervisor's terms.
 
-The cloud APIs hold the desired state. Each cloud's translation (``lab/cloud/azure/world.py``,
+The cloud APIs store the desired state. Each cloud's translation (``lab/cloud/azure/world.py``,
 ``lab/cloud/aws/world.py``) turns its state into one :class:`World`, and the hypervisor makes the lab agree with it.
 Nothing here depends on a cloud.
 """
@@ -63,9 +63,9 @@ class Network:
     names: dict[str, IPv4Address] = field(default_factory=dict)
     """Private DNS: fully qualified names and their addresses, answered inside this network."""
     public: Mapping[IPv4Address, IPv4Address] = field(default_factory=dict)
-    """Public addresses, and the private address that each is translated to. Machines do not see them. The machine's
-    rules apply behind the translation. What it begins itself leaves by its subnet's NAT, if it has one, else with its
-    public address."""
+    """Public addresses, and the private address to which each is translated. Machines do not see them. The machine's
+    rules apply behind the translation. Connections that the machine opens leave through its subnet's NAT, if it has
+    one, else with the machine's public address."""
     metadata: bool = True
     """True when a cloud's instance metadata (169.254.169.254) answers inside."""
 
@@ -78,12 +78,12 @@ class DesiredMachine:
     name: str
     """Host name, and name in the lab; unique in the environment."""
     generation: str
-    """Changes when the cloud made a new machine under the same name; disks and identity then start afresh."""
+    """Changes when the cloud makes a new machine under the same name; disks and identity then start afresh."""
     network: str
     """Id of the :class:`Network`."""
     address: IPv4Interface
     routed: tuple[IPv4Network, ...] = ()
-    """Ranges besides its address that the network delivers to this machine, and that it may send from: the prefix or
+    """Ranges besides its address that the network delivers to this machine, and from which it may send: the prefix or
     secondary addresses of its pods; for a rack's gateway, the other sites' blocks. Rules apply to them as to the
     address."""
     public: IPv4Address | None = None
@@ -95,7 +95,7 @@ class DesiredMachine:
     user_data: bytes
     running: bool = True
     deallocated: bool = False
-    """True when a machine that does not run has left its physical host, and so lost its local disks."""
+    """True when a stopped machine has left its physical host, and so lost its local disks."""
     local_ssd_gib: int = 0
     network_disk: str = ""
     """Id of the network disk that holds the machine's data in place of a local one; empty when there is none."""
@@ -110,7 +110,7 @@ class DesiredProbe:
     path: str = "/"
     interval_s: float = 5.0
     threshold: int = 2
-    """Consecutive successes or failures that change the verdict."""
+    """Number of consecutive successes or failures that change the verdict."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +147,8 @@ class DesiredTunnel:
     initiate: bool
     """True when this end initiates the tunnel."""
     carries: bool = True
-    """False when the cloud routes the remote ranges elsewhere: the tunnel comes up, and drops what it is given."""
+    """False when the cloud routes the remote ranges elsewhere: the tunnel comes up, but drops packets that arrive for
+    it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,13 +163,13 @@ class DesiredGateway:
     """Public addresses of the gateway, on the internet."""
     tunnels: tuple[DesiredTunnel, ...] = ()
     spreads: bool = False
-    """True when each address is an instance that gets a share of the flows to every remote range, whether it has a
-    tunnel there or not."""
+    """True when each address is an instance that gets a share of the flows to every remote range, even if it has no
+    tunnel there."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Peering:
-    """Two networks of one cloud, joined by its backbone. The subnets' routes say what is routed over it."""
+    """Two networks of one cloud, joined by its backbone. The subnets' routes determine the traffic over it."""
 
     id: str
     first: str
@@ -178,7 +179,7 @@ class Peering:
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """Everything that should exist."""
+    """The whole desired state."""
 
     networks: tuple[Network, ...] = ()
     machines: tuple[DesiredMachine, ...] = ()
@@ -209,7 +210,7 @@ class MachineState:
     generation: str = ""
     reason: str = ""
     reported: bool = False
-    """True when the guest has reported to the cloud that it is there. It does so before it processes its user data."""
+    """True when the guest has reported to the cloud. It does so before it processes its user data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,19 +243,19 @@ class Hypervisor(Protocol):
         """Return the state of one machine; it is ``running`` once its cloud-init has finished."""
 
     def has_room(self, machine_ids: Collection[str]) -> bool:
-        """Return whether the host has room for one more node, beside those of ``machine_ids`` that are still to
-        start."""
+        """Return whether the host has room for one more node, in addition to those of ``machine_ids`` that have not
+        started yet."""
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
-        """Wait until one machine is as it should be (``running``, ``stopped`` or ``absent``) or ``failed``.
+        """Wait until one machine has its desired state (``running``, ``stopped`` or ``absent``) or is ``failed``.
 
-        Raises TimeoutError.
+        Raise TimeoutError when that takes too long.
         """
 
     async def wait_reported(self, machine_id: str, *, timeout_s: float) -> MachineState:
         """Wait until the guest of one machine has reported, or the machine is settled.
 
-        Raises TimeoutError.
+        Raise TimeoutError when that takes too long.
         """
 
     async def switch_on(self, machine_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Racks of an environment in the lab, as they are before anything was run on them. Nothing here has side effects.
+"""Racks of an environment in the lab, before anything was run on them. Nothing here has side effects.
 
 Each on-premises site is one network. Its router delivers pods' ranges to hosts, and the other sites' blocks to the
 first gateway that runs, as a site's own routers would. Gateways and hosts run a bare Debian. Like a bare-metal

@@ -1,8 +1,8 @@
-"""Images of the lab: read-only root file systems; every machine's root lies over one of them.
+"""Images of the lab: read-only root file systems; every machine's root is an overlay over one of them.
 
 ``bare`` is the distribution as a provisioner leaves it on a host. ``node`` is the same after ``playbooks/image.yml``;
 cloud machines boot it. ``gateway`` stands in for the clouds' own VPN gateways. Images are made in layers, each cached
-under a digest of its sources, so a changed unit file costs neither a new system nor its packages. ``manifest.json``
+under a digest of its sources, so a changed unit file requires neither a new system nor its packages. ``manifest.json``
 beside the node's root lists its content.
 
 From Python: :func:`bake`. From a shell: ``python3 -m lab.image`` prints the paths.
@@ -41,14 +41,14 @@ _LAYOUT = 2
 _PLAYED_FILES = ("image.yml", "filter_plugins/images.py", "filter_plugins/pins.py", "lookup_plugins/tree.py")
 """Files on which the playbook's run depends, besides the roles."""
 _LAID = ("upgrades_off", "rootfs", "services", "manifest")
-"""Tags of the tasks that lay files over a node whose packages are there."""
+"""Tags of the tasks that copy files to a node whose packages are installed."""
 _OF_DEPOT = (
     "apt/sources.list.d/longhaul-depot.list",
     "apt/keyrings/longhaul-depot.asc",
     "apt/apt.conf.d/50longhaul-depot",
     "longhaul/depot-authority.pem",
 )
-"""Files in /etc by which the roles use the depot of a bake, which no machine has."""
+"""Files in /etc by which the roles use a bake's depot; finished images do not have them."""
 _ROLES = {"images": "preloaded_images", "manifest": "image_manifest"}
 """Names of roles by their tasks' tag, where the two differ."""
 
@@ -75,22 +75,22 @@ class ImageSources:
     project: Path
     """A checkout, whose playbooks and images are used."""
     lab_tree: Path
-    """Files that are laid over every image: the differences between a lab's machine and a real one."""
+    """Files that are copied over every image: the differences between a lab's machine and a real one."""
     spec: Spec = field(default_factory=load)
-    """Pins of the binaries, at the versions that were asked for."""
+    """Pins of the binaries, at the requested versions."""
 
     @property
     def tree(self) -> Path:
-        """Files that ``playbooks/image.yml`` lays over a node, besides the contract."""
+        """Files that ``playbooks/image.yml`` copies to a node, without the contract."""
         return self.project / "images" / "rootfs"
 
     @property
     def contract(self) -> Path:
-        """Package that the machine's programs share with all others."""
+        """The contract package, which the machine's programs share with all others."""
         return self.project / "contract"
 
     def files(self) -> dict[str, Path]:
-        """Return every file that is laid over a node, by its path in the root."""
+        """Return every file that is copied to a node, by its path in the root."""
         contract = {f"{CONTRACT}/{name}": path for name, path in files_of([self.contract])}
         return {**dict(files_of([self.tree])), **contract, **dict(files_of([self.lab_tree]))}
 
@@ -98,16 +98,16 @@ class ImageSources:
 def load_sources(
     root: Path | None = None, *, distribution: str = "", versions: Mapping[str, str] | None = None
 ) -> ImageSources:
-    """Return the sources of a checkout (this one by default), with the distribution that it names or another, and with
-    the default version of each release or the one in ``versions``."""
+    """Return the sources of a checkout (this one by default), with its own distribution or another, and with the
+    default version of each release or the version in ``versions``."""
     root = root or repository()
     packages = image_contents.load(root, distribution=distribution)
     return ImageSources(contents=packages, project=root, lab_tree=root / "lab" / "rootfs", spec=load(versions=versions))
 
 
 def bake(*, log_dir: Path, progress: Progress, sources: ImageSources | None = None) -> LabImages:
-    """Make the images of this checkout, unless they are cached. Needs root if something has to be made. Raises
-    :class:`SetupError`."""
+    """Make the images of this checkout, unless they are cached. Needs root if something has to be made. Raise
+    :class:`SetupError` when that fails."""
     maker = _ImageMaker(sources=sources or load_sources(), log_dir=log_dir, progress=progress)
     bare, gateway = maker.bare(), maker.gateway()
     node = maker.node()
@@ -137,7 +137,7 @@ class _ImageMaker:
 
     def node(self) -> Path:
         """Make the node's layers: first packages, binaries and container images, which take long and change seldom;
-        then the files, which are laid quickly and change often."""
+        then the files, which are copied quickly and change often."""
         under = self._played("node-packages", ["packages", "binaries", "images"], {})
         files = self.sources.files()
         described = {name: describe(path) for name, path in files.items()}
@@ -172,7 +172,7 @@ class _ImageMaker:
         )
 
     def _played(self, name: str, tags: list[str], variables: Mapping[str, object]) -> Path:
-        """Make the base with the results of the playbook's tasks with those tags."""
+        """Return the base after the playbook's tasks with those tags."""
         preloaded = self.sources.contents.preloaded if "images" in tags else ()
         place = self._place(name, self._base.name, self._depot_parts(tags), variables, preloaded, self._roles(*tags))
 
@@ -219,8 +219,7 @@ class _ImageMaker:
         return {"ansible": ansible_version(), **described}
 
     def _depot_parts(self, tags: list[str]) -> dict[str, str]:
-        """Return digests of the depot's parts that the tasks use, which differ from those of other parts of the same
-        kind."""
+        """Return digests of the depot's parts that the tasks use; a depot's other parts do not count."""
         indexes = {"packages": f"debian/{self.sources.contents.suite}/Release", "binaries": "binaries/SHA256SUMS"}
         indexes["images"] = "images/index.json"
         return {tag: sha256_file(self._depot / indexes[tag]) for tag in tags}

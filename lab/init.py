@@ -58,11 +58,11 @@ def main(argv: list[str] | None = None) -> int:
 def _prepare(state: LabState) -> None:
     if os.getpid() != 1:
         raise OSError("lab.init must be process 1 of a PID namespace: use `python -m lab start`")
-    # A /run of our own: nothing that systemd-nspawn or dnsmasq leave there reaches the host, and no service of the host
+    # A separate /run: nothing that systemd-nspawn or dnsmasq leave there reaches the host, and no service of the host
     # (its systemd, its message bus, its resolver) can be reached.
     _do("mount", "-t", "tmpfs", "-o", "mode=755,nosuid,nodev", "lab-run", "/run")
-    # A machine has a copy of all mounts that there were when it started. What we unmount goes away there too: else a
-    # machine's disks were kept in use by those that started later.
+    # A machine has a copy of all mounts that existed when it started. An unmount of ours propagates to it: otherwise
+    # machines that started later would keep earlier machines' disks in use.
     _do("mount", "--make-shared", "/run")
     (INTERNET.path.parent).mkdir(parents=True)
     INTERNET.path.touch()
@@ -97,7 +97,7 @@ class DaemonKeeper:
         self._ending = False
 
     def keep(self) -> int:
-        """Keep the daemon running until a signal says to end; return the exit code."""
+        """Keep the daemon running until a signal ends it; return the exit code."""
         watched = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
         while True:
             if self._start_at is not None and time.monotonic() >= self._start_at:

@@ -1,4 +1,4 @@
-"""Inotify instances, of which Linux gives a user 128 for the whole machine: each machine of a lab holds some.
+"""Inotify instances: Linux allows a user 128 on the whole machine, and each machine of a lab needs some.
 
 All machines of a lab are root's on one kernel (inotify(7); fs/notify/inotify/inotify_user.c, ``init_user_ns``).
 """
@@ -14,15 +14,15 @@ from lab.state import LabError
 
 LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 ENOUGH = 8192
-"""Limit that is advised: nodes declare the same (docs/performance.md)."""
+"""Advised limit; nodes set the same (docs/performance.md)."""
 MACHINE, API_SERVER, NODE, VPN = 5, 7, 8, 5
 """Numbers of inotify instances: four of a machine's systemd and one of its message bus; those of kube-apiserver; five
-of a kubelet, two of containerd and one of kube-proxy; of a VPN machine kube-proxy's and one of each path that its
+of a kubelet, two of containerd and one of kube-proxy; on a VPN machine kube-proxy's and one for each path that its
 systemd watches. Counted in ``/proc/*/fd`` of a lab."""
 
 
 def at_hand(wanted: int) -> bool:
-    """Return whether so many can be made now, by making them: nothing else counts those of other namespaces too."""
+    """Return whether this many can be made now, by making them: no counter includes those of other namespaces."""
     libc = ctypes.CDLL(None, use_errno=True)
     made: list[int] = []
     try:
@@ -41,7 +41,8 @@ def at_hand(wanted: int) -> bool:
 
 
 def check_room(wanted: int, *, limit: Path = LIMIT) -> None:
-    """Raise :class:`LabError` when ``wanted`` cannot be had. The limit is the host's, which the lab leaves as it is."""
+    """Raise :class:`LabError` when ``wanted`` instances are not available. The limit belongs to the host, and the lab
+    does not change it."""
     if not at_hand(wanted):
         most = limit.read_text().strip()
         raise LabError(

@@ -11,7 +11,7 @@ from lab.tenants import host_of
 
 
 def entering(state: LabState, machine: str, command: list[str]) -> list[str]:
-    """Return the words of a command that runs ``command`` as root in a machine, in the machine's cgroup. Raises
+    """Return the words of a command that runs ``command`` as root in a machine, in the machine's cgroup. Raise
     :class:`LabError` for a machine that does not run."""
     group = ControlGroup.of(host_of(state), machine)
     leader = nspawn.leader_among(group.members()) if "/" not in machine else None

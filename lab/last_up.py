@@ -1,7 +1,8 @@
-"""Tells whether ``longhaul up`` would read what it read when it last succeeded, in the same lab and with the same
+"""Tells whether ``longhaul up`` would read the same inputs as when it last succeeded, in the same lab and with the same
 state.
 
-As with any file that ``make`` makes: after a change of a resource by hand, and not of these files, run ``longhaul up``.
+As with any file that ``make`` makes: after a manual change of a resource, rather than of these files, run ``longhaul
+up``.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from lab.state import write_atomically
 from longhaul.toolchain.trees import describe, files_of
 
 READ = ("clouds", "components", "contract", "images", "lab", "longhaul", "playbooks", "services")
-"""Folders of this checkout that ``longhaul up`` runs or reads; the lock names what is installed besides them."""
+"""Folders of this checkout that ``longhaul up`` runs or reads; the lock file lists the installed packages."""
 PINS = ("Pulumi.yaml", "pyproject.toml", "requirements.lock", "tools.toml")
 
 
 def what_it_reads(project: LabProject) -> str:
-    """Return the SHA-256 of all that ``longhaul up`` reads, in hexadecimal; taken before it begins, because files may
-    change meanwhile."""
+    """Return the SHA-256, in hexadecimal, of all that ``longhaul up`` reads. It is taken before ``up`` begins, because
+    files may change meanwhile."""
     files = [path for _, path in files_of([*(PROJECT / name for name in READ), project.path / "stacks"])]
     return _digest([*files, *(PROJECT / name for name in PINS)])
 
 
 def is_done(project: LabProject, read: str) -> bool:
-    """Return whether ``longhaul up`` has nothing to do, provided that the lab is healthy; ``read`` is the digest of
-    what it reads."""
+    """Return whether ``longhaul up`` has nothing to do, provided that the lab is healthy; ``read`` is the digest of its
+    inputs."""
     try:
         return _file(project).read_text() == _words(project, read)
     except FileNotFoundError:
@@ -36,7 +37,7 @@ def is_done(project: LabProject, read: str) -> bool:
 
 
 def note_done(project: LabProject, read: str) -> None:
-    """Record that ``longhaul up`` has just succeeded; ``read`` is the digest of what it read."""
+    """Record that ``longhaul up`` has just succeeded; ``read`` is the digest of its inputs."""
     write_atomically(_file(project), _words(project, read))
 
 
@@ -45,8 +46,8 @@ def _file(project: LabProject) -> Path:
 
 
 def _words(project: LabProject, read: str) -> str:
-    """Return the digests of what was read and of what was left. Any run of the engine writes the stacks' states, and
-    each process 1 of the lab has its own record."""
+    """Return the digests of the inputs and of the results. Any run of the engine writes the stacks' states, and each
+    process 1 of the lab has its own record."""
     states = [path for _, path in files_of([project.state.directory / "pulumi/.pulumi/stacks"])]
     return f"{read} {_digest([*states, project.state.init_file])}\n"
 

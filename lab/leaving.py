@@ -1,4 +1,4 @@
-"""Takes a tenant out of the lab that it is in; the lab goes on."""
+"""Takes a tenant out of its lab; the lab continues."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from lab.tenants import host_of
 
 def leave(state: LabState) -> None:
     """Destroy the environment's resources in the clouds of the lab that it is in, and have its operator's namespace
-    removed. Does nothing for an environment with a lab of its own. If its lab has ended, its clouds ended with it.
+    removed. Do nothing for an environment with a lab of its own. If its lab has ended, its clouds ended with it.
 
-    Raises :class:`LabError` when the destruction fails: the resources that are left would stay in the other's lab.
+    Raise :class:`LabError` when the destruction fails: the remaining resources would stay in the other's lab.
     """
     host = host_of(state)
     if host == state:
         return
     if running_init(state) is not None and state.enter.exists():
         _destroy(state, host)
-    # The record goes first: without the configuration, the process that it names would be taken for the tenant's own,
+    # The record is removed first: without the configuration, the recorded process would be taken for the tenant's own,
     # and ended.
     state.init_file.unlink(missing_ok=True)
     state.config_file.unlink(missing_ok=True)

@@ -10,13 +10,13 @@ from longhaul.toolchain.cache import Progress, cache_root
 
 
 def folder() -> Path:
-    """Return the folder with the program once it is unpacked."""
+    """Return the folder with the program, unpacked."""
     return cache_root() / "openvpn" / "bin"
 
 
 def ensure(*, log_dir: Path, progress: Progress) -> Path:
-    """Return the folder with the program, the system's own if it has one. ``SetupError`` without apt, or when the
-    package cannot be had."""
+    """Return the folder with the program, the system's own if it has one. Raise ``SetupError`` without apt, or when the
+    package is not available."""
     program = shutil.which("openvpn", path="/usr/sbin:/usr/bin:/sbin:/usr/local/sbin")
     if program is not None:
         return Path(program).parent

@@ -3,8 +3,8 @@
 ``enter CMD…`` runs a command as the operator: in the operator's network, with the lab's name server and the operator's
 environment variables, but with the host's files, processes and working directory. It becomes the command, so terminal,
 signals and exit code are the command's own. The command is in the cgroup ``_operator``, so that teardown finds it.
-``enter-laptop`` does the same on the operator's laptop, which has a way into the environment by its VPN alone, and
-``enter-company`` where the company runs services of its own, with none of the operator's variables.
+``enter-laptop`` does the same on the operator's laptop, which reaches the environment only through its VPN.
+``enter-company`` does it where the company runs services of its own, without the operator's variables.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ exec nsenter --net="/proc/$pid/root{namespace}" unshare --mount --propagation pr
 def write_files(
     state: LabState, config: LabConfig, cloud_environment: Mapping[str, str], *, plan: AddressRanges
 ) -> None:
-    """Write ``enter`` and its like, the operator's variables, and the files that they use. Idempotent."""
+    """Write ``enter`` and its variants, the operator's variables, and the files that they use. Idempotent."""
     for folder in ("pulumi", "pulumi-home", state.laptop.name):
         (state.directory / folder).mkdir(exist_ok=True)
     ControlGroup.of(state, OPERATOR).create()
     public = f"nameserver {INTERNET_DNS}\n"
     write_atomically(state.resolver, public, mode=0o644)
-    # A resolver on the laptop, if somebody runs one, may ask for some zones inside a VPN.
+    # A resolver on the laptop, if somebody runs one, may query names of some zones inside a VPN.
     write_atomically(state.laptop_resolver, f"nameserver 127.0.0.1\n{public}", mode=0o644)
     write_atomically(state.directory / "nsswitch.conf", name_services(), mode=0o644)
     variables = {**cloud_environment, **_pulumi(state)}
     if config.stack:
         variables["LONGHAUL_SSH_KEY"] = str(state.ssh_key)
     write_atomically(state.operator_env, _assignments(variables, _path(config)))
-    # What programs keep between runs is the laptop's, not that of whoever has the lab.
+    # Files that programs keep between runs belong to the laptop, not to the user of the lab.
     folders = {"XDG_CONFIG_HOME": str(state.laptop / "config"), "XDG_STATE_HOME": str(state.laptop / "state")}
     folders["LONGHAUL_LAB_LAPTOP"] = "yes"
     write_atomically(state.laptop_env, _assignments({**variables, **folders}, [*_path(config), str(openvpn.folder())]))

@@ -48,8 +48,7 @@ C = (Package(name="gcc", shows="gcc"), Package(name="libc6-dev", shows="/usr/inc
 
 
 def ensure(wanted: Iterable[Package] = HOST, *, log_dir: Path, progress: Progress) -> tuple[str, ...]:
-    """Install the missing packages with apt, and return the names of those that were missing. Raises
-    :class:`SetupError`."""
+    """Install the missing packages with apt, and return their names. Raise :class:`SetupError` when that fails."""
     lacking = missing(wanted)
     names = tuple(package.name for package in lacking)
     if not lacking:
@@ -62,7 +61,7 @@ def ensure(wanted: Iterable[Package] = HOST, *, log_dir: Path, progress: Progres
         )
     if os.geteuid() != 0:
         raise SetupError(f"The packages {' '.join(names)} are missing and only root can install them: run it as root.")
-    # apt's own waiting for others does not cover `update`; tools and tests ask for packages side by side.
+    # apt's own waiting for other processes does not cover `update`; tools and tests install packages at the same time.
     with locked(
         cache_root() / "packages.lock", waiting=lambda: progress("waiting for another installation of packages")
     ):

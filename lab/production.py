@@ -14,18 +14,18 @@ INTERRUPTED = 130
 
 
 class TerminatedError(KeyboardInterrupt):
-    """Raised when this process alone was asked to end."""
+    """Raised when only this process is asked to end."""
 
 
 class StepFailedError(Exception):
-    """Raised when a command of a step failed; its log says why."""
+    """Raised when a command of a step failed; its log has the reason."""
 
 
 def longhaul(path: Path, env: str, step: LabStep, command: str, *arguments: str, shown: bool) -> str:
     """Run a command of ``longhaul`` on an environment of the project ``path``, and return its output. With ``shown``,
-    it is shown as it comes; the step's log has it anyway.
+    the output is also printed as it comes; the step's log always has it.
 
-    Raises :class:`StepFailedError`, with the end of the output unless that was shown, and KeyboardInterrupt once the
+    Raise :class:`StepFailedError`, with the end of the output unless that was printed, and KeyboardInterrupt once the
     engine has ended.
     """
     executable = str(Path(sys.executable).with_name("longhaul"))

@@ -42,7 +42,7 @@ class LabProject:
         return self.path / "stacks" / f"Pulumi.{self.env}.yaml"
 
     def load(self) -> Environment:
-        """Load and check the environment; raises ``ConfigurationError``, which lists everything that is wrong."""
+        """Load and check the environment. Raise ``ConfigurationError``, which lists all faults."""
         environment = load(self.stack)
         check_neighbours(environment, source=self.stack)
         return environment
@@ -111,8 +111,8 @@ def config(environment: Environment, chosen: LabProject, parts: RootParts) -> La
 
 
 def _images(ids: Iterable[str], node: Path, *, known: Mapping[str, str]) -> dict[str, str]:
-    """Return the root file systems by image id. An image that the lab has had, with other versions, stays as it is, as
-    in a cloud: another version needs another id."""
+    """Return the root file systems by image id. An image id that the lab already uses keeps its content, as in a cloud:
+    another version needs another id."""
     fresh = {name: str(node) for name in ids if not _is_other(known.get(name, str(node)), node)}
     return {**known, **fresh}
 
@@ -144,8 +144,8 @@ def watchers(environment: Environment) -> int:
 
 
 def check_second(environment: Environment, chosen: LabProject) -> None:
-    """Raise :class:`LabError` when the environment would be a second one in a running lab that cannot hold it: before
-    anything is built for it."""
+    """Raise :class:`LabError`, before anything is built, when the environment would be a second one in a running lab
+    that cannot hold it."""
     beside = lab_to_join(chosen.state)
     if not beside or running_init(chosen.state):
         return

@@ -1,11 +1,12 @@
-"""Objects of Kueue and JobSet in the cluster, of the versions that tools.toml pins, without what is not for us.
+"""Objects of Kueue and JobSet in the cluster, for the versions that tools.toml pins, without the parts that Longhaul
+does not use.
 
 After either version was raised there and in ``tools/kueue`` or ``tools/jobset``::
 
     .venv/bin/python -m lab.queue_objects
 
-writes ``components/objects/queue_objects/*.json`` anew. The source is each module's own ``config`` folder, rendered by
-the pinned kubectl, and of the ProvisioningRequest's definition the module that Kueue pins.
+writes ``components/objects/queue_objects/*.json`` again. The source is each module's own ``config`` folder, rendered by
+the pinned kubectl; for the definition of ProvisioningRequest it is the module that Kueue pins.
 """
 
 from __future__ import annotations
@@ -39,24 +40,24 @@ OWN = ("kueue.x-k8s.io", "jobset.x-k8s.io", "autoscaling.x-k8s.io")
 GROUPS = frozenset(
     ("", "apps", "batch", "events.k8s.io", "node.k8s.io", "resource.k8s.io", "scheduling.k8s.io", *OWN),
 )
-"""API groups in which the managers need rights: those of the frameworks that :data:`FRAMEWORKS` names, and what they
-look at. Left out are webhook configurations and definitions, which they would write certificates into, and the settings
-of Kueue's own API server."""
+"""API groups in which the managers need rights: those of the frameworks in :data:`FRAMEWORKS`, and of the objects that
+they read. Left out are webhook configurations and definitions, into which they would write certificates, and the
+settings of Kueue's own API server."""
 SCHEMA = "openAPIV3Schema"
 OBJECT, LIST = 3, 2
-"""Messages that an object and a list are (google.protobuf: Struct, its entry, Value; ListValue, Value)."""
+"""Number of messages in an object and in a list (google.protobuf: Struct, its entry, Value; ListValue, Value)."""
 DEEPEST = 66
-"""Messages in messages that a schema may be. Of 100, the most that protobuf reads in Python, as the lab's plugins are,
-the resource and the request around it are the rest."""
+"""Largest nesting of messages in a schema. protobuf in Python, which the lab's plugins use, reads at most 100; the
+resource and the request around it need the rest."""
 LEAST = 14
-"""The least that an object with plain values needs, with lists of them."""
+"""Nesting that an object with plain values needs, with lists of them."""
 ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 MULTIKUEUE = "multikueue"
-"""Beginning of the names of resources for queues over several clusters, which ``kueue.yaml`` turns off."""
+"""Prefix of the names of resources for queues over several clusters, which ``kueue.yaml`` turns off."""
 
 
 def rendered(module: str, folder: Path, *, kubectl: Path) -> list[Object]:
-    """Return what the module in ``folder`` has for a cluster."""
+    """Return the objects that the module in ``folder`` has for a cluster."""
     objects: list[Object] = []
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copytree(folder / "config", scratch, dirs_exist_ok=True)
@@ -70,7 +71,7 @@ def rendered(module: str, folder: Path, *, kubectl: Path) -> list[Object]:
 
 
 def chosen(objects: Iterable[Object]) -> Object:
-    """Return what is ours of a module's objects: definitions, rules of its manager, and webhooks."""
+    """Return the parts of a module's objects that Longhaul uses: definitions, rules of its manager, and webhooks."""
     listed = list(objects)
     return {
         "definitions": [
@@ -89,8 +90,8 @@ def chosen(objects: Iterable[Object]) -> Object:
 
 
 def definition(full: Object) -> Object:
-    """Return a definition with the version that is stored alone, so that nothing converts, without descriptions, which
-    are nine tenths of it, and not deeper than a plugin reads."""
+    """Return a definition with only the stored version, so that nothing is converted; without descriptions, which are
+    nine tenths of it; and no deeper than a plugin reads."""
     spec = {key: value for key, value in full["spec"].items() if key != "conversion"}
     versions = [_undescribed(version) for version in spec["versions"] if version["storage"]]
     for version in versions:
@@ -99,8 +100,8 @@ def definition(full: Object) -> Object:
 
 
 def shallow(node: Object, left: int) -> Object:
-    """Return a schema in which nothing is nested deeper than ``left`` messages. What would be is taken as it is given,
-    such as the sources of a pod's volumes; the API server looks at it when the pod is made."""
+    """Return a schema in which nothing is nested deeper than ``left`` messages. Deeper values are accepted unchecked,
+    such as the sources of a pod's volumes; the API server checks them when the pod is made."""
     if _levels(node) <= left:
         return node
     if left < LEAST:
@@ -139,7 +140,7 @@ def _undescribed(value: Any) -> Any:
 
 
 def _webhooks(objects: Iterable[Object], kind: str) -> Iterator[Object]:
-    """Return the webhooks for our frameworks and the managers' own kinds, without where they are served."""
+    """Return the webhooks for our frameworks and the managers' own kinds, without their addresses."""
     for configuration in _of(objects, kind):
         for webhook in configuration["webhooks"]:
             if all(_is_ours(rule) for rule in webhook["rules"]):
@@ -162,7 +163,7 @@ def _of(objects: Iterable[Object], kind: str) -> Iterator[Object]:
 
 
 def modules() -> dict[str, tuple[str, Path]]:
-    """Return version and folder of each module, by name; fetch what is not there."""
+    """Return version and folder of each module, by name; fetch missing ones."""
     folders = {}
     for module, tool in ((KUEUE, "kueue"), (JOBSET, "jobset"), (PROVISIONING, "kueue")):
         command = ["go", "mod", "download", "-json", module]
@@ -177,7 +178,7 @@ def modules() -> dict[str, tuple[str, Path]]:
 
 
 def documents(*, kubectl: Path) -> dict[str, Object]:
-    """Return what the files hold, by their names."""
+    """Return the content of the files, by their names."""
     folders = modules()
     made = {
         module.rpartition("/")[2]: {"version": version, **chosen(rendered(module, folder, kubectl=kubectl))}
@@ -195,7 +196,7 @@ def text_of(document: Object) -> str:
 
 
 def main() -> int:
-    """Write the files anew."""
+    """Write the files again."""
     made = tools.ensure(["kubectl"], log_dir=repository() / ".lab" / "log", progress=print)
     for name, document in documents(kubectl=made["kubectl"]).items():
         (repository() / FOLDER / f"{name}.json").write_text(text_of(document), encoding="utf-8")

@@ -24,7 +24,7 @@ _NAME = "depots of the lab"
 
 @contextmanager
 def signing() -> Iterator[Callable[[Path], None]]:
-    """Yield a function that signs a file. gpg has the key in a folder of its own, which goes with the block."""
+    """Yield a function that signs a file. gpg has the key in a separate folder, which is removed after the block."""
     with tempfile.TemporaryDirectory(prefix="longhaul-gpg-") as home:
         output_of(["gpg", "--homedir", home, "--batch", "--quiet", "--import", str(_PRIVATE)])
         try:

@@ -33,8 +33,8 @@ _COMMANDS = {
 }
 """Programs that the lab runs on the host, and the Debian packages that contain them."""
 _DISK_BYTES = 3 << 30
-"""Free space in bytes, below which machines would soon fail with odd errors: images' package caches, logs, etcd's
-files."""
+"""Free space in bytes that a lab needs; with less, machines would soon fail with odd errors: images' package caches,
+logs, etcd's files."""
 WATCHERS = 80
 """Number of inotify instances of a hybrid lab with two nodes; used when the caller gives no number."""
 _REPORT_S = 60.0
@@ -45,10 +45,10 @@ _READY_S = 180.0
 def start(
     state: LabState, config: LabConfig, *, watchers: int = WATCHERS, say: Callable[[str], None] = print
 ) -> InitRecord:
-    """Have the lab up and answering; a tenant joins the lab that it is in. Idempotent: a running lab with the same
+    """Bring the lab up and wait until it answers; a tenant joins its lab. Idempotent: a running lab with the same
     parameters is left alone. ``watchers`` is the number of inotify instances that its machines will need.
 
-    Raises :class:`LabError` for everything that the user must correct.
+    Raise :class:`LabError` for everything that the user must correct.
     """
     check_host(state)
     config.check()
@@ -90,7 +90,8 @@ def _join(state: LabState, config: LabConfig, say: Callable[[str], None]) -> Ini
     tenants.check_fits(config, host_config, env=state.env)
     others = tuple(tenant for tenant in tenants.tenants_of(host) if tenant != state)
     tenants.check_apart(config, {host.env: host_config, **tenants.configs(others)}, env=state.env)
-    # Not under the other's lock, which is held until its whole environment is up: its clouds are up long before.
+    # Not under the other's lock, which its command holds until its whole environment is up: its clouds are up long
+    # before.
     record = tenants.take_in(state, config, running)
     _await_ready(host, running)
     control.request(host, "POST", "/refresh")
@@ -154,8 +155,8 @@ def _check_network_features() -> None:
 
 
 def give(state: LabState, config: LabConfig) -> bool:
-    """Write what a running lab may be given, more images and another depot, and return whether it is given anything.
-    Its daemon takes it when it is started again, which machines do not notice."""
+    """Write additions for a running lab, more images and another depot, and return whether there are any. Its daemon
+    reads them at its next start, which machines do not notice."""
     written = LabConfig.read(state)
     given = replace(written, images={**config.images, **written.images}, depot=config.depot)
     if config not in (written, given) or (config.beside and config != written):
@@ -170,7 +171,7 @@ def give(state: LabState, config: LabConfig) -> bool:
 
 def _launch(state: LabState, config: LabConfig) -> InitRecord:
     """Start process 1, detached from this process, and wait until it reports that it is up."""
-    # What a dead lab left is removed first: its socket and its record would mislead.
+    # Remains of a dead lab are removed first: its socket and its record would mislead.
     state.control_socket.unlink(missing_ok=True)
     state.init_file.unlink(missing_ok=True)
     group = cgroups.ControlGroup.of(state, cgroups.LAB)
@@ -216,7 +217,7 @@ def _hear(report: socket.socket, state: LabState) -> int:
 
 
 def _await_ready(state: LabState, record: InitRecord, *, after: int = 0) -> int:
-    """Wait until the daemon answers, another than process ``after``; return its process id, as the lab counts."""
+    """Wait until the daemon answers, a process other than ``after``; return its process id, as the lab counts."""
     deadline = time.monotonic() + _READY_S
     while True:
         with contextlib.suppress(OSError, LabError):

@@ -1,4 +1,4 @@
-"""Shows what a long command is doing: one line for each step with its elapsed time; a log of its own has the
+"""Shows the progress of a long command: one line for each step with its elapsed time; a separate log has the
 details."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LabStep:
         self._screen.show(f"[{self.seconds:6.1f} s]   {line}")
 
     def pass_on(self, line: str) -> None:
-        """Show a line of a command that tells the time itself."""
+        """Show a line of a command that prints the time itself."""
         self._screen.show(f"  {line}")
 
     def write(self, text: str) -> None:

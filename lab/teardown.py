@@ -207,8 +207,8 @@ def _mounts() -> list[str]:
 
 
 def leftovers(state: LabState, *, logs: bool = True) -> list[str]:
-    """Return what is left of a lab, one line each: processes, mounts in any namespace, cgroups, files; empty for
-    nothing."""
+    """Return the remains of a lab, one line each: processes, mounts in any namespace, cgroups, files; empty for
+    none."""
     group = ControlGroup.of(state)
     remains = [f"process {pid} ({_words(pid)}) in a cgroup of the lab" for pid in sorted(group.members())]
     remains += _processes_below(state, group.members())

@@ -1,4 +1,4 @@
-"""Tenants of the lab, as the daemon serves them: each one's operator, files and loopback port."""
+"""Tenants of the lab, as the daemon serves them: the operator, files and loopback port of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOG = logging.getLogger("lab.tenant_ports")
 
 
 async def open_port(config: LabConfig, host_net: Path, *, tenant: str = "") -> asyncio.Server:
-    """Open the loopback port of an environment; it leads to the environment's API, as its operator reaches it."""
+    """Open the loopback port of an environment; it connects to the environment's API from its operator's namespace."""
     forwarder = operator.Forwarder(config.api(), place=operator_of(config.plan(tenant)))
     listener = await call_in(host_net, lambda: listening("127.0.0.1", config.port))
     return await asyncio.start_server(forwarder.accept, sock=listener)
@@ -39,7 +39,7 @@ class TenantPorts:
     _ports: dict[str, asyncio.Server] = field(default_factory=dict, init=False)
 
     async def follow(self) -> None:
-        """Admit tenants that have come, and dismiss those that have gone. Raises OSError for a port that is taken."""
+        """Admit new tenants, and dismiss those that have left. Raise OSError for a port that is in use."""
         tenants = {state.env: state for state in tenants_of(self.state)}
         for env in self._ports.keys() - tenants.keys():
             self._ports.pop(env).close()

@@ -1,8 +1,8 @@
-"""Tenants: environments in another one's lab, which share its world, subscription, account and internet.
+"""Tenants: environments in another environment's lab, which share its world, subscription, account and internet.
 
 The lab of the first environment holds the clouds, the machines and the process with which all of it ends. An
-environment that comes while it runs is its tenant. A tenant has its own state folder, operator namespace and loopback
-port; all else it orders from the same clouds. The ``config.json`` in its folder names the lab that it is in.
+environment that starts while it runs is its tenant. A tenant has its own state folder, operator namespace and loopback
+port; it orders everything else from the same clouds. The ``config.json`` in its folder names its lab.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def lab_to_join(state: LabState) -> str:
 
 
 def check_fits(config: LabConfig, host: LabConfig, *, env: str) -> None:
-    """Raise :class:`LabError` for a tenant that does not fit into its lab, naming everything that is missing."""
+    """Raise :class:`LabError` for a tenant that does not fit into its lab; the error names everything that is
+    missing."""
     whole = f"`make lab-down ENV={config.beside}` first, then `make lab ENV={env}` alone"
     wrong = []
     if missing := sorted(set(config.regions) - set(host.regions)):
@@ -96,7 +97,7 @@ def renew(state: LabState, host: InitRecord, *, port: int) -> InitRecord:
 
 
 def host_record(config: LabConfig, state: LabState) -> tuple[LabState, InitRecord]:
-    """Return the lab that a tenant is to join, with its record; raises :class:`LabError` when it does not run."""
+    """Return the lab that a tenant is to join, with its record. Raise :class:`LabError` when it does not run."""
     host = LabState(root=state.root, env=config.beside)
     record = init_record(host)
     if record is None or not record.alive():
@@ -106,8 +107,8 @@ def host_record(config: LabConfig, state: LabState) -> tuple[LabState, InitRecor
 
 def part_of(report: Mapping[str, Any], supernet: IPv4Network) -> dict[str, Any]:
     """Return the part of the daemon's report that belongs to the environment with the private range ``supernet``; the
-    ranges of environments in one lab are disjoint. Left out are things that are in no network any more, such as a
-    machine that is being removed, and a load balancer as long as it has no backend."""
+    ranges of environments in one lab are disjoint. Objects without a network are left out, such as a machine that is
+    being removed, and a load balancer as long as it has no backend."""
     networks = [network for network in report["networks"] if IPv4Network(network["ranges"][0]).subnet_of(supernet)]
     ids = {network["id"] for network in networks}
     gateways = [gateway for gateway in report["gateways"] if gateway["network"] in ids]

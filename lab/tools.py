@@ -36,8 +36,8 @@ __all__ = ["bin_dir", "ensure", "listing", "tool_dir"]
 def ensure(
     names: Iterable[str] = (), *, log_dir: Path, progress: Progress, spec: Spec | None = None
 ) -> dict[str, Path]:
-    """Provide tools as :func:`longhaul.toolchain.tools.ensure` does; install a missing compiler, which only root
-    can."""
+    """Provide tools like :func:`longhaul.toolchain.tools.ensure`; also install a missing compiler, which only root can
+    do."""
     return tools.ensure(
         names,
         log_dir=log_dir,

@@ -1,5 +1,5 @@
-"""Programs of Debian packages that are unpacked into the cache and not installed: such packages bring services, or much
-else, to the host."""
+"""Programs of Debian packages that are unpacked into the cache and not installed: such packages would install services,
+or much else, on the host."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LD_LIBRARY_PATH=$(find "$here" -name '*.so*' -printf '%h\\n' | sort -u | paste -
 
 
 def ensure(place: Path, packages: Sequence[str], *, program: str, log_dir: Path, progress: Progress) -> Path:
-    """Return the folder, below ``place``, with the packages' program at the path ``program``, ready to run. Whatever
-    they depend on and the host lacks is unpacked beside them; apt holds all against the archive's signature.
-    ``SetupError`` without apt, or when they cannot be had."""
+    """Return the folder, below ``place``, with the packages' program at the path ``program``, ready to run.
+    Dependencies that the host lacks are unpacked beside them; apt verifies all against the archive's signature. Raise
+    ``SetupError`` without apt, or when they are not available."""
     what = f"fetching {packages[0]}"
 
     def make(into: Path) -> None:

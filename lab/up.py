@@ -26,7 +26,7 @@ from longhaul.artifacts import image_contents
 from longhaul.toolchain.errors import SetupError
 
 SETTLE_S = 60.0
-"""Seconds that a new control plane may take to become healthy."""
+"""Seconds within which a new control plane must become healthy."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -69,7 +69,7 @@ def interrupted(state: LabState) -> str:
 
 def prepare(chosen: LabProject, steps: LabSteps) -> None:
     """Run the steps before the environment itself: have its lab running, with the images and the depot that its file
-    asks for. A lab that runs is given what it lacks."""
+    names. A running lab gets what it lacks."""
     environment = chosen.load()
     project.check_second(environment, chosen)
     if running_init(chosen.state) is None:
@@ -109,7 +109,7 @@ def bring_up(chosen: LabProject, steps: LabSteps) -> None:
 
 
 def _status_of_what_stands(chosen: LabProject, steps: LabSteps) -> str:
-    """Return the status when all is healthy; empty when it is not, since ``longhaul up`` may repair it."""
+    """Return the status when all is healthy; otherwise an empty one, since ``longhaul up`` may repair it."""
     with steps.step("longhaul status") as step:
         try:
             status = _status(chosen, step)

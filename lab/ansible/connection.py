@@ -13,7 +13,7 @@ from ansible.plugins.connection import ConnectionBase  # type: ignore[import-unt
 
 
 class LocalSystem(ConnectionBase):  # type: ignore[misc]
-    """Runs commands as the plugin says, and copies files below the system's root."""
+    """Runs commands as the plugin specifies, and copies files below the system's root."""
 
     has_pipelining = True
     environment: Mapping[str, str] | None = None

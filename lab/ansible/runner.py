@@ -14,8 +14,8 @@ from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, i
 from longhaul.toolchain.process import run_logged
 from longhaul.toolchain.spec import repository
 
-# Runs as process 1 of a PID namespace, so everything in it ends with it. Mounts what packages' scripts expect of a
-# running system, and nothing more of the host. Services are not started, since there is no /run/systemd/system.
+# Runs as process 1 of a PID namespace, so everything in it ends with it. Mounts only what packages' scripts expect of a
+# running system. Services are not started, since there is no /run/systemd/system.
 _PREPARED = """set -eu
 root=$1; shift
 mount -t proc proc "$root/proc"
@@ -39,7 +39,7 @@ def ansible_version() -> str:
 
 
 def play(playbook: Path, *, root: Path, tags: Iterable[str], variables: Mapping[str, object], log: Path) -> None:
-    """Run the tasks with one of ``tags`` on the system in ``root``. Raises :class:`SetupError`."""
+    """Run the tasks with one of ``tags`` on the system in ``root``. Raise :class:`SetupError` when it fails."""
     what = f"running {playbook.name} ({', '.join(tags)})"
     inside = {"ansible_connection": "rootfs", "ansible_rootfs": str(root), "ansible_become": False}
     with tempfile.TemporaryDirectory(prefix="longhaul-ansible-") as scratch:

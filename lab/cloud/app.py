@@ -77,8 +77,8 @@ class LabClouds:
         delays: Delays | None = None,
     ) -> None:
         """``images`` maps an image id, as in a machine's ``imageReference.id`` or a launch template's ``ImageId``, to
-        the ``image`` by which the hypervisor knows it. ``regions``: the environment's regions on AWS. ``delays``:
-        those of Azure's operations; left out, there are none."""
+        the hypervisor's name of the image. ``regions``: the environment's regions on AWS. ``delays``: the delays of
+        Azure's operations; if left out, there are none."""
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._state = state_dir
         self.store = DocumentStore(state_dir / "cloud.sqlite")
@@ -140,13 +140,14 @@ class LabClouds:
         self._aws_metadata = aws_metadata.AwsMetadata(account=self.aws.account, changed=self.aws.changed)
 
     def govern(self, action: str) -> None:
-        """Switch the policies of a governed subscription ``on`` or ``off`` for what is written from now on;
-        ``remediate`` switches them on, and applies them to what exists."""
+        """Switch the policies of a governed subscription ``on`` or ``off`` for later writes; ``remediate`` switches
+        them on, and applies them to existing resources."""
         assignments = policy.Assignments() if action == "off" else policy.GOVERNED
         self._arm.govern(assignments, remediate=action == "remediate")
 
     def delete_old_blobs(self, *, now: float | None = None) -> list[str]:
-        """Act on the lifecycle rules of all storage accounts, which Azure does once a day. Return what was deleted."""
+        """Apply the lifecycle rules of all storage accounts, as Azure does once a day. Return the names of the deleted
+        blobs."""
         return delete_old(self.store, self._blobs, now=now)
 
     def internet_app(self) -> web.Application:
@@ -172,13 +173,13 @@ class LabClouds:
         return self._pki.ca_certificate
 
     def warn_spot(self, instance_id: str, notice: str) -> None:
-        """Give a spot instance of AWS a notice; raise LookupError for what cannot be given one."""
+        """Send a notice to a spot instance of AWS. Raise LookupError when there is no such instance or notice."""
         self.aws.warn_spot(instance_id, notice)
 
     def limit_machines(self, kind: str, zone: str, count: int | None, error: str) -> None:
-        """Limit how many machines of a type the clouds have, and name the error of those beyond: of a type of AWS how
-        many more in a zone, of a size of Azure how many in all. Empty is the usual error; None lifts the limit. Raise
-        ValueError for an error that the lab does not have."""
+        """Limit how many machines of a type the clouds have, and set the error of requests beyond the limit. For a type
+        of AWS the limit is how many more fit in a zone, for a size of Azure how many there may be in all. An empty
+        error means the usual one; None lifts the limit. Raise ValueError for an error that the lab does not have."""
         if kind.startswith("Standard_"):
             scale_set_limits.set_limit(self.store, kind, count, **({"code": error} if error else {}))
         else:
@@ -208,7 +209,7 @@ class LabClouds:
         }
 
     async def run(self) -> None:
-        """Resume what was under way, and keep the hypervisor on the desired state until cancelled."""
+        """Resume interrupted work, and keep the hypervisor on the desired state until cancelled."""
         if self.aws.regions:
             await self.aws.account()  # without it the world would lack AWS, and the hypervisor would remove AWS's part
         self._arm.resume()

@@ -1,4 +1,4 @@
-"""Time that operations of the clouds take: what a cloud documents, times one factor of the lab."""
+"""Time that operations of the clouds take: the documented time, multiplied by one factor of the lab."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time, and says when a moment has come."""
+    """Tells the time, and waits for a moment."""
 
     def now(self) -> float:
         """Return seconds since the epoch."""
 
     async def until(self, moment: float) -> None:
-        """Return at ``moment``, in seconds since the epoch; at once when it has passed."""
+        """Wait until ``moment``, in seconds since the epoch; return at once when it has passed."""
 
 
 class SystemClock:
@@ -43,15 +43,15 @@ class Delays:
         return self._clock.now()
 
     def after(self, documented_s: float, *, since: float | None = None) -> float:
-        """Return the moment at which something ends that takes ``documented_s`` in the cloud, and that has begun at
-        ``since`` or now; seconds since the epoch."""
+        """Return the moment, in seconds since the epoch, at which an operation ends that takes ``documented_s`` in the
+        cloud and began at ``since``, by default now."""
         return (self.now() if since is None else since) + documented_s * self._factor
 
     async def until(self, moment: float) -> None:
-        """Return at a moment that :meth:`after` has returned."""
+        """Wait until a moment that :meth:`after` has returned."""
         await self._clock.until(moment)
 
     def share(self, *words: str) -> float:
-        """Return a number from 0 to below 1 that looks random and is the same for the same words."""
+        """Return a number in [0, 1) that looks random but is always the same for the same words."""
         digest = hashlib.sha256("\0".join((self._seed, *words)).encode()).digest()
         return int.from_bytes(digest[:6]) / 2**48

@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS records (kind TEXT, key TEXT, value TEXT NOT NULL, PR
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceDocument:
-    """One resource as its cloud's API knows it."""
+    """One resource in the form of its cloud's API."""
 
     id: str
     """Resource id, in the casing of its creation."""
@@ -82,7 +82,7 @@ class DocumentStore:
         return self._revision
 
     def touch(self) -> None:
-        """Count a change of something that is kept elsewhere, as if a document had changed."""
+        """Count a change of state that is stored elsewhere, as if a document had changed."""
         self._notify()
 
     @contextmanager

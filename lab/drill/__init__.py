@@ -1,2 +1,2 @@
 """Drills: a fault is injected into a running environment of the lab while a verifier outside it writes, reads and
-watches; the verdict is the verifier's."""
+watches. The verifier judges the outcome."""

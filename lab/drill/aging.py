@@ -1,8 +1,8 @@
 """Ages certificates: ``python -m lab.drill.aging --project FOLDER --env E --ends-in SECONDS NAME...``, run as the lab's
 operator.
 
-Each certificate is signed anew by its own authority, with the same key and content and other dates, and takes the old
-one's place in the vault and in the engine's state: as if it had been issued long ago. Machines fetch it as any other.
+Each certificate is signed again by its own authority, with the same key and content but other dates, and replaces the
+old one in the vault and in the engine's state, as if it had been issued long ago. Machines fetch it like any other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lab.project import LabProject
 LIVED = timedelta(hours=6)
 """Time for which an aged certificate has been valid."""
 RESOURCE = "longhaul:Certificate"
-"""End of the type of a certificate in a state."""
+"""Suffix of the type of a certificate in a state."""
 
 
 def aged(certificate: str, *, authority: Mapping[str, str], ends: datetime) -> str:
@@ -64,7 +64,7 @@ def age(environment: Environment, names: Sequence[str], *, ends: datetime) -> di
 
 
 def put_into(state: dict[str, Any], renewed: Mapping[str, str], *, ends: datetime) -> None:
-    """Put aged certificates into an exported state; ``LookupError`` when it lacks one."""
+    """Put aged certificates into an exported state; raise ``LookupError`` when one is not in it."""
     outputs = {
         resource["outputs"]["secret"]: resource["outputs"]
         for resource in state["deployment"]["resources"]

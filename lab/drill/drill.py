@@ -1,4 +1,4 @@
-"""A drill: one fault, how it is repaired, and what must hold."""
+"""A drill: one fault, its repair, and the promises that must hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from lab.drill.environment import DrillEnvironment
 from lab.drill.observer import Observing, nothing
 
 Fault = Callable[[DrillEnvironment], AbstractContextManager[str]]
-"""Injects the fault and yields where it is; what it needs to be repaired happens when the block ends."""
+"""Injects the fault and yields the machines that have it; the end of the block repairs it, as far as a repair is
+needed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,18 +22,19 @@ class Drill:
     summary: str
     """Description of the fault, one line."""
     goal_s: float
-    """Longest time in seconds for which nothing may be acknowledged; more is marked, and no failure."""
+    """Longest time in seconds without an acknowledged request; a longer time is marked, but is not a failure."""
     fault: Fault
     lasts_s: float = 0.0
     """Seconds for which the fault stays."""
     says: str = ""
-    """Words that `longhaul status` must say while the fault stays."""
+    """Words that `longhaul status` must print while the fault lasts."""
     reads_go_on: bool = False
-    """True when reads must be answered all the time, though no write is: then ``goal_s`` is about the repair."""
+    """True when reads must be answered all the time, though writes are not: ``goal_s`` then applies to the repair."""
     elections: int | None = None
     """Largest number by which the term of the main etcd cluster may rise."""
     calm_s: float | None = None
-    """Longest time in seconds from the fault's end until no request fails any more; more is marked, and no failure."""
+    """Longest time in seconds from the fault's end until the last request fails; a longer time is marked, but is not a
+    failure."""
     observing: Observing = nothing
     long: bool = False
-    """True for a drill that ``all`` leaves out unless it is asked for long ones too."""
+    """True for a drill that ``all`` runs only when long ones are requested too."""

@@ -1,4 +1,5 @@
-"""An environment in the lab, as drills reach it: its machines from inside, its API as the operator, its status."""
+"""An environment in the lab, with the drills' access to it: its machines from inside, its API as the operator, its
+status."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class DrillEnvironment:
     project: LabProject
     environment: Environment
     notes: list[str] = field(default_factory=list)
-    """Sentences of the fault about what it did, for the report of its drill."""
+    """Sentences in which the fault describes what it did, for the report of its drill."""
 
     @cached_property
     def _addresses(self) -> dict[str, str]:
@@ -47,7 +48,7 @@ class DrillEnvironment:
         return self._addresses[machine]
 
     def output(self, machine: str, *command: str) -> str:
-        """Return the output of a command on a machine; ``LabError`` with its message when it fails."""
+        """Return the output of a command on a machine. Raise ``LabError`` with its message when it fails."""
         words = entering(self.project.state, machine, list(command))
         done = subprocess.run(
             words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=COMMAND_S, check=False
@@ -72,11 +73,12 @@ class DrillEnvironment:
         return control.request(self.project.state, "GET", "/status")
 
     def wipe_disk(self, machine: str) -> None:
-        """Take the local disk of a machine that is off away; when it starts, it has a blank one."""
+        """Remove the local disk of a machine that is off; when it starts, it has a blank one."""
         local_disk(host_of(self.project.state), machine).wipe()
 
     def longhaul(self, command: str, *arguments: str) -> None:
-        """Run a command of ``longhaul`` on the environment; ``LabError`` with the end of its output when it fails."""
+        """Run a command of ``longhaul`` on the environment. Raise ``LabError`` with the end of its output when it
+        fails."""
         done = subprocess.run(
             self._longhaul(command, *arguments), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
@@ -85,7 +87,7 @@ class DrillEnvironment:
             raise LabError(f"longhaul {command} {' '.join(arguments)} ended with {done.returncode}:\n{tail}")
 
     def replace(self, machine: str) -> None:
-        """Have a machine of the control plane made anew, as an operator does."""
+        """Replace a machine of the control plane, as an operator does."""
         self.longhaul("up", "--yes", "--replace", machine)
 
     def tunnel(self, gateway: str, action: str) -> None:
@@ -105,7 +107,7 @@ class DrillEnvironment:
         self.longhaul("up", "--yes")
 
     def age(self, *certificates: str, ends_in_s: float) -> None:
-        """Age certificates (:mod:`lab.drill.aging`), which then end in ``ends_in_s`` seconds."""
+        """Age certificates (:mod:`lab.drill.aging`), so that they expire in ``ends_in_s`` seconds."""
         place = ["--project", str(self.project.path), "--env", self.project.env, "--ends-in", str(ends_in_s)]
         words = [str(self.project.state.enter), sys.executable, "-m", "lab.drill.aging", *place, *certificates]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -113,8 +115,8 @@ class DrillEnvironment:
             raise LabError(f"certificates were not aged: {done.stderr.strip()[-2000:]}")
 
     def write_kubeconfig(self, path: Path) -> None:
-        """Write the administrator's kubeconfig for use in the operator's network, where no part of the lab's own
-        process is on the way to the load balancer."""
+        """Write the administrator's kubeconfig for use in the operator's network, from which the path to the load
+        balancer includes no process of the lab itself."""
         config = json.loads(self._kubeconfig().read_text(encoding="utf-8"))
         cluster = config["clusters"][0]["cluster"]
         cluster.pop("tls-server-name", None)
@@ -122,12 +124,12 @@ class DrillEnvironment:
         write_atomically(path, json.dumps(config))
 
     def pods(self) -> list[dict[str, Any]]:
-        """Return all pods; ``LabError`` when the API does not answer."""
+        """Return all pods. Raise ``LabError`` when the API does not answer."""
         return list(json.loads(self.kubectl("get", "pods", "--all-namespaces", "--output=json"))["items"])
 
     def kubectl(self, *command: str, given: str = "") -> str:
-        """Return the output of kubectl as the administrator, with ``given`` as its input; ``LabError`` with its message
-        when it fails."""
+        """Return the output of kubectl as the administrator, with ``given`` as its input. Raise ``LabError`` with its
+        message when it fails."""
         words = [str(tools.bin_dir() / "kubectl"), "--kubeconfig", str(self._kubeconfig()), *command]
         done = subprocess.run(words, input=given, capture_output=True, text=True, check=False)
         if done.returncode != 0:

@@ -17,13 +17,13 @@ class RecordKind(StrEnum):
     WRITE = "write"
     """A creation of a key that nobody else writes."""
     PROBE = "probe"
-    """A change of the one object that is asked for five times a second."""
+    """An update of the one object that is requested five times a second."""
     READ = "read"
     """A linearizable read of that object."""
     EVENT = "event"
-    """A key that the watch told."""
+    """A key that the watch reported."""
     RELIST = "relist"
-    """A key that was listed, because the watch began or could not go on where it had stopped."""
+    """A key from a list, which replaces the watch at its start and when it could not continue where it had stopped."""
 
 
 class RequestOutcome(StrEnum):
@@ -31,7 +31,7 @@ class RequestOutcome(StrEnum):
 
     ACKNOWLEDGED = "acknowledged"
     REFUSED = "refused"
-    """It was not done, and says so."""
+    """It was not done, and the answer says so."""
     UNKNOWN = "unknown"
     """It may have been done: there was no answer, or one that leaves it open."""
 
@@ -44,7 +44,7 @@ class JournalRecord:
     began: float
     """Moment before the request was sent, seconds of the machine's monotonic clock."""
     ended: float
-    """Moment after its answer had come; for an event the same as ``began``."""
+    """Moment after its answer arrived; for an event the same as ``began``."""
     outcome: RequestOutcome = RequestOutcome.ACKNOWLEDGED
     key: str = ""
     value: str = ""
@@ -80,7 +80,7 @@ class DrillJournal:
 
 
 def read(path: Path) -> tuple[JournalRecord, ...]:
-    """Return the records of a journal; a last line that was cut short is left out."""
+    """Return the records of a journal, without a last line that was cut off."""
     lines = path.read_text(encoding="utf-8").split("\n")
     return tuple(_record(json.loads(line)) for line in lines[:-1])
 

@@ -12,9 +12,9 @@ import sys
 import time
 
 INTERVAL_S = 0.2
-"""Time between two tries, seconds."""
+"""Time between two attempts, seconds."""
 ANSWER_S = 0.8
-"""Time limit of one try, seconds: below a second, after which TCP itself would try again (RFC 6298)."""
+"""Time limit of one attempt, seconds: below a second, after which TCP itself would retry (RFC 6298)."""
 
 
 def main(address: str, port: int) -> None:

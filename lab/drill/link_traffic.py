@@ -1,5 +1,5 @@
-"""Observes the way between the control plane and a site of hosts: connections from an API server to a host's kubelet,
-and two pods there, of which one tolerates being cut off for the usual time and one for longer."""
+"""Observes the path between the control plane and a site of hosts: connections from an API server to a host's kubelet,
+and two pods there. One pod tolerates being cut off for the usual time, the other for longer."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from lab.state import LabError
 KUBELET = 10250
 """Port of kubelets."""
 BACK_S = 15.0
-"""Time in seconds within which traffic should flow again once the way is there."""
+"""Time in seconds within which traffic should flow again once the path is restored."""
 SILENT_S = 50.0
 """Age of a node's last heartbeat from which it is marked unreachable, and its pods' tolerations begin to run
 (kubernetes 1.36, ``--node-monitor-grace-period``)."""
 NAMESPACE = "default"
 USUAL, LONGER = "longhaul-drill-usual", "longhaul-drill-longer"
-"""Pods on the site: one that tolerates being cut off as any does, and one that outlives cuts."""
+"""Pods on the site: one with the usual toleration of being cut off, and one that outlives cuts."""
 
 
 class LinkTraffic(Observer):
@@ -47,7 +47,7 @@ class LinkTraffic(Observer):
         self._lasts_s, self._within_s = lasts_s, within_s
 
     def figures(self, ended: float) -> tuple[Figure, ...]:
-        """Return how long no connection was made, and when the first was after the fault's end."""
+        """Return how long no connection was made, and when the first one succeeded after the fault's end."""
         self._stop()
         self._moments.seek(0)
         return figures(
@@ -64,7 +64,8 @@ class LinkTraffic(Observer):
 
 
 def figures(moments: Sequence[float], *, ended: float, lasts_s: float, within_s: float) -> tuple[Figure, ...]:
-    """Return the figures of a probe's moments; ``LabError`` when nothing passed before or after the fault's end."""
+    """Return the figures from a probe's moments. Raise ``LabError`` when nothing passed before or after the fault's
+    end."""
     back = next((moment for moment in moments if moment > ended), None)
     if not moments or back is None:
         raise LabError("no connection to the site's host was made after the fault")
@@ -77,7 +78,7 @@ def figures(moments: Sequence[float], *, ended: float, lasts_s: float, within_s:
 
 
 def tolerated_s(pod: Mapping[str, Any]) -> float:
-    """Return the seconds for which a pod tolerates that its node is unreachable; infinity for one without limit."""
+    """Return the seconds for which a pod tolerates an unreachable node; infinity without a limit."""
     tolerations = [
         toleration
         for toleration in pod["spec"].get("tolerations") or ()
@@ -111,7 +112,7 @@ def link_traffic(*, lasts_s: float, within_s: float = BACK_S) -> Observing:
 @contextmanager
 def _probing(words: Sequence[str], moments: IO[str]) -> Iterator[Callable[[], object]]:
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=moments) as process:
-        # It ends with its input, wherever it runs.
+        # It ends with its input, on whatever machine it runs.
         yield process.communicate
 
 

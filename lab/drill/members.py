@@ -1,4 +1,4 @@
-"""Members of an environment's etcd clusters, asked on their machines."""
+"""Members of an environment's etcd clusters, queried on their machines."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class MemberMachines(Protocol):
     """Machines with addresses, on which commands run."""
 
     def output(self, machine: str, *command: str) -> str:
-        """Return the output of a command that succeeds; ``LabError`` with its message when it does not."""
+        """Return the output of a command that succeeds. Raise ``LabError`` with its message when it fails."""
 
     def address(self, machine: str) -> str:
         """Return a machine's address."""
 
 
 EFFECT_S = 30.0
-"""Time limit in seconds for a fault to show: an election takes two of them at most."""
+"""Seconds within which a fault must have an effect: an election takes at most two of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class DrillMember:
 
 
 def member(machines: MemberMachines, machine: str) -> DrillMember:
-    """Return the member on ``machine``; ``LabError`` when it does not answer."""
+    """Return the member on ``machine``. Raise ``LabError`` when it does not answer."""
     status = ask(machines, machine, "endpoint", "status")[0]["Status"]
     member_id = status["header"]["member_id"]
     return DrillMember(
@@ -59,7 +59,7 @@ def member(machines: MemberMachines, machine: str) -> DrillMember:
 
 
 def leader(machines: MemberMachines, names: Sequence[str]) -> str:
-    """Return the machine of the leader; ``LabError`` when no member that answers is one."""
+    """Return the machine of the leader. Raise ``LabError`` when no member that answers is one."""
     for name in names:
         try:
             if member(machines, name).leads:
@@ -70,13 +70,13 @@ def leader(machines: MemberMachines, names: Sequence[str]) -> str:
 
 
 def follower(machines: MemberMachines, names: Sequence[str]) -> str:
-    """Return the machine of a follower; ``LabError`` when no member that answers leads."""
+    """Return the machine of a follower. Raise ``LabError`` when no member that answers leads."""
     leads = leader(machines, names)
     return next(name for name in names if name != leads)
 
 
 def term(machines: MemberMachines, names: Sequence[str]) -> int:
-    """Return the newest term that a member knows; ``LabError`` when none answers."""
+    """Return the newest term that a member knows. Raise ``LabError`` when none answers."""
     terms = []
     for name in names:
         with suppress(LabError):
@@ -87,14 +87,15 @@ def term(machines: MemberMachines, names: Sequence[str]) -> int:
 
 
 def await_successor(machines: MemberMachines, names: Sequence[str], *, of: str) -> None:
-    """Wait until another member than that on ``of`` leads; ``LabError`` when none does within :data:`EFFECT_S`."""
+    """Wait until a member other than the one on ``of`` leads. Raise ``LabError`` when none does within
+    :data:`EFFECT_S`."""
     others = [name for name in names if name != of]
     await_effect(lambda: leader(machines, others) != of, what=f"another member than {of} leads")
 
 
 def await_effect(shows: Callable[[], bool], *, what: str, within_s: float = EFFECT_S) -> None:
-    """Wait until a fault shows; ``LabError`` when it does not within ``within_s`` seconds: a fault without effect tries
-    nothing. ``shows`` may raise ``LabError`` as long as it does not."""
+    """Wait until a fault has an effect. Raise ``LabError`` when it has none within ``within_s`` seconds: a fault
+    without effect tests nothing. ``shows`` may raise ``LabError`` until then."""
     deadline = time.monotonic() + within_s
     while True:
         with suppress(LabError):
@@ -114,8 +115,8 @@ def answers(machines: MemberMachines, machine: str) -> bool:
 
 
 def hashes(machines: MemberMachines, names: Sequence[str]) -> dict[str, int]:
-    """Return the hash of all keys and their history at each voter, at one revision that all have; ``LabError`` when a
-    member does not answer."""
+    """Return the hash of all keys and their history at each voter, at one revision that all have. Raise ``LabError``
+    when a member does not answer."""
     voters = [voter for voter in (member(machines, name) for name in names) if not voter.learner]
     revision = min(voter.revision for voter in voters)
     return {voter.machine: _hash(machines, voter.machine, revision) for voter in voters}
@@ -127,6 +128,6 @@ def _hash(machines: MemberMachines, machine: str, revision: int) -> int:
 
 
 def ask(machines: MemberMachines, machine: str, *command: str) -> Any:
-    """Return the answer of etcdctl on a machine about its own member; ``LabError`` when it fails."""
+    """Return the answer of etcdctl on a machine about its own member. Raise ``LabError`` when it fails."""
     endpoint = f"--endpoints=https://{machines.address(machine)}:{ETCD_CLIENT_PORT}"
     return json.loads(machines.output(machine, "/usr/local/bin/etcdctl", endpoint, *CLIENT, *command))

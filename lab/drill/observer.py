@@ -1,4 +1,4 @@
-"""Observers: what a drill looks at beside the verifier, from before the load until all is healthy again."""
+"""Observers: what a drill watches in addition to the verifier, from before the load until all is healthy again."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from lab.drill.environment import DrillEnvironment
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A time that was measured."""
+    """A measured time."""
 
     what: str
     seconds: float
     goal_s: float
-    """More is marked, and no failure."""
+    """Goal in seconds; a longer time is marked, but is not a failure."""
 
     @property
     def slow(self) -> bool:
-        """Return whether it is beyond its goal."""
+        """Return whether it exceeds its goal."""
         return self.seconds > self.goal_s
 
 
 class Observer:
-    """Observes nothing. Others say more."""
+    """Base of observers. It observes nothing."""
 
     def figures(self, ended: float) -> tuple[Figure, ...]:
-        """Return what was measured. ``ended``: the fault's end, seconds of the monotonic clock."""
+        """Return the measured figures. ``ended``: the fault's end, seconds of the monotonic clock."""
         del ended
         return ()
 
     def movable(self, pods: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-        """Return the names of the pods that the fault may move by what they tolerate; all others must run on."""
+        """Return the names of the pods whose tolerations allow the fault to move them; all others must continue to
+        run."""
         del pods
         return frozenset()
 
 
 Observing = Callable[[DrillEnvironment], AbstractContextManager[Observer]]
-"""Begins an observation; what it needs is there in the block, and is removed after it."""
+"""Begins an observation. The objects that it needs exist inside the block, and are removed after it."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Pods that run before a drill, and after it."""
+"""Pods that run before and after a drill."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 Known = Mapping[str, tuple[str, ...]]
-"""Maps each pod to its identity: its uid, and for each container the id and the number of restarts."""
+"""Identity of each pod: its uid, and for each container the id and the number of restarts."""
 
 
 def running(pods: Iterable[Mapping[str, Any]]) -> Known:
@@ -15,7 +15,7 @@ def running(pods: Iterable[Mapping[str, Any]]) -> Known:
 
 
 def disturbed(before: Known, after: Known) -> tuple[str, ...]:
-    """Return what became of each pod that does not run on as it was, in one sentence each."""
+    """Return one sentence for each pod that no longer runs unchanged."""
     return tuple(
         f"{name} is gone" if name not in after else f"{name} was restarted or replaced"
         for name in sorted(before)

@@ -20,8 +20,8 @@ PAGE, DATA = "report.md", "report.json"
 
 
 def earlier(folder: Path) -> list[DrillResult]:
-    """Return the results of a report in ``folder``; none when there is none. Raises :class:`LabError` for a report that
-    was measured on another machine, because figures of two machines do not stand in one table."""
+    """Return the results of a report in ``folder``; none without a report. Raise :class:`LabError` for a report from
+    another machine, because figures of two machines are not comparable."""
     path = folder / DATA
     if not path.exists():
         return []
@@ -32,13 +32,13 @@ def earlier(folder: Path) -> list[DrillResult]:
 
 
 def joined(known: Sequence[DrillResult], new: Sequence[DrillResult]) -> list[DrillResult]:
-    """Return the results in the catalogue's order; a drill that ran again has its new one."""
+    """Return the results in the catalogue's order; for a drill that ran again, only the new one."""
     by_name = {result.drill: result for result in (*known, *new)}
     return [by_name[name] for name in DRILLS if name in by_name]
 
 
 def write(folder: Path, results: Sequence[DrillResult]) -> None:
-    """Write the report, as a page and for programs."""
+    """Write the report as Markdown and as JSON."""
     (folder / PAGE).write_text(to_markdown(results), encoding="utf-8")
     (folder / DATA).write_text(to_json(results), encoding="utf-8")
 
@@ -96,7 +96,7 @@ def _ran(results: Sequence[DrillResult]) -> str:
 
 
 def machine() -> str:
-    """Return what the report was measured on."""
+    """Return a description of the machine on which the report was measured."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB
     model = next(
         (

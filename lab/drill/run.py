@@ -1,5 +1,5 @@
-"""Runs a drill: the verifier loads the environment, the fault comes and goes, all becomes healthy again, and then the
-verdict is asked for."""
+"""Runs a drill: the verifier loads the environment, the fault begins and ends, all becomes healthy again, and then the
+verifier gives its verdict."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from lab.drill.timing import Timing, timing
 from lab.state import LabError
 
 QUIET_S = 5.0
-"""Seconds of load before the fault, so that the journal shows how it was without."""
+"""Seconds of load before the fault, so that the journal shows the normal state."""
 RECOVERY_S = 600.0
 """Time limit in seconds for the environment to become healthy again."""
 SAID_S = 90.0
-"""Time limit in seconds for `longhaul status` to say what is wrong."""
+"""Time limit in seconds for `longhaul status` to report the fault."""
 ERRORS_END = "errors end after"
 """Name of the figure of drills that have a goal for the last request that fails."""
 READ_GAP_S = 10.0
-"""Longest time in seconds without an answered read, where reads must go on."""
+"""Longest time in seconds without an answered read, in drills whose reads must go on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +55,13 @@ class DrillResult:
     verdict: dict[str, Any]
     """The verifier's verdict (:class:`lab.drill.verdict.DrillVerdict`)."""
     figures: tuple[Figure, ...] = ()
-    """Further times that the drill has goals for."""
+    """Further times for which the drill has goals."""
     notes: tuple[str, ...] = ()
-    """Sentences of the fault about what it did."""
+    """Sentences in which the fault describes what it did."""
     moved: tuple[str, ...] = ()
-    """Pods that did not run on, as their tolerations say."""
+    """Pods that did not continue to run, as their tolerations allow."""
     failures: tuple[str, ...]
-    """Promises that do not hold, one sentence each."""
+    """Broken promises, one sentence each."""
 
     @property
     def passed(self) -> bool:
@@ -69,7 +69,7 @@ class DrillResult:
 
     @property
     def slow(self) -> bool:
-        """Return whether a time is beyond its goal."""
+        """Return whether any time exceeds its goal."""
         return self.longest_gap_s > self.goal_s or any(figure.slow for figure in self.figures)
 
 
@@ -86,12 +86,12 @@ class VerifierProcess:
         self._secret = kubeconfig
 
     def await_ready(self) -> None:
-        """Wait until writes are acknowledged; ``LabError`` when the verifier ended instead."""
+        """Wait until writes are acknowledged. Raise ``LabError`` when the verifier ends before."""
         if next(iter(self._process.stdout or ()), "").strip() != "ready":
             raise LabError(f"the verifier ended with {self._process.wait()}, as it says above")
 
     def verdict(self) -> dict[str, Any]:
-        """End the load and return the verdict; ``LabError`` when there is none."""
+        """End the load and return the verdict. Raise ``LabError`` when there is none."""
         printed, _ = self._process.communicate()
         try:
             return dict(json.loads(printed))
@@ -107,8 +107,8 @@ class VerifierProcess:
 
 
 def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Callable[[str], None]) -> DrillResult:
-    """Run a drill, with an empty ``folder`` for the verifier's journal. Raises :class:`LabError` when the environment
-    is not healthy before it, or the drill itself cannot be done."""
+    """Run a drill, with an empty ``folder`` for the verifier's journal. Raise :class:`LabError` when the environment is
+    not healthy before it, or the drill itself cannot be done."""
     if not environment.status()["healthy"]:
         raise LabError(f"{drill.name}: the environment is not healthy before the drill: `longhaul status`")
     environment.notes.clear()
@@ -175,7 +175,7 @@ def _await_said(environment: DrillEnvironment, words: str) -> bool:
 
 
 def broken(drill: Drill, verdict: dict[str, Any], *, was_said: bool, terms: int) -> Iterator[str]:
-    """Yield what this drill promises besides, and does not hold."""
+    """Yield the further promises of this drill that do not hold."""
     if not was_said:
         yield f"`longhaul status` did not say {drill.says!r} within {SAID_S:.0f} s"
     if drill.reads_go_on and verdict["longest_read_gap_s"] > READ_GAP_S:

@@ -1,9 +1,9 @@
 """Storm of Events: ``python -m lab.drill.storm --kubeconfig FILE --rate N``, run as the lab's operator.
 
-It asks for the creation of N Events a second, as many service accounts of its own namespaces, over many connections
-with several requests in flight on each. They are as many as a storm of a whole cluster has, because one user or one
-namespace alone would be cut off (:mod:`components.render.admission`). It prints ``ready`` once some are there, ends
-when its input ends, and then prints what came of them as JSON.
+It requests the creation of N Events a second, as many service accounts of its own namespaces, over many connections
+with several requests in flight on each. One user or one namespace alone would be cut off
+(:mod:`components.render.admission`), so it uses as many as a storm of a whole cluster has. It prints ``ready`` once
+some Events exist, ends when its input ends, and then prints the results as JSON.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from contract.kubernetes.api import Api, path_of
 
 CONNECTIONS = 64
 IN_FLIGHT = 16
-"""Requests on one connection that have no answer yet, at most (RFC 9112, section 9.3.2, pipelining)."""
+"""Largest number of requests on one connection without an answer yet (RFC 9112, section 9.3.2, pipelining)."""
 TICK_S = 0.02
 LAST_ANSWER_S = 10.0
 """Seconds that answers may take after the end."""
 READY = 100
-"""Number of Events after which the storm blows."""
+"""Number of Events after which the storm counts as running."""
 USER = "storm"
 NAMESPACES, USERS = 8, 128
 
@@ -47,7 +47,7 @@ class Storm:
     api: Api
     rate: float
     ready: Callable[[], object]
-    """Called when :data:`READY` Events are there."""
+    """Called when :data:`READY` Events exist."""
     name: str = field(default_factory=lambda: f"longhaul-drill-storm-{secrets.token_hex(4)}")
     answers: Counter[int] = field(default_factory=Counter)
     """Number of answers by status."""
@@ -77,14 +77,14 @@ class Storm:
         self.api.post(f"{roles}/rolebindings", binding)
 
     def remove(self) -> None:
-        """Delete the namespaces, and leave it to the cluster to empty them."""
+        """Delete the namespaces; the cluster empties them later."""
         for name in self.namespaces:
             path = path_of("api", "v1", "namespaces", name)
             if (live := self.api.find(path)) is not None:
                 self.api.delete(path, uid=live["metadata"]["uid"])
 
     async def blow(self, until: Callable[[], object]) -> float:
-        """Create Events until ``until``, which runs in a thread, returns; return for how many seconds."""
+        """Create Events until ``until``, which runs in a thread, returns; return the duration in seconds."""
         began = time.monotonic()
         loads = [asyncio.create_task(self._load(began)) for _ in range(CONNECTIONS)]
         await asyncio.to_thread(until)
@@ -154,7 +154,7 @@ class Storm:
 
 
 async def _status(reader: asyncio.StreamReader) -> int:
-    """Read one answer and return its status; ``ValueError`` for none that can be read."""
+    """Read one answer and return its status. Raise ``ValueError`` when it cannot be read."""
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.decode("latin-1").split("\r\n")
     fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
@@ -168,7 +168,7 @@ async def _status(reader: asyncio.StreamReader) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the program; return 0 when it blew."""
+    """Run the program; return 0 when the storm ran."""
     parser = argparse.ArgumentParser(prog="python -m lab.drill.storm", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--rate", type=float, required=True, help="Events a second")

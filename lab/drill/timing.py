@@ -14,7 +14,7 @@ class Timing:
     """Times of one drill."""
 
     errors_s: float
-    """Seconds from the fault's end until the last request began that failed; 0 when none did."""
+    """Seconds from the fault's end until the beginning of the last request that failed; 0 when none did."""
     quiet_p99_ms: float
     """99th percentile of acknowledged writes before the fault, milliseconds; 0 without writes."""
     fault_p99_ms: float

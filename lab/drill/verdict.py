@@ -1,5 +1,5 @@
-"""Judges a verifier's journal: what was lost, what was stale, where the watch has a gap, how long nothing was
-acknowledged."""
+"""Judges a verifier's journal: lost writes, stale reads, gaps of the watch, and the longest time without an
+acknowledgement."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ class DrillVerdict:
     """Findings of a verifier. ``safe`` must hold in every drill."""
 
     acknowledged: int
-    """Writes that were acknowledged, probes apart."""
+    """Number of writes that were acknowledged, without probes."""
     refused: int
     unknown: int
     """Writes that may or may not have been done."""
     lost: tuple[str, ...]
     """Keys of acknowledged writes that are gone, or hold another value."""
     ghosts: tuple[str, ...]
-    """Keys of refused writes that are there all the same."""
+    """Keys of refused writes that exist nevertheless."""
     stale: int
     """Linearizable reads that returned an older revision than one acknowledged before they began."""
     fallen: int
-    """Writes with a revision that is not above one acknowledged before they began."""
+    """Writes whose revision is not higher than one acknowledged before they began."""
     unseen: tuple[str, ...]
-    """Keys of acknowledged writes that the watch never told."""
+    """Keys of acknowledged writes that the watch never reported."""
     disordered: int
-    """Events of the watch with a revision that is not above the one before."""
+    """Events of the watch whose revision is not higher than the one before."""
     relists: int
-    """Times that the watch could not go on where it had stopped; its first list apart."""
+    """Number of times that the watch could not continue where it had stopped, without its first list."""
     longest_gap_s: float
-    """Longest time between two acknowledged probes, less the time between two tries."""
+    """Longest time between two acknowledged probes, minus the normal interval, in seconds."""
     gap_began: float
     """Moment of the probe before the longest gap, seconds of the monotonic clock; 0 without probes."""
     longest_read_gap_s: float
-    """Longest time between two answered reads, less the time between two tries."""
+    """Longest time between two answered reads, minus the normal interval, in seconds."""
 
     @property
     def safe(self) -> bool:
-        """Return whether nothing acknowledged was lost and no answer contradicts another."""
+        """Return whether no acknowledged write was lost and no answer contradicts another."""
         return not (self.lost or self.ghosts or self.stale or self.fallen or self.unseen or self.disordered)
 
 
@@ -78,7 +78,8 @@ def _longest_gap(answered: Sequence[JournalRecord]) -> tuple[float, float]:
 
 def _behind(records: Iterable[JournalRecord], *kinds: RecordKind, strictly: bool) -> int:
     """Count the records of ``kinds`` with a lower revision than a write that was acknowledged before they began, or,
-    with ``strictly``, one that is not higher. Reads are held against probes, the object that they read."""
+    with ``strictly``, with one that is not higher. Reads are compared with probes, because they read the same
+    object."""
     judged = (RecordKind.WRITE, RecordKind.PROBE) if strictly else (RecordKind.PROBE,)
     acknowledged = iter([*of_kind(records, *judged), None])
     upcoming, highest, behind = next(acknowledged), 0, 0

@@ -1,10 +1,10 @@
 """Verifier: ``python -m lab.drill.verifier --kubeconfig FILE --folder FOLDER``, run as the lab's operator, outside the
 machines that it judges.
 
-It writes unique objects, changes one object five times a second through the load balancer, each time on a new
-connection, reads it back and watches everything, and writes each answer into ``FOLDER/journal.jsonl``. It prints
-``ready`` once writes are acknowledged. When its input ends, it stops, reads back what is there and prints its verdict
-as JSON.
+It writes unique objects. Five times a second it also changes one object through the load balancer, each time on a new
+connection, and reads it back. It watches everything, and writes each answer into ``FOLDER/journal.jsonl``. It prints
+``ready`` once writes are acknowledged. When its input ends, it stops, reads all objects back and prints its verdict as
+JSON.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ INTERVAL_S = 0.2
 """Time between two probes, seconds."""
 WRITERS = 4
 WRITES_S = 10.0
-"""Writes of one writer in a second, at most."""
+"""Largest number of writes of one writer in a second."""
 ANSWER_S = 10.0
 """Time limit of one answer, seconds."""
 PROBES = 2 * int(ANSWER_S / INTERVAL_S)
-"""Probes that may be in flight: while nothing answers, each waits for its limit."""
+"""Largest number of probes in flight: while nothing answers, each waits for its time limit."""
 RECOVERY_S = 300.0
-"""Time limit in seconds within which what is there can be read after the fault."""
+"""Time limit in seconds after the fault until the objects can be read."""
 
 
 class LoadVerifier:
@@ -63,7 +63,7 @@ class LoadVerifier:
         api.post(self._maps, {**_named("ConfigMap", "probe"), "data": {"sequence": "0"}})
 
     def run(self, until: Callable[[], object]) -> None:
-        """Load the cluster until ``until`` returns, and give the watch time to tell what was acknowledged."""
+        """Load the cluster until ``until`` returns, and give the watch time to report the acknowledged writes."""
         with ExitStack() as stack:
             watch = stack.enter_context(ThreadPoolExecutor(1))
             stack.callback(self._watching.cancel)
@@ -85,14 +85,14 @@ class LoadVerifier:
             watched.result()
 
     def _await_watch(self) -> None:
-        """Wait until the watch has told the newest acknowledged write, :data:`RECOVERY_S` at most."""
+        """Wait until the watch has reported the newest acknowledged write, at most :data:`RECOVERY_S`."""
         deadline = time.monotonic() + RECOVERY_S
         while self._announced_version < self._written and time.monotonic() < deadline:
             time.sleep(INTERVAL_S)
 
     def there(self) -> dict[str, str]:
-        """Return the keys that exist and their values, by linearizable reads; ``ApiError`` when the API does not answer
-        for :data:`RECOVERY_S`."""
+        """Return the keys that exist and their values, by linearizable reads. Raise ``ApiError`` when the API does not
+        answer for :data:`RECOVERY_S`."""
         deadline = time.monotonic() + RECOVERY_S
         while True:
             try:
@@ -106,7 +106,7 @@ class LoadVerifier:
                 time.sleep(INTERVAL_S)
 
     def remove(self) -> None:
-        """Delete the namespace, and leave it to the cluster to empty it."""
+        """Delete the namespace; the cluster empties it later."""
         api, path = self._connect(), path_of("api", "v1", "namespaces", self._name)
         live = api.find(path)
         if live is not None:
@@ -180,7 +180,8 @@ class LoadVerifier:
         return version
 
     def _follow(self, version: str) -> str:
-        """Journal events after ``version`` until the stream ends; return the revision to go on from, empty for none."""
+        """Write events after ``version`` into the journal until the stream ends. Return the revision from which to
+        continue, empty for none."""
         wanted = {"watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true"}
         with suppress(OSError, http.client.HTTPException):
             for line in self._watching.lines(self._maps, wanted, silence_s=2 * ANSWER_S):
@@ -203,13 +204,14 @@ def _named(kind: str, name: str) -> dict[str, Any]:
 
 
 def _outcome(error: ApiError) -> RequestOutcome:
-    """Return what is known of a request that failed. A name that is taken was taken by this request's own first try."""
+    """Return the outcome of a request that failed. When its name is in use, the request's own first attempt made the
+    object."""
     refused = 400 <= error.status < 500 and error.status != 409
     return RequestOutcome.REFUSED if refused else RequestOutcome.UNKNOWN
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the program; return 0 when what it saw is safe, else 1."""
+    """Run the program; return 0 when all that it saw is safe, else 1."""
     parser = argparse.ArgumentParser(prog="python -m lab.drill.verifier", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--folder", type=Path, required=True, help="an existing folder for the journal")

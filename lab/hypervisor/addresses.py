@@ -19,12 +19,12 @@ DEPOT = IPv4Address("198.51.100.11")
 """Address of the depot, on the internet and on every router."""
 DEPOT_NAME = "depot.longhaul.internal"
 HOSTS_EGRESS = IPv4Address("198.51.100.128")
-"""Address of the first rack site's NAT; those of the others follow."""
+"""Address of the first rack site's NAT; the other sites have the next addresses."""
 INTERNET_DNS = IPv4Address("198.51.100.53")
 OUTSIDE = IPv4Network("192.0.2.0/24")
 """TEST-NET-1 (RFC 5737): the internet beyond clouds and racks. Laptops have .2 to .9, one for each environment."""
 COMPANY = IPv4Address("192.0.2.10")
-"""Address of the services that the users' company runs for itself, such as its identity provider."""
+"""Address of the services that the users' company runs itself, such as its identity provider."""
 PLATFORM = IPv4Address("168.63.129.16")
 """Azure's DNS and health probes: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16."""
 METADATA = IPv4Address("169.254.169.254")
@@ -44,12 +44,12 @@ CLOUD_NAMES = (
 COMPANY_NAME = "corp.example"
 """Domain of the users' company."""
 PUBLIC_NAMES = {**dict.fromkeys(CLOUD_NAMES, SERVICES), DEPOT_NAME: DEPOT, COMPANY_NAME: COMPANY}
-"""Names that everybody resolves, with all below them, and their addresses."""
+"""Names that everybody can resolve, including all names below them, and their addresses."""
 
 UPLINK = "internet"
 """Name of a router's interface to the internet."""
 OPERATOR_LINK = "operator"
-"""Name of a router's interface to the operator, who is at a place with a link to each network."""
+"""Name of a router's interface to the operator, whose namespace has a link to each network."""
 LAPTOP = "laptop"
 
 NEAR = IPv4Address("169.254.169.250")

@@ -34,10 +34,10 @@ class BackendVerdict:
     streak: int = 0
     """Number of answers in a row against the verdict."""
     announced: bool = False
-    """True when the router's rules have been told that the backend is up."""
+    """True when the router's rules include the backend."""
 
     def hear(self, success: bool, threshold: int) -> bool:
-        """Take one answer; return whether the verdict changed."""
+        """Record one answer; return whether the verdict changed."""
         if not self.known:
             self.known = True
             self.up, changed = success, success
@@ -62,7 +62,7 @@ class Balancers:
         """Verdicts of the previous daemon, so that its end interrupts no client."""
 
     def follow(self, balancers: tuple[DesiredBalancer, ...]) -> None:
-        """Probe these load balancers and no others. One whose probe or network changed starts anew."""
+        """Probe exactly these load balancers. A load balancer whose probe or network changed starts afresh."""
         wanted = {balancer.id: balancer for balancer in balancers}
         for key in [key for key in self._tasks if self._gone(key, wanted)]:
             self._tasks.pop(key).cancel()
@@ -85,8 +85,8 @@ class Balancers:
         return tuple(key[1] for key, verdict in self._verdicts.items() if key[0] == balancer_id and verdict.up)
 
     def verdicts(self) -> dict[str, dict[str, bool]]:
-        """Return, by load balancer and backend, whether the backend gets flows: it is up, and the router's rules say
-        so."""
+        """Return, by load balancer and backend, whether the backend gets flows: it is up, and the router's rules
+        include it."""
         shown: dict[str, dict[str, bool]] = {balancer: {} for balancer in self._balancers}
         for (balancer, backend), verdict in self._verdicts.items():
             shown[balancer][str(backend)] = verdict.announced
@@ -142,7 +142,7 @@ async def probe(network_id: str, backend: IPv4Address, probe: DesiredProbe) -> b
 
 
 def probe_context() -> ssl.SSLContext:
-    """Return how an HTTPS probe connects: with any certificate, and with TLS 1.2 at most
+    """Return the TLS settings of an HTTPS probe: any certificate, and at most TLS 1.2
     (https://github.com/MicrosoftDocs/azure-docs/issues/107193)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

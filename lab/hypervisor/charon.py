@@ -44,7 +44,7 @@ MSS = 1350
 """TCP segment size to which Azure's gateways clamp (same page)."""
 _START_S = 30.0
 _OWN_REQID = 2**30
-"""First of the ids that charon does not come to by counting."""
+"""First of the ids that charon's own counting does not reach."""
 
 _UNWANTED = ("connmark", "dhcp", "farp", "forecast", "ha", "led", "pkcs11", "resolve", "tpm", "unity")
 """Plugins of Debian's packages that touch the network's configuration, or that only log complaints."""
@@ -194,8 +194,8 @@ class CharonParts:
 
 
 def connection(tunnel: DesiredTunnel) -> Tree:
-    """Return a tunnel for ``load-conn`` (swanctl.conf(5)). The lab dials and gives up tunnels; charon does not by
-    itself."""
+    """Return a tunnel for ``load-conn`` (swanctl.conf(5)). The lab dials tunnels and gives them up; charon does neither
+    by itself."""
     rekey = tunnel.ike_lifetime_s * 9 // 10
     child: Tree = {
         "local_ts": _texts(tunnel.local_ranges),
@@ -206,7 +206,8 @@ def connection(tunnel: DesiredTunnel) -> Tree:
         "dpd_action": "clear",
     }
     if not tunnel.carries:
-        # Without policies no packet fits the association. An id of its own keeps those of others from using it.
+        # Without policies no packet matches the association. A separate id keeps packets of other associations from
+        # using it.
         child |= {"policies": "no", "reqid": str(_OWN_REQID + zlib.crc32(tunnel.name.encode()) % _OWN_REQID)}
     body: Tree = {
         "version": "2",

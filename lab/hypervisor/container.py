@@ -35,7 +35,7 @@ class Container:
 
     def process(self) -> nspawn.ContainerProcess | None:
         """Return the container's process; None while it does not run. A new daemon also finds a process that a previous
-        one started."""
+        daemon started."""
         if self._process is None or not self._process.alive():
             self._process = nspawn.running().get(self.name)
         return self._process

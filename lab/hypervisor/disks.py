@@ -1,7 +1,7 @@
 """Local disk of a machine: an ext4 image on a loop device, as the machine's image would make it on an NVMe disk.
 
 The device detaches itself when the image is unmounted, by us or by the kernel when the lab's mount namespace ends. It
-reads and writes past the host's page cache where the host's file system can, so that a sync costs what it costs.
+bypasses the host's page cache where the host's file system can, so that a sync takes its real time.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from lab.hypervisor.commands import HostCommandError, command
 from lab.hypervisor.namespaces import is_mounted
 
 MOST_GIB = 32
-"""Largest size of a local disk. The file is sparse, and takes what was written."""
+"""Largest size of a local disk, GiB. The file is sparse: only written data takes space."""
 
 _MAKE = ["mkfs.ext4", "-q", "-L", "longhaul-ssd", "-m", "0", "-N", "65536", "-J", "size=32"]
-# Without these, the kernel writes zeros in the background, while etcd's first syncs are measured.
+# Without these, the kernel writes zeros in the background while etcd measures its first syncs.
 _MAKE += ["-E", "lazy_itable_init=0,lazy_journal_init=1,nodiscard"]
 
 _SHUTDOWN = 0x8004587D
@@ -41,7 +41,7 @@ class LocalDisk:
     mount: Path
 
     async def attach(self, gib: int) -> Path:
-        """Mount the disk, after making it when there is none; return where. Idempotent."""
+        """Mount the disk, after making it when there is none; return the mount point. Idempotent."""
         if is_mounted(self.mount):
             return self.mount
         await self._detached()
@@ -50,7 +50,7 @@ class LocalDisk:
         self.mount.mkdir(parents=True, exist_ok=True)
         await command(["mount", "-t", "ext4", "-o", "loop,noatime", str(self.image), str(self.mount)])
         for device in _devices(self.image):
-            # A host's file system that cannot do it serves the disk through its cache.
+            # If the host's file system cannot do that, it serves the disk through its cache.
             with contextlib.suppress(HostCommandError):
                 await command(["losetup", "--direct-io=on", device])
         return self.mount
@@ -68,7 +68,7 @@ class LocalDisk:
             await command(["umount", str(self.mount)])
 
     async def _detached(self) -> None:
-        """Wait until no device has the file: with two, each would overwrite what the other wrote."""
+        """Wait until no device uses the file: two devices would overwrite each other's writes."""
         deadline = asyncio.get_running_loop().time() + _DETACH_S
         while devices := list(_devices(self.image)):
             if asyncio.get_running_loop().time() > deadline:
@@ -76,7 +76,7 @@ class LocalDisk:
             await asyncio.sleep(0.05)
 
     def cut_power(self) -> None:
-        """Lose what was not synced: from now on nothing more reaches the disk, and its mount answers with errors."""
+        """Lose all unsynced data: from now on nothing more reaches the disk, and its mount answers with errors."""
         if not is_mounted(self.mount):
             return
         folder = os.open(self.mount, os.O_RDONLY | os.O_DIRECTORY)
@@ -86,7 +86,7 @@ class LocalDisk:
             os.close(folder)
 
     def wipe(self) -> None:
-        """Forget what is on the disk, which is not mounted; the next start makes a blank one."""
+        """Delete the content of the disk, which is not mounted; the next start makes a blank one."""
         self.image.unlink(missing_ok=True)
 
 

@@ -1,5 +1,5 @@
 """Name servers: a dnsmasq in the internet for public names, and one in each router (168.63.129.16) and at each operator
-for these and for private zones.
+for public names and private zones.
 
 They have no upstream server: a name that they do not know does not exist. A server outlives the daemon; the next daemon
 finds it by its PID file.

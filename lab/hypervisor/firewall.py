@@ -100,7 +100,8 @@ def _dispatch(key: str, direction: str, machines: Sequence[DesiredMachine]) -> l
 
 
 def _sending_ranges(machine: DesiredMachine) -> str:
-    """Return the ranges from which a machine may send: its address, and those that the network also delivers to it."""
+    """Return the ranges from which a machine may send: its address, and the ranges that the network also delivers to
+    it."""
     return _set([IPv4Network(machine.address.ip), *machine.routed]) if machine.routed else str(machine.address.ip)
 
 

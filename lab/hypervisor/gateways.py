@@ -63,7 +63,7 @@ class GatewayKeeper:
         return {name: watched.state() for name, watched in self._watched.items()}
 
     async def gone(self) -> bool:
-        """Wait for the removal that was ordered; return False when the gateway was wanted again meanwhile."""
+        """Wait for the removal that was ordered; return False when the gateway is wanted again meanwhile."""
         if self._task is not None:
             await asyncio.wait({self._task})
         return self._spec is None
@@ -87,10 +87,10 @@ class GatewayKeeper:
         await self._parts.destroy()
 
     async def _attend(self) -> None:
-        """Attend to one charon, started or found, until it or the gateway ends."""
+        """Attend to one charon, newly started or adopted, until it or the gateway ends."""
         process = self._parts.process()
         if process is None:
-            await self._parts.stop()  # what a crash left: mount and group
+            await self._parts.stop()  # remains of a crash: mount and group
             process = await self._parts.start(self._name())
         self._loaded, self._spread = {}, ""
         session = await self._parts.connect(process)
@@ -106,7 +106,7 @@ class GatewayKeeper:
                 await self._divide(self._spec)
                 await self._wait(_LOOK_S * random.uniform(0.8, 1.2))  # noqa: S311
         finally:
-            # If charon has ended, its tunnels are gone too; if it still runs, it is asked again.
+            # If charon has ended, its tunnels are gone too; if it still runs, it is queried again.
             for watched in self._watched.values():
                 watched.see([])
             await session.close()
@@ -164,7 +164,7 @@ class GatewayKeeper:
                 await self._dial(session, tunnel.name)
 
     async def _divide(self, spec: DesiredGateway) -> None:
-        """Drop what instances without a tunnel are given."""
+        """Drop the share of instances without a tunnel."""
         rules = instances.render(spec, up={name for name, watched in self._watched.items() if watched.up})
         if rules != self._spread:
             await self._parts.spread(rules)
@@ -189,7 +189,7 @@ class CloudGateways:
         self._removals: set[asyncio.Task[None]] = set()
 
     async def follow(self, gateways: Sequence[DesiredGateway], networks: Mapping[str, Network]) -> None:
-        """Keep these gateways and no others. Their links exist when this returns; their tunnels come later."""
+        """Keep exactly these gateways. Their links exist when this returns; their tunnels come up later."""
         wanted = {key_of(gateway.id): gateway for gateway in gateways if gateway.network in networks}
         for key in self._present() - wanted.keys():
             keeper = self._keeper(key)
@@ -202,7 +202,7 @@ class CloudGateways:
             if self._linked.get(key) != (gateway, network):
                 try:
                     await keeper.parts.link(gateway, network)
-                except HostCommandError:  # must not stop the other gateways; the next look tries this one again
+                except HostCommandError:  # the next look tries this one again
                     _LOG.exception("links of gateway %s", gateway.name)
                     continue
                 self._linked[key] = (gateway, network)
@@ -244,8 +244,8 @@ class CloudGateways:
         return self._keepers[key]
 
     async def _fresh(self, key: str) -> GatewayKeeper:
-        """Return the keeper of a wanted gateway. A removal in progress ends first: it would take away what is made for
-        the gateway now."""
+        """Return the keeper of a wanted gateway. A removal in progress ends first: otherwise it would remove parts that
+        are made for the gateway now."""
         keeper = self._keepers.get(key)
         if keeper is not None and keeper.spec is None and await keeper.gone() and self._keepers.get(key) is keeper:
             del self._keepers[key]

@@ -1,7 +1,7 @@
 """Instances of a gateway that are active at once: which of them gets a flow. Nothing here has side effects.
 
-A cloud that spreads flows gives each instance its share, and an instance without a tunnel to the destination drops what
-it is given. All instances share one charon here, so rules drop that share instead.
+A cloud that spreads flows gives each instance its share, and an instance without a tunnel to the destination drops its
+share. All instances share one charon here, so rules drop that share instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SEED = "0x1"
 
 
 def render(gateway: DesiredGateway, *, up: Set[str]) -> str:
-    """Return nftables' rules for a gateway of which the tunnels ``up`` are up. A flow is a pair of addresses."""
+    """Return nftables' rules for a gateway whose tunnels ``up`` are up. A flow is a pair of addresses."""
     rules = "".join(
         f"\t\toifname {TUN} ip daddr {range_} jhash ip saddr . ip daddr mod {len(gateway.addresses)} seed {_SEED} "
         f"{instance} drop\n"

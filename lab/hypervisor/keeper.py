@@ -32,7 +32,7 @@ class MachineKeeper:
         self._state = MachineState(phase="starting")
         self._changed = asyncio.Event()
         self._news = asyncio.Event()
-        """Set, and replaced by a new one, whenever the state or the specification changes."""
+        """Set, and replaced by a new event, whenever the state or the specification changes."""
         self._failures = 0
         self._boot_deadline = 0.0
         self._cut: Power | None = None
@@ -71,7 +71,7 @@ class MachineKeeper:
         }
 
     def follow(self, spec: DesiredMachine | None) -> None:
-        """Take a new specification; None removes the machine. The state of another generation no longer holds."""
+        """Take a new specification; None removes the machine. The state of another generation becomes invalid."""
         if spec == self._spec and self._task is not None:
             return
         self._state = self._foreseen(spec)
@@ -83,8 +83,8 @@ class MachineKeeper:
             self._task = asyncio.create_task(self._keep(), name=f"keeper of {self.name}")
 
     def _foreseen(self, spec: DesiredMachine | None) -> MachineState:
-        """Return the state until the next step has looked: a machine that must end counts as running until it has
-        ended."""
+        """Return the assumed state until the next step has looked: a machine that must end counts as running until it
+        has ended."""
         old, before = self._state, self._spec
         if spec is None:
             return MachineState(phase="running", generation=old.generation, reason="being removed")
@@ -105,11 +105,13 @@ class MachineKeeper:
         self._changed.set()
 
     async def settled(self, timeout_s: float) -> MachineState:
-        """Wait until the machine is as it should be, or has failed, and return its state; raises TimeoutError."""
+        """Wait until the machine has its desired state, or has failed, and return its state. Raise TimeoutError when
+        that takes too long."""
         return await self._awaited(self._is_settled, timeout_s)
 
     async def reported(self, timeout_s: float) -> MachineState:
-        """Wait until the guest has reported, or the machine is settled, and return its state; raises TimeoutError."""
+        """Wait until the guest has reported, or the machine is settled, and return its state. Raise TimeoutError when
+        that takes too long."""
         return await self._awaited(lambda: self._state.reported or self._is_settled(), timeout_s)
 
     async def _awaited(self, condition: Callable[[], bool], timeout_s: float) -> MachineState:
@@ -130,8 +132,7 @@ class MachineKeeper:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def gone(self) -> bool:
-        """Wait for the removal that :meth:`follow` ordered; return False when the machine was wanted again
-        meanwhile."""
+        """Wait for the removal that :meth:`follow` ordered; return False when the machine is wanted again meanwhile."""
         while self._spec is None and self._state.phase != "absent":
             await self._news.wait()
         return self._spec is None
@@ -225,7 +226,7 @@ class MachineKeeper:
         """Start a machine that does not run, or set the reason why it stays off."""
         self._cut = None
         code = await self._exit_code()
-        await self._parts.stop(orderly=False)  # what a crash left: mount, link, group
+        await self._parts.stop(orderly=False)  # remains of a crash: mount, link, group
         if spec.deallocated:
             self._parts.deallocate()
         if not spec.running or self._parts.powered_off() or code == 0:
@@ -263,7 +264,7 @@ class MachineKeeper:
         *,
         reported: bool = False,
     ) -> None:
-        """Set the state that a step found, unless the specification has changed meanwhile: then the next step sets
+        """Set the state that a step observed, unless the specification has changed meanwhile: then the next step sets
         it."""
         if self._acting is not self._spec:
             return

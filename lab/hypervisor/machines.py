@@ -44,7 +44,7 @@ class BootReport:
 
 
 def place(machine: DesiredMachine) -> dict[str, str]:
-    """Return a machine's place in the networks, which cannot change while it runs."""
+    """Return a machine's network and addresses, which cannot change while it runs."""
     public = "" if machine.public is None else str(machine.public)
     return {"network": machine.network, "address": str(machine.address), "public": public}
 
@@ -62,7 +62,7 @@ class MachineParts:
     settings: HypervisorSettings
     networks: Networks
     _delivered: tuple[IPv4Network, ...] | None = None
-    """Ranges that the network is known to deliver; None while that is unknown."""
+    """Ranges that the network delivers, as far as known; None while unknown."""
 
     @property
     def directory(self) -> Path:
@@ -90,7 +90,8 @@ class MachineParts:
         return self._container.exit_file
 
     def record(self) -> dict[str, str]:
-        """Return the record of what was made: generation, id, network and address; empty when nothing was made."""
+        """Return the record of the machine as it was made: generation, id, network and address; empty when nothing was
+        made."""
         return read_json(self._record) or {}
 
     def console_log(self) -> Path:
@@ -157,14 +158,14 @@ class MachineParts:
         return await container.launch(argv, log=self.console_log())
 
     async def deliver(self, machine: DesiredMachine) -> None:
-        """Make the network deliver to a running machine what it should."""
+        """Make the network deliver the specified ranges to a running machine."""
         if self._delivered != machine.routed:
             await self.networks.deliver(machine)
             self._delivered = machine.routed
 
     async def stop(self, *, orderly: bool) -> None:
-        """End the machine, and remove everything but its disk. Not orderly, a machine that runs loses power: its local
-        disk has what was synced."""
+        """End the machine, and remove everything but its disk. When the end is not orderly, a running machine loses
+        power: its local disk has only synced data."""
         process = self.process()
         if process is not None and orderly:
             process.shut_down()
@@ -187,9 +188,9 @@ class MachineParts:
                 await asyncio.to_thread(shutil.rmtree, directory)
 
     def boot_report(self, process: nspawn.ContainerProcess) -> BootReport:
-        """Return the result of this boot, from cloud-init's files, which each boot writes anew.
+        """Return the result of this boot, from cloud-init's files, which each boot replaces.
 
-        The guest reports to the cloud at the end of cloud-init's first stage, before user data is processed: so does
+        The guest reports to the cloud at the end of cloud-init's first stage, before user data is processed, like
         Azure's data source (cloud-init 22.4.2, ``sources/DataSourceAzure.py``, ``crawl_metadata``).
         """
         leader = process.leader()
@@ -204,7 +205,7 @@ class MachineParts:
         return BootReport("running")
 
     async def run(self, script: str, *, timeout_s: float) -> CommandResult:
-        """Run a shell script as root in the machine; end what it started when the time is over."""
+        """Run a shell script as root in the machine; end its processes when the time is over."""
         process = self.process()
         leader = None if process is None else process.leader()
         if leader is None:
@@ -220,7 +221,7 @@ class MachineParts:
 
 
 def _cloud_init_file(leader: int, name: str) -> dict[str, Any] | None:
-    """Read what cloud-init wrote about this boot; None when it is not there or half written. Until the link in /run
+    """Read a file of cloud-init about this boot; None when it is missing or half written. Until the link in /run
     exists, the file on disk may be an earlier boot's."""
     if not os.path.lexists(f"/proc/{leader}/root/run/cloud-init/{name}"):
         return None

@@ -20,7 +20,7 @@ from lab.hypervisor.router_links import RouterLink
 INTERNET = Namespace(RUN / "netns" / "internet")
 """The lab's own network namespace, which process 1 binds here."""
 COMPANY = Namespace.named("company")
-"""Network namespace of the services that the users' company runs for itself."""
+"""Network namespace of the services that the users' company runs itself."""
 
 ROUTER_SYSCTL = {
     "net/ipv4/ip_forward": "1",
@@ -33,9 +33,9 @@ ROUTER_SYSCTL = {
 }
 
 _WAYS = "201"
-"""Protocol number of routes to other networks, by which they are found again."""
+"""Protocol number of routes to other networks, by which they are found later."""
 _DELIVERED = "202"
-"""Protocol number of routes to the ranges that machines are delivered besides their address."""
+"""Protocol number of routes to machines' delivered ranges, besides their address."""
 
 
 def operator_of(plan: AddressRanges) -> Namespace:
@@ -149,8 +149,8 @@ class Networks:
         )
 
     async def deliver(self, machine: DesiredMachine) -> None:
-        """Route to an attached machine the ranges that it is delivered besides its address. When two machines are
-        delivered one range, as a rack's two gateways are, the machine with the lower address gets it while it runs."""
+        """Route its delivered ranges, besides its address, to an attached machine. When two machines have the same
+        range, like a rack's two gateways, the machine with the lower address gets it while it runs."""
         link, metric = addresses.machine_link(machine.name), int(machine.address.ip) - int(machine.address.network[0])
         router_links = {
             str(range_): f"via {machine.address.ip} dev {link} onlink metric {metric}" for range_ in machine.routed
@@ -158,7 +158,7 @@ class Networks:
         await self._route(router_of(machine.network), link, router_links, protocol=_DELIVERED)
 
     async def _route(self, router: Namespace, link: str, wanted: Mapping[str, str], *, protocol: str) -> None:
-        """Make exactly these routes of a protocol on ``link``."""
+        """Replace the routes of a protocol on ``link`` by exactly these."""
         shown = json.loads(await router.query("-4", "route", "show", "dev", link, "protocol", protocol))
         await router.ip(
             [f"route replace {target} {router_link} proto {protocol}" for target, router_link in wanted.items()]

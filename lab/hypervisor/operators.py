@@ -1,5 +1,5 @@
-"""People's places. An environment's operator has a namespace with a link to the internet and one to each network of
-the environment; its laptop has one with a link to the internet alone. So has the company whose people they are."""
+"""Namespaces of people. An environment's operator has one with a link to the internet and one to each network of the
+environment; its laptop and the company have one with a link to the internet alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Operators:
             await self._networks.remove_places(plan)
 
     async def serve_names(self, networks: Sequence[Network]) -> None:
-        """Serve each operator the names of its environment's networks, and of no other's."""
+        """Serve each operator the names of its environment's networks only."""
         for plan in self._networks.plans():
             mine = (network for network in networks if self._networks.plan_of(network) == plan)
             names = {name: address for network in mine for name, address in network.names.items()}

@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 
 
 class NetworkObserver(Protocol):
-    """Notified of routers that have come up or go away; it serves the cloud's services inside them."""
+    """Notified of routers that come up or go away; it serves the cloud's services inside them."""
 
     async def network_up(self, network: Network, router: Namespace) -> None: ...
 
@@ -54,21 +54,21 @@ class LabHypervisor:
         self._internet = Internet()
         self._world = World()
         self._ordered: World | None = None
-        """World that the clouds ordered last; None before their first order."""
+        """World that the clouds ordered most recently; None before their first order."""
         self._standing = World()
         self._keepers: dict[str, MachineKeeper] = {}
         """Keepers by machine name; a machine that is replaced keeps its keeper."""
         self._made: dict[str, Network] = {}
         self._peered: tuple[tuple[Peering, ...], frozenset[str]] | None = None
         self._ways: dict[str, tuple[RouterLink, ...]] = {}
-        """Links out of each network, as its router has them."""
+        """Links out of each network, as applied to its router."""
         self._rules: dict[str, str] = {}
-        """Document of nftables that each router has."""
+        """nftables document that is applied to each router."""
         self._lock = asyncio.Lock()
         self._removals: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Make what exists without any cloud: the operator's namespace, the internet's rules and its name server."""
+        """Make the parts that need no cloud: the operator's namespace, the internet's rules and its name server."""
         await self._internet.ensure()
         await self._operators.ensure()
 
@@ -86,7 +86,7 @@ class LabHypervisor:
             await self._follow(world + self._standing)
 
     async def stand(self, standing: World) -> None:
-        """Follow ``standing`` too, which no cloud orders: the racks. Before the clouds' first order it is only kept,
+        """Follow ``standing`` too, which no cloud orders: the racks. Before the clouds' first order it is only stored,
         since following it alone would remove the clouds' machines."""
         async with self._lock:
             self._standing = standing
@@ -123,7 +123,7 @@ class LabHypervisor:
         return keeper.state if keeper is not None else MachineState(phase="absent")
 
     def has_room(self, machine_ids: Collection[str]) -> bool:
-        """See :meth:`lab.desired.Hypervisor.has_room`. What limits the number of nodes is inotify."""
+        """See :meth:`lab.desired.Hypervisor.has_room`. inotify limits the number of nodes."""
         starting = sum(self.machine_state(machine_id).phase in ("absent", "starting") for machine_id in machine_ids)
         return inotify.at_hand((inotify.MACHINE + inotify.NODE) * (starting + 1))
 
@@ -265,7 +265,7 @@ class LabHypervisor:
         return MachineKeeper(parts, network_of=self._ready_network)
 
     def _ready_network(self, network_id: str) -> Network | None:
-        """Return a network that machines may join: it has its rules, without which nothing would separate the
+        """Return a network that machines may join: its rules are applied, without which nothing would separate the
         machines."""
         return self._made.get(network_id) if network_id in self._rules else None
 
@@ -279,7 +279,7 @@ class LabHypervisor:
         await asyncio.gather(*(keeper.gone() for keeper in self._keepers.values() if keeper.spec is None))
         async with self._lock:
             if {network.id for network in self._world.networks} != set(wanted):
-                return  # a later apply has its own removal
+                return  # a later apply starts its own removal
             for network_id in [network_id for network_id in self._made if network_id not in wanted]:
                 await self._guarded(f"network {network_id}", self._remove_network(network_id))
             left = asyncio.to_thread(remove_all_but, self._settings.state, self._world.network_disks)

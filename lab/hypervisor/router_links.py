@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Permit:
-    """Traffic that a subnet's route lets out."""
+    """Traffic that a subnet's route permits."""
 
     sources: tuple[IPv4Network, ...]
     destination: IPv4Network
@@ -27,7 +27,7 @@ class Permit:
 
 @dataclass(frozen=True, kw_only=True)
 class RouterLink:
-    """One link out of a network, as its router has it."""
+    """One link out of a network, as its router sees it."""
 
     link: str
     """Name of the router's interface."""
@@ -47,9 +47,9 @@ def sending_ranges(subnet: DesiredSubnet, machines: Sequence[DesiredMachine]) ->
 
 
 def inside_addresses(gateway: DesiredGateway, network: Network) -> tuple[IPv4Address, ...]:
-    """Return the addresses that a gateway has in its network, one in each range that its tunnels carry: the network's
-    first address, which no machine has, or else the range's first. charon routes to a tunnel's other end only if it has
-    an address of its own in the tunnel's near ranges."""
+    """Return the addresses of a gateway in its network, one in each range that its tunnels carry: the network's first
+    address, which no machine has, or else the range's first. charon routes to a tunnel's other end only if it has an
+    address of its own in the tunnel's near ranges."""
     first = network.ranges[0].network_address
     carried = (range_ for tunnel in gateway.tunnels for range_ in tunnel.local_ranges)
     return tuple(sorted({first if first in range_ else range_.network_address for range_ in carried}))
@@ -103,7 +103,7 @@ def _permits(network: Network, via: str, here: Sequence[DesiredMachine]) -> tupl
 
 def routes(links: Sequence[RouterLink]) -> dict[IPv4Network, RouterLink]:
     """Return the link for each destination. A router has one routing table: of two links to one destination the first
-    is taken, and the rules drop the packets that another subnet would send over the second."""
+    is used, and the rules drop packets that another subnet would send over the second."""
     chosen: dict[IPv4Network, RouterLink] = {}
     for router_link in links:
         for permit in router_link.permits:

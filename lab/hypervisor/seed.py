@@ -34,7 +34,7 @@ _UNIT_PATH = f"etc/systemd/system/{_HARDWARE}.service"
 _WANTS_PATH = f"etc/systemd/system/sysinit.target.wants/{_HARDWARE}.service"
 
 _KUBELET_WANTS = {"vm/overcommit_memory": 1, "vm/panic_on_oom": 0, "kernel/panic": 10, "kernel/panic_on_oops": 1}
-"""Kernel parameters that kubelet wants: k8s.io/kubernetes/pkg/kubelet/cm/container_manager_linux.go,
+"""Kernel parameters that kubelet requires: k8s.io/kubernetes/pkg/kubelet/cm/container_manager_linux.go,
 setupKernelTunables."""
 
 _UNIT = f"""\

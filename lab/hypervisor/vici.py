@@ -50,7 +50,7 @@ class CharonSession:
         self._writer.close()
 
     async def command(self, name: str, message: Tree | None = None) -> Tree:
-        """Send a command, and return charon's answer. Raises :class:`ViciError` when it refuses, OSError when it is
+        """Send a command, and return charon's answer. Raise :class:`ViciError` when charon refuses, OSError when it is
         gone."""
         answer = await self._ask(name, Packet.request(name, Message.serialize(message or {})))
         if answer.get("success", "yes") != "yes":
@@ -58,7 +58,7 @@ class CharonSession:
         return answer
 
     async def listen(self, event: str, listener: Callable[[Tree], None]) -> None:
-        """Call ``listener`` with each event of a name from now on, instead of the function that was called before."""
+        """Call ``listener`` with each future event of a name, instead of the function registered before."""
         known = event in self._listeners
         self._listeners[event] = listener
         if not known:  # charon sends an event once for each registration

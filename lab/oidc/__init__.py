@@ -1,1 +1,1 @@
-"""The lab's stand-in for a company's identity provider: a real one, with made-up people."""
+"""The lab's stand-in for a company's identity provider: a real one, with invented people."""

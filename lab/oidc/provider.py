@@ -1,4 +1,5 @@
-"""Installation of the lab's identity provider: npm's ``oidc-provider``, at what tools/oidc-provider pins."""
+"""Installation of the lab's identity provider: npm's ``oidc-provider``, in the version that tools/oidc-provider
+pins."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ SERVER = Path(__file__).with_name("server.mjs")
 
 
 def ensure(*, log_dir: Path, progress: Progress) -> Path:
-    """Return the folder with the pinned packages, which are installed unless they are there. ``SetupError`` without
-    npm, or when they cannot be had."""
+    """Return the folder with the pinned packages, which are installed unless they are there. Raise ``SetupError``
+    without npm, or when they are not available."""
     source = repository() / "tools" / "oidc-provider"
     place = cache_root() / "oidc-provider" / digest(*((source / name).read_bytes() for name in FILES))
 
@@ -27,7 +28,8 @@ def ensure(*, log_dir: Path, progress: Progress) -> Path:
         progress("installing oidc-provider")
         for name in FILES:
             shutil.copy(source / name, into)
-        # `ci` installs the lock's versions or nothing, each held against its digest; packages run no scripts of theirs.
+        # `ci` installs the lock's versions or nothing, and compares each with its digest; packages' own scripts do not
+        # run.
         words = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"]
         run_logged(words, log=log_dir / "oidc-provider.log", what="installing oidc-provider", cwd=into)
 

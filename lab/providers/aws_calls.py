@@ -16,7 +16,7 @@ T = TypeVar("T")
 POLL_S = 0.2
 """Seconds between two looks at an operation in progress."""
 PATIENCE_S = 900.0
-"""Seconds to wait at most for an operation in progress, unless its type or a `custom_timeouts` says otherwise; the real
+"""Longest wait for an operation in progress, seconds, unless its type or a `custom_timeouts` sets another; the real
 plugin waits 5 to 20 minutes."""
 
 
@@ -37,9 +37,9 @@ class Call:
     id: str = ""
     cancelled: threading.Event = field(default_factory=threading.Event)
     patience_s: float = PATIENCE_S
-    """Seconds to wait at most for an operation in progress."""
+    """Longest wait for an operation in progress, seconds."""
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
-    """Client token: EC2 takes a repeated request with the same token for the same request."""
+    """Client token: EC2 treats a repeated request with the same token as the same request."""
 
     @property
     def ec2(self) -> Any:
@@ -166,8 +166,8 @@ def absent_is_none(read: Callable[[], T]) -> T | None:
 
 
 def deletes(operation: str, key: str, *, busy: Iterable[str] = ()) -> Callable[[Call], None]:
-    """Return a function that deletes an EC2 resource by its id, and accepts that it is gone already. ``busy`` are the
-    codes with which AWS refuses while other resources depend on it; then the deletion is repeated."""
+    """Return a function that deletes an EC2 resource by its id, and accepts that it is gone already. ``busy`` has the
+    codes with which AWS refuses while other resources depend on it; the deletion is then repeated."""
 
     def delete(call: Call) -> None:
         action = partial(getattr(call.ec2, operation), **{key: call.id})
@@ -237,7 +237,7 @@ class Described:
     alive: Callable[[Mapping[str, Any]], bool] = lambda _resource: True
     """Returns whether a described resource still exists."""
     narrow: Callable[[Call], dict[str, Any]] = lambda call: {"Filters": by_name(call)}
-    """Returns arguments that select what a killed creation may have left, and perhaps more."""
+    """Returns arguments that select the possible remains of a killed creation, and perhaps more."""
 
     def find(self, call: Call, id: str = "") -> dict[str, Any] | None:
         """Return the resource with this id, by default the call's; None when it does not exist."""

@@ -43,7 +43,7 @@ class AzureProvider(BaseProvider):
         self._owned: set[str] = set()
 
     def forced(self, type: str) -> frozenset[str]:
-        """Return the paths for which the resource is replaced: parts of the id, the location, and those of the
+        """Return the paths whose change replaces the resource: parts of the id, the location, and those of the
         table."""
         from lab.cloud.azure.immutable import fixed_properties
 
@@ -85,8 +85,8 @@ class AzureProvider(BaseProvider):
         return provider_pb2.CheckResponse(inputs=to_struct(inputs), failures=failures)
 
     def Diff(self, request: Any, context: Any) -> Any:
-        """Compare, and note that the resource is in the state: creating it again under the same id would replace it by
-        itself."""
+        """Compare, and note that the resource is in the state: creating it again under the same id would replace it in
+        place."""
         self._owned.add(request.id.lower())
         return super().Diff(request, context)
 

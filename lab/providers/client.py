@@ -1,4 +1,4 @@
-"""Client of the resource manager that acts like Pulumi's plugin: with its credentials, with its wording of refusals,
+"""Client of the resource manager that behaves like Pulumi's plugin: with its credentials, with its wording of refusals,
 and no longer than the engine allows."""
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from clouds.azure.session import AzureError, AzureSession, ResourceManager
 from contract.azure import MANAGEMENT
 
 HOLD_S = 5
-"""Seconds for which a server that can (``Prefer: wait``) holds the answer about an operation, instead of more
+"""Seconds for which a server that supports it (``Prefer: wait``) delays the answer about an operation, instead of more
 requests."""
 
 
 STATUS_TRIES = 0
-"""Number of repeats of what Azure refuses with an error that passes. The real plugin repeats 429, and 409
-AnotherOperationInProgress, three times in 200 seconds (pulumi-azure-native, provider/pkg/azure/client_azcore.go); a
-program that relies on it fails as soon as an operation takes longer, so here it fails at once."""
+"""Number of repeats after a transient error of Azure. The real plugin repeats 429, and 409 AnotherOperationInProgress,
+three times in 200 seconds (pulumi-azure-native, provider/pkg/azure/client_azcore.go). A program that relies on it fails
+as soon as an operation takes longer, so here it fails at once."""
 
 
 class ResourceManagerError(Exception):

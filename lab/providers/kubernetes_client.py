@@ -1,5 +1,5 @@
-"""Client for the requests of Pulumi's plugin that ``longhaul`` does not make: the resource of a kind, and one object
-until it is as it should be."""
+"""Client for requests of Pulumi's plugin that ``longhaul`` does not make: finding the resource of a kind, and following
+one object."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lab.providers.kubernetes_config import NamespacedAccess
 
 APPLY = "application/apply-patch+yaml"
 WATCH_S = 240
-"""Seconds after which a watch is opened anew; proxies and load balancers cut older ones."""
+"""Seconds after which a watch is opened again; proxies and load balancers cut older ones."""
 SILENCE_S = 60.0
-"""Seconds that a watch may outlive its time."""
+"""Seconds that a watch may exceed its time."""
 RECONNECT_S = 1.0
 TRIES = 10
-"""Number of tries of a request that the server asks to repeat later, as in client-go."""
+"""Number of attempts of a request that the server asks to repeat later, as in client-go."""
 
 
 class NoMatchError(ApiError):
@@ -57,7 +57,7 @@ class ObjectClient(connection.ApiClient):
         with self._lock:
             known = self._known.get(api_version, {})
         if kind not in known:
-            # An unknown kind is asked for again: its definition may have been made since.
+            # An unknown kind is looked up again: its definition may have been made since.
             known = self._discover(api_version)
             with self._lock:
                 self._known[api_version] = known

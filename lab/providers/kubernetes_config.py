@@ -32,9 +32,9 @@ class NamespacedAccess(connection.ClusterAccess):
 
 
 def load_access(given: str, *, context: str = "", cluster: str = "", namespace: str = "") -> NamespacedAccess:
-    """Return the cluster that ``given`` leads to: a path, the content itself, or empty for the ambient configuration.
+    """Return the cluster of ``given``: a path, the content itself, or empty for the ambient configuration.
 
-    Raises :class:`ConfigError`.
+    Raise :class:`ConfigError` when there is none.
     """
     config = _given(given) if given else _ambient()
     chosen = context or config.get("current-context", "")

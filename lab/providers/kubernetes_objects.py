@@ -68,8 +68,8 @@ def pruned(live: Any, shape: Any) -> Any:
 
 
 def with_unshown(observed: Any, inputs: Any, before: Any) -> Any:
-    """Return ``seen`` with those ``inputs`` that ``before``, the object as it was shown last, did not show either. The
-    API server leaves out what is empty, and that is no difference. (The real plugin knows every kind's fields.)"""
+    """Return ``seen`` with those ``inputs`` that ``before``, the object as last shown, did not contain either. The API
+    server leaves out empty values, which is no difference. (The real plugin knows every kind's fields.)"""
     if isinstance(observed, dict) and isinstance(inputs, dict) and isinstance(before, dict):
         hidden = {key: value for key, value in inputs.items() if key not in observed and key not in before}
         shown = {key: with_unshown(value, inputs.get(key), before.get(key)) for key, value in observed.items()}
@@ -102,8 +102,8 @@ def checkpointed(state: Object) -> tuple[Object, Object]:
 
 
 def with_secrets(values: Object, given: Object) -> Object:
-    """Mark the values that are secret in ``given``: a value that holds a secret as a whole, but of a map only such
-    entries."""
+    """Mark the values that are secret in ``given``: a value that holds a secret is marked as a whole, but in a map only
+    such entries."""
     result = dict(values)
     if values.get("kind") == "Secret":
         for key in ("data", "stringData"):

@@ -16,12 +16,12 @@ class ReadyVerdict:
 
     ready: bool
     reasons: list[str] = field(default_factory=list)
-    """Things that it lacks."""
+    """Conditions that it does not meet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedObject:
-    """An object as it is, and the client with which to ask for more."""
+    """An object as observed, and the client for further queries."""
 
     client: ObjectClient
     live: Object

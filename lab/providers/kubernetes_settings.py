@@ -74,9 +74,9 @@ def read_settings(variables: Mapping[str, str]) -> KubernetesSettings:
 
 
 def replacing(olds: Mapping[str, Any], news: Mapping[str, Any]) -> list[str]:
-    """Return the changed options that mean another cluster, in which every object is made anew.
+    """Return the changed options that mean another cluster, in which every object is made again.
 
-    If both have a ``clusterIdentifier``, it alone tells clusters apart. Otherwise the real plugin compares the
+    If both have a ``clusterIdentifier``, only that distinguishes clusters. Otherwise the real plugin compares the
     kubeconfigs' active clusters; here another kubeconfig, context or cluster is another cluster.
     """
     before, after = olds.get("clusterIdentifier"), news.get("clusterIdentifier")

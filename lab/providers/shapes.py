@@ -85,7 +85,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> dict[str, Any]:
-    """Return inputs for a resource that is imported: those of its answer, without what only the cloud writes."""
+    """Return inputs for a resource that is imported: those of its answer, without values that only the cloud writes."""
     readonly = READ_ONLY | ({"name", "type", "id"} if not token.type.endswith("/subnets") else {"type", "id"})
     assigned = (
         {"principalId"} if token.guid else {"ipConfigurations"} if token.type.endswith(WITH_CONFIGURATIONS) else set()
@@ -101,8 +101,8 @@ def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> 
 
 
 def refreshed_inputs(inputs: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs of an Azure resource with the changes of the cloud between two reads. Tags and an identity that
-    have appeared in the cloud become inputs, as with the real plugin (pulumi-azure-native provider/pkg/provider/
+    """Return the inputs of an Azure resource with the changes of the cloud between two reads. New tags, and an identity
+    that appeared in the cloud, become inputs, as in the real plugin (pulumi-azure-native provider/pkg/provider/
     diff.go, ``applyDiff``), which does so with every property that can be an input."""
     changed = changed_inputs(inputs, before, now)
     tags = before.get("tags") or {}

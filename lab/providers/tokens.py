@@ -35,7 +35,7 @@ class Token:
     inner: frozenset[str] = frozenset()
     """Inputs that the API has in ``properties``, although other types have them beside it."""
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """The API's names of properties, at any depth, that the SDK calls otherwise (``x-ms-client-name`` in the API's
+    """The API's names of properties, at any depth, that have other names in the SDK (``x-ms-client-name`` in the API's
     specification)."""
 
     @property

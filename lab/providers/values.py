@@ -71,7 +71,7 @@ def keep_secrets(outputs: dict[str, Any], inputs: dict[str, Any]) -> dict[str, A
 
 
 def preview_outputs(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Return what is known of a resource before it exists: the inputs that the cloud returns unchanged.
+    """Return the outputs that are known before a resource exists: the inputs that the cloud returns unchanged.
 
     Objects gain fields in the cloud's answer (ids, defaults), so they are unknown as a whole.
     """

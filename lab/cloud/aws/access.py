@@ -53,8 +53,8 @@ def check_access(account: AwsAccount, key_id: str, action: str, target: ActionTa
 
 
 def permitted(policies: list[Mapping[str, Any]], action: str, target: ActionTarget | None = None) -> bool:
-    """Return whether policies allow an action. An Allow counts for the resources that it names, if its conditions hold;
-    one that cannot be evaluated here does not. A Deny counts in any case."""
+    """Return whether policies allow an action. An Allow applies to the resources that it names, when its conditions
+    hold; an Allow whose conditions the lab cannot evaluate does not apply. A Deny always applies."""
     statements = [statement for policy in policies for statement in listed(policy.get("Statement"))]
     meant = [statement for statement in statements if _matches(statement, action)]
     if any(statement.get("Effect") == "Deny" for statement in meant):

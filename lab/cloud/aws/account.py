@@ -103,14 +103,14 @@ class AwsAccount:
 
     @property
     def capacity(self) -> dict[str, int]:
-        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit, or
-        none of a scarce type."""
+        """Number of instances that can still be launched, by ``type@zone``. For a missing key there is no limit, or,
+        for a scarce type, no capacity."""
         return self.objects.capacity
 
     @property
     def shortages(self) -> dict[str, str]:
-        """Error codes of launches beyond :attr:`capacity`, by the same keys; InsufficientInstanceCapacity where none is
-        named."""
+        """Error codes of launches beyond :attr:`capacity`, by the same keys; InsufficientInstanceCapacity for a missing
+        key."""
         return self.objects.shortages
 
     @property

@@ -99,7 +99,7 @@ class AwsServices:
         return self._account
 
     def answers(self, host: str) -> bool:
-        """Return whether a host name is AWS's, even one that the lab does not have."""
+        """Return whether a host name belongs to AWS, even if the lab does not serve it."""
         return bool(self.regions) and host.endswith(hosts.SUFFIX)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -129,7 +129,7 @@ class AwsServices:
                           service=endpoint.service)  # fmt: skip
 
     def world(self) -> World:
-        """Return what AWS wants to exist."""
+        """Return AWS's part of the desired world."""
         if self._account is None:
             return World()
         from lab.cloud.aws.world import build_world
@@ -137,9 +137,9 @@ class AwsServices:
         return build_world(self._account)
 
     def set_capacity(self, kind: str, zone: str, count: int | None, *, code: str = "") -> None:
-        """Limit how many more instances of a type can be launched in a zone; None is what holds without this: no limit,
-        and none at all of a scarce type. ``code`` is the error of launches beyond it, InsufficientInstanceCapacity
-        unless named. Groups that wait for capacity try again at once.
+        """Limit how many more instances of a type can be launched in a zone. None restores the default: no limit, but
+        no capacity for a scarce type. ``code`` is the error of launches beyond the limit, by default
+        InsufficientInstanceCapacity. Groups that wait for capacity try again at once.
 
         Raises:
             ValueError: the lab does not have the error.
@@ -159,7 +159,7 @@ class AwsServices:
         self._fill_groups(self._account)
 
     def set_quota(self, name: str, region: str, value: int) -> None:
-        """Set a quota of a region; without this it has AWS's default.
+        """Set a quota of a region, in place of AWS's default.
 
         Raises:
             KeyError: the lab's AWS does not have the quota.
@@ -172,7 +172,8 @@ class AwsServices:
         self.changed()
 
     def warn_spot(self, instance_id: str, notice: str, *, within_s: float | None = None) -> None:
-        """Give a spot instance a notice, ``interruption`` or ``rebalance``; EC2's two minutes unless said otherwise.
+        """Give a spot instance a notice, ``interruption`` or ``rebalance``. ``within_s``: seconds until the
+        interruption, by default EC2's two minutes.
 
         Raises:
             LookupError: there is no such spot instance, or no such notice.

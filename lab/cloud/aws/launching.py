@@ -23,8 +23,9 @@ USER_DATA_LIMIT = 16384
 """Limit of user data in bytes, before encoding: docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html."""
 
 SCARCE = ("p4d.", "p4de.", "p5.", "p5e.", "p5en.", "p6-", "trn1.", "trn2.")
-"""Beginnings of the names of types that AWS sells in Capacity Blocks (docs.aws.amazon.com/AWSEC2/latest/UserGuide/
-ec2-capacity-blocks.html). Whoever reserved none is seldom given one, so here none is to be had until a test says so."""
+"""Prefixes of the names of types that AWS sells in Capacity Blocks (docs.aws.amazon.com/AWSEC2/latest/UserGuide/
+ec2-capacity-blocks.html). Without a reservation they are seldom available, so the lab has no capacity for them until a
+test provides it."""
 
 SHORT = "InsufficientInstanceCapacity"
 SHORTAGES = {
@@ -39,8 +40,8 @@ SHORTAGES = {
     "fulfillment price of 0.0735.",
     "UnfulfillableCapacity": "There is no Spot capacity available that matches your request.",
 }
-"""Messages of launches that are refused, by their error's code (docs.aws.amazon.com, EC2 API, "Error codes"; EC2 Auto
-Scaling, "EC2 instance launch failures")."""
+"""Messages of refused launches, by error code (docs.aws.amazon.com, EC2 API, "Error codes"; EC2 Auto Scaling, "EC2
+instance launch failures")."""
 
 
 def check_user_data(encoded: str) -> None:
@@ -139,7 +140,7 @@ def _take_capacity(account: Owner, kind: str, zone: str, *, look_only: bool = Fa
     key = capacity_key(kind, zone)
     left = account.capacity.get(key, 0 if kind.startswith(SCARCE) else None)
     if look_only and not account.room(account.instance_ids()):
-        left = 0  # as in AWS, a group goes on asking: the lab has room again when machines end
+        left = 0  # As in AWS, a group keeps asking: the lab has room again when machines end.
     if left is None:
         return
     if left <= 0:

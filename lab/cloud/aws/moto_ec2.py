@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from lab.cloud.aws.owner import Owner
 
 REMEMBERED_S = 3600.0
-"""Seconds for which a terminated instance is still shown. About an hour, says
-docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html."""
+"""Seconds for which a terminated instance is still shown: about an hour
+(docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html)."""
 
 
 class LabEc2(LabVpnConnections, EC2Backend):
@@ -133,7 +133,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         return ended
 
     def finish_termination(self, instance: Any) -> None:
-        """Terminate an instance whose machine is gone, and free what it had."""
+        """Terminate an instance whose machine is gone, and release its resources."""
         instance.terminate()
         instance.ended_at = time.time()
 

@@ -10,26 +10,26 @@ from moto.iam.models import IAMBackend
 
 
 class Owner(Protocol):
-    """The account that a region's backend belongs to."""
+    """The account to which a region's backend belongs."""
 
     images: dict[str, str]
     """Maps image ids to the hypervisor's names for them."""
 
     room: Callable[[Collection[str]], bool]
-    """Returns whether the lab has room for one more instance, beside those that there are."""
+    """Returns whether the lab has room for one more instance, in addition to the existing ones."""
 
     @property
     def iam(self) -> IAMBackend: ...
 
     @property
     def capacity(self) -> MutableMapping[str, int]:
-        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit, or
-        none of a scarce type."""
+        """Number of instances that can still be launched, by ``type@zone``. For a missing key there is no limit, or,
+        for a scarce type, no capacity."""
 
     @property
     def shortages(self) -> Mapping[str, str]:
-        """Error codes of launches beyond :attr:`capacity`, by the same keys; InsufficientInstanceCapacity where none is
-        named."""
+        """Error codes of launches beyond :attr:`capacity`, by the same keys; InsufficientInstanceCapacity for a missing
+        key."""
 
     @property
     def quotas(self) -> Mapping[str, int]:

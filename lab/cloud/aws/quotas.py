@@ -1,4 +1,4 @@
-"""Quotas of the account: AWS's defaults, and what a test sets instead.
+"""Quotas of the account: AWS's defaults, and values that a test sets instead.
 
 Defaults: docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html, docs.aws.amazon.com/vpn/latest/s2svpn/
 vpn-limits.html; error codes: docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html.
@@ -33,7 +33,7 @@ REGION_CONNECTIONS = ServiceQuota(
     name="VPN connections per region", default=50, code="VpnConnectionLimitExceeded", counted="vpn connections"
 )
 QUOTAS = {quota.name: quota for quota in (ADDRESSES, CONNECTIONS, REGION_CONNECTIONS)}
-"""Quotas that the lab's AWS holds its callers to, by name."""
+"""Quotas that the lab's AWS enforces, by name."""
 
 
 def check_quota(quota: ServiceQuota, used: int, *, applied: Mapping[str, int], region: str) -> None:

@@ -1,4 +1,5 @@
-"""Translates security groups into the hypervisor's rules: what a group lists is allowed, all else is denied."""
+"""Translates security groups into the hypervisor's rules: traffic that a group lists is allowed, all other is
+denied."""
 
 from __future__ import annotations
 

@@ -57,12 +57,12 @@ class LabGroup(FakeAutoScalingGroup):
         self.follow(cause="a user request explicitly set group desired capacity")
 
     def has(self, instance_id: str) -> bool:
-        """Return whether an instance is the group's and is not on its way out."""
+        """Return whether an instance belongs to the group and is not about to leave it."""
         return any(state.instance.id == instance_id for state in self.active_instances())
 
     def take_out(self, instance_ids: list[str], take: Callable[[str], None], *, smaller: bool) -> list[dict[str, Any]]:
-        """Take instances out of the group one by one, and return the activities. ``smaller``: it makes no others for
-        them, and has the size for that."""
+        """Take instances out of the group one by one, and return the activities. With ``smaller``, the group's size
+        shrinks with them, so it launches no replacements."""
         if smaller:
             self.desired_capacity = (self.desired_capacity or 0) - len(instance_ids)
         for instance_id in instance_ids:
@@ -72,7 +72,7 @@ class LabGroup(FakeAutoScalingGroup):
         return activities
 
     def may_lose(self, count: int) -> bool:
-        """Return whether the group may be smaller by so many."""
+        """Return whether the group may shrink by this number of instances."""
         return (self.desired_capacity or 0) - count >= (self.min_size or 0)
 
     def replace_autoscaling_group_instances(self, *_given: object) -> None:
@@ -98,7 +98,7 @@ class LabGroup(FakeAutoScalingGroup):
         self.instance_states = [state for state in self.instance_states if state.instance.id != instance_id]
 
     def end(self, instance_id: str) -> None:
-        """Start to terminate an instance because somebody wants it."""
+        """Start to terminate an instance on request."""
         self.lose(instance_id, cause="an instance was taken out of service in response to a user request")
 
     def lose(self, instance_id: str, *, cause: str) -> None:
@@ -115,8 +115,8 @@ class LabGroup(FakeAutoScalingGroup):
             self.lose(instance_id, cause=cause)
 
     def detach(self, instance_id: str) -> None:
-        """Let an instance go on outside the group, without the tag that names the group
-        (docs.aws.amazon.com/autoscaling/ ec2/userguide/ec2-auto-scaling-detach-attach-instances.html). moto leaves out
+        """Detach an instance, which goes on without the group's tag
+        (docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-detach-attach-instances.html). moto leaves out
         the activity."""
         (state,) = (
             active_instance for active_instance in self.active_instances() if active_instance.instance.id == instance_id
@@ -270,8 +270,8 @@ class LabScaling(AutoScalingBackend):
     def set_instance_protection(
         self, group_name: str, instance_ids: list[str], protected_from_scale_in: bool | None
     ) -> None:
-        """Protect instances that are all the group's, or lift that; surplus ones without protection end then (Auto
-        Scaling API, ``SetInstanceProtection``). moto passes over others' instances, and ends none."""
+        """Protect instances of the group, or lift the protection; surplus instances without protection then end (Auto
+        Scaling API, ``SetInstanceProtection``). moto ignores instances of other groups, and ends none."""
         group = self._kept(group_name)
         if len(instance_ids) > MOST_PROTECTED:
             raise ValidationError(f"The lab takes {MOST_PROTECTED} instances at most, as AWS does")
@@ -317,8 +317,8 @@ class LabScaling(AutoScalingBackend):
 
     def terminate_instances(self, group_name: str, instance_ids: list[str], *, smaller: bool) -> list[dict[str, Any]]:
         """Terminate several instances of one group (Auto Scaling API, ``TerminateInstanceInAutoScalingGroup``,
-        ``InstanceIds``); moto has no such thing. Here either all end or none, and what is said of the least size is
-        what ``DetachInstances`` says of it: the documents tell neither."""
+        ``InstanceIds``); moto has no such action. Here either all end or none, and the minimum size is treated as
+        ``DetachInstances`` treats it, because the documents describe neither."""
         group = self._kept(group_name)
         if not 1 <= len(set(instance_ids)) == len(instance_ids) <= MOST_ENDED:
             raise ValidationError(f"The lab takes 1 to {MOST_ENDED} instances, each once")
@@ -334,8 +334,8 @@ class LabScaling(AutoScalingBackend):
         return group.take_out(instance_ids, group.end, smaller=smaller)
 
     def detach_instances(self, group_name: str, instance_ids: list[str], should_decrement: bool) -> list[Any]:
-        """Detach instances that are all the group's; unless its capacity is decremented, it launches others (Auto
-        Scaling API, ``DetachInstances``). moto passes over others' instances and does not heed the minimum."""
+        """Detach instances, all of which must belong to the group. Unless its capacity is decremented, it launches
+        others (Auto Scaling API, ``DetachInstances``). moto ignores instances of other groups and the minimum size."""
         group = self._kept(group_name)
         _check_members(group, instance_ids)
         if should_decrement:

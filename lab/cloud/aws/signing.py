@@ -122,7 +122,7 @@ def _check_time(moment: str, now: datetime.datetime, date: str) -> None:
 
 def _sign(request: SignedRequest, signature: _Signature, secret: str, moment: str) -> str:
     headers = {name: request.headers.get(name, "") for name in signature.headers}
-    if _DIGEST in headers:  # the signer would believe it
+    if _DIGEST in headers:  # otherwise the signer would trust the header
         headers[_DIGEST] = hashlib.sha256(request.body).hexdigest()
     url = f"https://{request.headers.get('host', '')}{request.path}?{request.query}"
     signed = AWSRequest(request.method, url, headers, request.body)

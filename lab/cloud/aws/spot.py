@@ -1,4 +1,4 @@
-"""Takes spot instances back when a test says so, and tells them in their metadata beforehand, as EC2 does.
+"""Takes spot instances back on a test's request, and announces it in their metadata, as EC2 does.
 
 docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html and rebalance-recommendations.html.
 """
@@ -22,8 +22,8 @@ NOTICES = (INTERRUPTION, REBALANCE)
 
 
 def warn(account: AwsAccount, instance_id: str, notice: str, *, within_s: float = NOTICE_S) -> None:
-    """Give a spot instance a notice: its interruption within some seconds, or the recommendation to replace it. A group
-    with capacity rebalancing follows the recommendation by itself.
+    """Give a spot instance a notice: of its interruption within some seconds, or the recommendation to replace it. A
+    group with capacity rebalancing follows the recommendation by itself.
 
     Raises:
         LookupError: there is no such spot instance, or no such notice.
@@ -49,7 +49,7 @@ def due(account: AwsAccount) -> Iterator[tuple[LabEc2, str]]:
 
 
 def metadata(instance: Any) -> dict[str, Any]:
-    """Return what the instance's metadata holds of its notices; an entry without a notice is None."""
+    """Return the entries of the instance's metadata about its notices; an entry without a notice is None."""
     ends, recommended = (getattr(instance, name, None) for name in ("taken_back_at", "recommended_at"))
     spot = {
         "instance-action": json.dumps({"action": "terminate", "time": _text(ends)}),

@@ -80,7 +80,7 @@ class LabVpnConnection(VPNConnection):
         return str(gateway.ip_address)
 
     def tell(self, states: Mapping[str, Any]) -> None:
-        """Take over the hypervisor's view of the tunnels, which is given by tunnel name."""
+        """Store the hypervisor's view of the tunnels, by tunnel name."""
         self.vgw_telemetry = [
             _telemetry(tunnel, states.get(tunnel_name(self.id, index)), accepted=len(self.routes))
             for index, tunnel in enumerate(self.tunnel_options)
@@ -176,8 +176,8 @@ class LabVpnConnections(VPNConnectionBackend):
         return made
 
     def change_tunnel(self, connection_id: str, address: str, asked: Mapping[str, Any]) -> LabVpnConnection:
-        """Give the tunnel at an outside address another key, which ends what is up with the former one
-        (docs.aws.amazon.com, "Site-to-Site VPN tunnel endpoint replacements"), and return its connection."""
+        """Give the tunnel at an outside address another key, and return its connection. A tunnel that is up with the
+        former key goes down (docs.aws.amazon.com, "Site-to-Site VPN tunnel endpoint replacements")."""
         connection = self._connection(connection_id)
         tunnels = [tunnel for tunnel in connection.tunnel_options if tunnel["OutsideIpAddress"] == address]
         if not tunnels:

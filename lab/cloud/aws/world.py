@@ -19,8 +19,8 @@ EVERYWHERE = "0.0.0.0/0"
 
 
 def build_world(account: AwsAccount) -> World:
-    """Return everything that should exist, in all regions. The default VPCs, which every account has and the lab does
-    not use, are left out."""
+    """Return the desired world of AWS, in all regions. It leaves out the default VPCs, which every account has and the
+    lab does not use."""
     return World(
         networks=tuple(_network(ec2, vpc) for ec2 in account.ec2 for vpc in _vpcs(ec2)),
         machines=tuple(

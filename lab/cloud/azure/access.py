@@ -56,7 +56,7 @@ def require(store: DocumentStore, principal: Principal, *, action: str, scope: s
 
 
 def seed_owner(store: DocumentStore, *, principal_id: str, subscription: str) -> None:
-    """Make a principal Owner of the subscription, as the user who opened it would be."""
+    """Make a principal Owner of the subscription, like the user who opened it."""
     scope = f"/subscriptions/{subscription}"
     assignment = f"{scope}/providers/{ASSIGNMENT_TYPE}/00000000-0000-4000-8000-00000000000f"
     if store.get(assignment):

@@ -217,14 +217,14 @@ class ResourceManagerService:
         )
 
     def govern(self, assignments: policy.Assignments, *, remediate: bool = False) -> None:
-        """Set the subscription's policy assignments. With ``remediate``, bring what exists to what they want."""
+        """Set the subscription's policy assignments. With ``remediate``, make existing resources comply."""
         policy.assign(self._store, assignments)
         if remediate:
             self._puts.remediate()
 
     def resume(self) -> None:
-        """Continue what was under way before a restart of the daemon: deletions of groups, changes that take
-        time, and operations of machines."""
+        """Continue operations that a restart of the daemon interrupted: deletions of groups, changes that take time,
+        and operations of machines."""
         self._operations.prune()
         for operation, record in self._operations.pending().items():
             group = self._store.get(record["resource"])

@@ -27,7 +27,7 @@ NONCE = re.compile(r"[0-9]{10}")
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Facts about a machine that are signed."""
+    """Facts about a machine to be signed."""
 
     vm_id: str
     subscription: str

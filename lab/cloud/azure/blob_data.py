@@ -1,7 +1,7 @@
 """Blob storage, ``*.blob.core.windows.net``: containers and block blobs.
 
 Operations, headers and errors are from learn.microsoft.com/rest/api/storageservices (Put Blob, Put Block, Put Block
-List, Get Blob, Delete Blob, Create Container, List Blobs). Tried with the calls that azure-storage-blob makes.
+List, Get Blob, Delete Blob, Create Container, List Blobs). Tested with the calls of azure-storage-blob.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHUNK = 1 << 20
 """Number of bytes read at a time."""
 RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 META = "x-ms-meta-"
-"""Beginning of the names of headers with a blob's metadata."""
+"""Prefix of the names of headers with a blob's metadata."""
 READ, WRITE, ADD, DELETE = ("blobs/read", "blobs/write", "blobs/add/action", "blobs/delete")
 
 
@@ -119,7 +119,7 @@ class BlobData:
         call = (request.method, request.query.get("comp"))
         if call in (("PUT", None), ("PUT", "block"), ("PUT", "blocklist")):
             old = self._blobs.get(key)
-            # Two actions allow to make a new blob (learn.microsoft.com, "Example Azure role assignment conditions for
+            # Two actions allow making a new blob (learn.microsoft.com, "Example Azure role assignment conditions for
             # Blob Storage", "New blobs must include a blob index tag").
             actions = (WRITE, ADD) if old is None else (WRITE,)
             self._require(account, principal, key[1], *actions, path=key[2])
@@ -137,8 +137,8 @@ class BlobData:
         raise _unsupported(request)
 
     def _changeable(self, account: ResourceDocument, blob: Blob, key: Key, *, kept_for_ever: bool = False) -> None:
-        """Refuse what the container's retention forbids. A blob that is old enough may be deleted, but never written
-        anew (learn.microsoft.com, "Store business-critical blob data with immutable storage")."""
+        """Refuse what the container's retention forbids. A blob that is old enough may be deleted, but never
+        overwritten (learn.microsoft.com, "Store business-critical blob data with immutable storage")."""
         container = blob_container.container_of(self._store, account, key[1])
         kept_s = blob_container.retention_s(self._store, container) if container else 0.0
         if kept_s and (kept_for_ever or time.time() < blob.modified + kept_s):

@@ -25,7 +25,7 @@ DURATIONS_S: Mapping[str, float] = {
 nothing. Two minutes are assumed for a connection; during a change of a subnet Azure answered that "the call can be
 retried in 14 seconds" (pulumi/pulumi-azure-native issue 3720)."""
 CARRIERS = frozenset({virtual_network_gateway.TYPE, gateway_connection.TYPE})
-"""Types whose changes have ended only when the hypervisor has followed, too."""
+"""Types whose changes end only after the hypervisor has followed, too."""
 
 
 class ResourceChanges:
@@ -57,7 +57,7 @@ class ResourceChanges:
         return self._start(document, state="Deleting")
 
     def resume(self) -> None:
-        """Continue what was under way before a restart of the daemon."""
+        """Continue operations that a restart of the daemon interrupted."""
         for operation, record in self._operations.pending().items():
             document = self._store.get(record["resource"])
             if document and document.type in DURATIONS_S:

@@ -1,7 +1,7 @@
 """Run commands: scripts that Azure's agent runs in a machine.
 
 Restrictions are those of learn.microsoft.com/azure/virtual-machines/linux/run-command. The answer to a second command
-is that of Azure/azure-cli issue 32305, the one to a command whose result never came that of Azure/azure-sdk-for-python
+is that of Azure/azure-cli issue 32305, and the answer to a command without a result that of Azure/azure-sdk-for-python
 issue 4369.
 """
 
@@ -18,7 +18,7 @@ from lab.cloud.store import DocumentStore, ResourceDocument
 from lab.desired import CommandResult, Hypervisor
 
 LEAST_S = 20.0
-"""Seconds that every command takes: "the minimum time to run a script is about 20 seconds"."""
+"""Shortest time of a command, seconds: "the minimum time to run a script is about 20 seconds"."""
 LIMIT_S = 5400.0
 """Seconds that a script may run: 90 minutes."""
 OUTPUT_LIMIT = 4096

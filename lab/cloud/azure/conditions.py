@@ -1,7 +1,7 @@
 """Conditions of role assignments, as far as the program writes them (learn.microsoft.com, "Azure role assignment
 condition format and syntax", and "Actions and attributes for Azure role assignment conditions for Azure Blob Storage").
 
-The grammar, of which anything else is refused::
+The grammar; all other forms are refused::
 
     expression  = term { "AND" term } | term { "OR" term }      parentheses order a mixture of both
     term        = ( "!" | "NOT" ) term | "(" expression ")" | match | comparison
@@ -26,32 +26,32 @@ _TOKEN = re.compile(r"\s*(?:(?P<text>'[^']*')|(?P<attribute>@\w+\[[^\]]*\])|(?P<
 
 
 class ConditionError(ValueError):
-    """Raised when a condition is not of the grammar."""
+    """Raised when a condition does not follow the grammar."""
 
 
 class _AbsentError(Exception):
-    """Raised when an attribute is asked for that the operation does not have."""
+    """Raised when a condition reads an attribute that the operation does not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """A data action on blobs, with the attributes that it has."""
+    """A data action on blobs, with its attributes."""
 
     action: str
     suboperation: str = ""
     path: str | None = None
     """Name of the blob; None when the operation is not about one."""
     prefix: str | None = None
-    """Beginning of the names that are listed; None when nothing is listed."""
+    """Prefix of the names that are listed; None when nothing is listed."""
 
 
 Condition = Callable[[Operation], bool]
 
 
 def parse(text: str) -> Condition:
-    """Return the condition; ``ConditionError`` when it is of a form that the lab does not evaluate. It is false of an
-    operation without the attribute that it compares: "all operations that don't accept" the attribute "cannot evaluate
-    this condition, and will fail the authorization access check" (the second page, Suboperations)."""
+    """Return the condition; raise ``ConditionError`` when it has a form that the lab does not evaluate. The condition
+    is false for an operation without the attribute that it compares: "all operations that don't accept" the attribute
+    "cannot evaluate this condition, and will fail the authorization access check" (the second page, Suboperations)."""
     expression = _Parser(text).whole()
 
     def condition(operation: Operation) -> bool:
@@ -77,7 +77,7 @@ class _Parser:
             at = match.end()
 
     def whole(self) -> Condition:
-        """Read all of it."""
+        """Read the whole condition."""
         expression = self._expression()
         if self._tokens:
             self._refuse("the end")

@@ -51,7 +51,8 @@ def invalid(message: str, *, target: str | None = None) -> ArmError:
 
 
 def unsupported(message: str) -> ArmError:
-    """Return 400 for a request that Azure may support and the lab does not, so that it never succeeds silently."""
+    """Return 400 for a request that Azure may support but the lab does not, so that such a request never succeeds
+    silently."""
     return ArmError(400, "NotSupportedByLab", message)
 
 
@@ -77,8 +78,8 @@ def not_provisioned(resource_id: str, *, by: str, state: str = "Updating") -> Ar
 
 
 def retryable(inner: ArmError) -> ArmError:
-    """Return 429 around an error that passes (hashicorp/terraform issue 7986,
-    hashicorp/terraform-provider-azurerm issue 70)."""
+    """Return 429 around a transient error (hashicorp/terraform issue 7986, hashicorp/terraform-provider-azurerm issue
+    70)."""
     return ArmError(429, "RetryableError", "A retryable error occurred.", details=[inner.document()["error"]])
 
 

@@ -1,4 +1,5 @@
-"""Role assignments take effect late, and not all at once: caches of Azure know of each one at another moment.
+"""Role assignments take effect late, and not everywhere at once: each of Azure's caches learns of them at another
+moment.
 
 "When you assign roles […], it can take up to 10 minutes for changes to take effect" (learn.microsoft.com/azure/
 role-based-access-control/troubleshooting, "Role assignment changes are not being detected"). Callers reach several
@@ -40,7 +41,7 @@ class AssignmentChanges:
             self._spawn(self._follow(assignment.key, moments))
 
     def resume(self) -> None:
-        """Continue what was under way before a restart of the daemon."""
+        """Continue changes that a restart of the daemon interrupted."""
         for key, record in self._store.records(KIND).items():
             self._spawn(self._follow(key, record["moments"]))
 
@@ -49,7 +50,7 @@ class AssignmentChanges:
             await self._delays.until(moment)
             record = self._store.record(KIND, key)
             if record is None or record["moments"] != moments:
-                return  # deleted and made anew meanwhile
+                return  # deleted and made again meanwhile
             self._store.set_record(KIND, key, {"moments": moments, "in_force": in_force})
         self._store.set_record(KIND, key, None)
 

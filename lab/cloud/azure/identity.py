@@ -34,7 +34,7 @@ vault. The secret is not fixed."""
 
 
 class TokenError(Exception):
-    """Raised for a token that is missing, for another audience, expired, or not ours."""
+    """Raised for a token that is missing, has another audience, has expired, or was not signed here."""
 
 
 class TokenEndpoints:
@@ -93,7 +93,7 @@ class TokenEndpoints:
         itself.
 
         Raises:
-            TokenError: the token is not ours, or not valid now.
+            TokenError: the token was not signed here, or is not valid now.
         """
         try:
             decoded: dict[str, Any] = jwt.decode(

@@ -1,7 +1,7 @@
 """Property changes that Azure does not make in place.
 
-``refused``: the resource manager answers with an error, and the Pulumi provider (azure-native 3.29) tries the update
-all the same. A program that wants to replace the resource sets ``replace_on_changes``. ``replaced``: the provider
+``refused``: the resource manager answers with an error, but the Pulumi provider (azure-native 3.29) tries the update
+nevertheless. A program that wants to replace the resource sets ``replace_on_changes``. ``replaced``: the provider
 itself plans a replacement. The lab's resource manager refuses both. The lab's provider plugin replaces exactly what the
 real one replaces, plus ``location`` (docs/lab-differences.md).
 """

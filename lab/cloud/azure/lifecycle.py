@@ -1,10 +1,11 @@
-"""Lifecycle rules of storage accounts: they delete what is old.
+"""Lifecycle rules of storage accounts: they delete old blobs.
 
-Azure acts on them about once a day, by itself; the lab when it is told to. Sources: learn.microsoft.com, "Azure Blob
-Storage lifecycle management overview" (once a day; with a firewall, only where trusted services may pass), "Lifecycle
-management policy structure" (prefixes begin with the container; ages are whole days). The overview's "Known issues and
-limitations" says that the delete action "won't work with any blob in an immutable container", with no exception for
-blobs whose retention has ended. So rules delete nothing here where there is a retention (docs/first-real-up.md).
+Azure applies them about once a day, by itself; the lab applies them on request. Sources: learn.microsoft.com, "Azure
+Blob Storage lifecycle management overview" (once a day; with a firewall, only where trusted services may pass),
+"Lifecycle management policy structure" (prefixes begin with the container; ages are whole days). The overview's "Known
+issues and limitations" says that the delete action "won't work with any blob in an immutable container", with no
+exception for blobs whose retention has ended. So rules delete nothing here in a container with a retention
+(docs/first-real-up.md).
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ log = logging.getLogger(__name__)
 
 
 def delete_old(store: DocumentStore, blobs: BlobStore, *, now: float | None = None) -> list[str]:
-    """Act once on the rules of every account, as of ``now`` (seconds since the epoch; None for this moment). Return the
-    names of the blobs that were deleted, each with its container."""
+    """Apply the rules of every account once, as of ``now`` (seconds since the epoch; None for this moment). Return the
+    names of the deleted blobs, each with its container."""
     at, deleted = time.time() if now is None else now, []
     for account in store.of_type(storage_account.TYPE):
         for name, key in list(_old(store, blobs, account, at)):

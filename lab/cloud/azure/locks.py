@@ -1,9 +1,9 @@
 """Locks of changes: Azure makes one change of a network, or of a gateway, at a time.
 
-A change holds its own resource and what :func:`held_by` says; another one that needs the same is refused, not queued:
-409 AnotherOperationInProgress (hashicorp/terraform-provider-azurerm issue 3780, Azure/sap-automation issue 1052; for
-connections of one gateway Azure/Azure-Landing-Zones issue 4134, after a shared key was set Azure/azure-rest-api-specs
-issue 14473).
+A change locks its own resource and those that :func:`held_by` returns. Another change that needs one of them is
+refused, not queued: 409 AnotherOperationInProgress (hashicorp/terraform-provider-azurerm issue 3780,
+Azure/sap-automation issue 1052; for connections of one gateway Azure/Azure-Landing-Zones issue 4134, after a shared key
+was set Azure/azure-rest-api-specs issue 14473).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ IN_A_NETWORK = frozenset(
 
 
 def held_by(resource_id: str, type: str, body: Mapping[str, Any]) -> frozenset[str]:
-    """Return the keys of what a change of a resource holds: itself, the network that it is a part of, and the gateway
-    of a connection."""
+    """Return the keys of the resources that a change of a resource locks: itself, the network that contains it, and the
+    gateway of a connection."""
     locked = {resource_id.lower()}
     if type in IN_A_NETWORK:
         locked.add(resource_id.lower().rsplit("/", 2)[0])

@@ -1,4 +1,4 @@
-"""Identities that a machine can act as, and which of them a request for a token means.
+"""Identities that a machine can act as, and the choice of the one that a request for a token means.
 
 learn.microsoft.com, "Managed identities for Azure resources frequently asked questions": without a name, the
 system-assigned identity is the default; without that, a single user-assigned one is; of several, one must be named.
@@ -33,7 +33,7 @@ class AssignedIdentity:
     object_id: str
     client_id: str
     resource_id: str
-    """Id of the resource that the identity is of: itself, or the machine for a system-assigned one."""
+    """Id of the resource that has the identity: the identity itself, or the machine for a system-assigned one."""
     system: bool = False
 
 
@@ -69,7 +69,7 @@ def _identities(store: DocumentStore, machine: ResourceDocument) -> Iterator[Ass
 
 
 def _of_group(store: DocumentStore, instance: ResourceDocument) -> Iterator[AssignedIdentity]:
-    """Yield the system-assigned identity of an instance's scale set, the only one that the lab's sets have."""
+    """Yield the system-assigned identity of an instance's scale set; the lab's sets have no others."""
     group = store.get(scale_set_instance.group_of(instance))
     if group is not None and "principalId" in group.hidden:
         hidden = group.hidden

@@ -19,8 +19,8 @@ from lab.desired import Hypervisor, MachineState
 log = logging.getLogger(__name__)
 
 PROVISION_TIMEOUT_S = 1200.0
-"""Seconds until provisioning times out because the agent does not report: 20 min, says
-learn.microsoft.com/troubleshoot/azure/virtual-machines."""
+"""Seconds until provisioning times out because the agent does not report: 20 minutes
+(learn.microsoft.com/troubleshoot/azure/virtual-machines)."""
 STOP_TIMEOUT_S = 120.0
 """Seconds that a machine may take to go down."""
 
@@ -40,8 +40,8 @@ class MachineChanges:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def created(self, machine: ResourceDocument, *, timeout_s: float = PROVISION_TIMEOUT_S) -> str:
-        """Start the operation of a machine that was put, and return it; it ends when the guest has reported, which says
-        nothing about what its user data orders."""
+        """Start the operation of a machine that was put, and return it. It ends when the guest has reported, whatever
+        the state of its user data's commands."""
         operation = self._operations.start(resource_id=machine.id)
         self._set(machine.id, state="Updating" if machine.hidden.get("state") == "Succeeded" else "Creating")
         self.spawn(self._provision(machine.id, operation, timeout_s))
@@ -82,7 +82,7 @@ class MachineChanges:
                 self._operations.fail(operation, error)
 
     async def gone(self, machine_id: str) -> None:
-        """Wait until a machine that was taken out of the world, or switched off, no longer runs.
+        """Wait until a machine that was removed from the world, or switched off, no longer runs.
 
         Raises:
             TimeoutError: it still runs after two minutes.
@@ -126,7 +126,7 @@ class MachineChanges:
             self._operations.fail(operation, error)
 
     async def reported(self, machine_id: str, *, timeout_s: float = PROVISION_TIMEOUT_S) -> MachineState:
-        """Wait until a machine is as the store has it now and its guest has reported, and return its state; ``failed``
+        """Wait until a machine matches the store and its guest has reported, and return its state; return ``failed``
         when that takes too long."""
         await self._follower.applied(self._store.revision)
         try:

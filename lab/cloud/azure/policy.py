@@ -1,10 +1,10 @@
-"""Azure Policy: what a company's assignments on the subscription add to resources.
+"""Azure Policy: additions to resources by a company's policy assignments on the subscription.
 
 ``modify`` changes a request before the resource's provider sees it: it adds tags, and to machines the system-assigned
 identity (learn.microsoft.com/azure/governance/policy/concepts/effect-modify). ``deployIfNotExists`` adds a
 user-assigned identity to a machine some time after it was written
 (learn.microsoft.com/azure/governance/policy/concepts/effect-deploy-if-not-exists). A remediation task does both for
-what exists already.
+existing resources.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ class Assignments:
     """The subscription's policy assignments; without any, nothing is added."""
 
     tags: Mapping[str, str] = field(default_factory=dict)
-    """Tags that each resource gets which has none of the name: built-in policy 4f9dc7db-30c1-420c-b61a-e1d640128d26,
-    "Add a tag to resources". Its mode is ``Indexed``: resource groups, and types without tags or location, are passed
-    over."""
+    """Tags for each resource that has none of the same name: built-in policy 4f9dc7db-30c1-420c-b61a-e1d640128d26, "Add
+    a tag to resources". Its mode is ``Indexed``: it skips resource groups, and types without tags or location."""
     system_identity: bool = False
     """True when each machine gets the system-assigned identity: built-in policies 3cf2ab00-13f1-4d0c-8971-2ac904541a7e
     and 497dff13-db2a-4c0f-8603-28fa3b331ab6, "Add system-assigned managed identity to enable Guest Configuration
     assignments"."""
     user_identity: str = ""
-    """Id of a user-assigned identity that each machine gets. Microsoft's own policy passes over a machine that has
-    exactly one (learn.microsoft.com, "Use Azure Policy to assign managed identities"); a company's own may not."""
+    """Id of a user-assigned identity that each machine gets. Microsoft's own policy skips a machine that has exactly
+    one (learn.microsoft.com, "Use Azure Policy to assign managed identities"); a company's own may not."""
 
 
 GOVERNED = Assignments(tags={"cost-center": "lab"}, system_identity=True)
@@ -54,7 +53,7 @@ def assigned(store: DocumentStore) -> Assignments:
 
 
 def modified(store: DocumentStore, spec: TypeSpec, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a request as ``modify`` leaves it."""
+    """Return the body of a request after ``modify``."""
     policies = assigned(store)
     if policies.tags and spec.type != GROUP_TYPE and issubclass(spec.model, Located | GlobalBody):
         body = {**body, "tags": {**policies.tags, **body.get("tags", {})}}
@@ -64,7 +63,7 @@ def modified(store: DocumentStore, spec: TypeSpec, body: dict[str, Any]) -> dict
 
 
 def unlike(store: DocumentStore, types: Mapping[str, TypeSpec]) -> list[ResourceDocument]:
-    """Return what a remediation task changes, as it has to become."""
+    """Return the documents that a remediation task changes, with their new bodies."""
     policies = assigned(store)
     documents: list[ResourceDocument] = []
     for spec in types.values():

@@ -27,7 +27,7 @@ class Puts:
         """Create or replace a resource; return the document, and whether it is new.
 
         Raises:
-            ArmError: Azure would refuse it, or the lab does not honour it. Nothing is stored then.
+            ArmError: Azure would refuse it, or the lab does not support it. Then nothing is stored.
         """
         spec = spec_of(self._types, resource_id.type or "")
         self._group_takes_it(resource_id, spec)
@@ -71,7 +71,7 @@ class Puts:
         return self._store.put(document.id, type=document.type, body=changed)
 
     def remediate(self) -> None:
-        """Bring what exists to what the subscription's policies want."""
+        """Make existing resources comply with the subscription's policies."""
         for document in policy.unlike(self._store, self._types):
             self.put(parse_id(document.id), document.body)
 
@@ -110,5 +110,5 @@ class Puts:
 
 
 def _whole(spec: TypeSpec, old: ResourceDocument | None, body: Any) -> Any:
-    """Return a request's body with what it leaves as it is."""
+    """Return a request's body, completed with the parts that it leaves unchanged."""
     return scale_set.completed(old, body) if spec is scale_set.SPEC else body

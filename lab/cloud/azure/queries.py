@@ -22,7 +22,7 @@ DELETED_VAULT = re.compile(
 def answer(
     store: DocumentStore, settings: SubscriptionSettings, *, method: str, path: str, query: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """Answer a request about the subscription or deleted vaults; return ``None`` when it is about neither, ``{}`` for
+    """Answer a request about the subscription or deleted vaults. Return ``None`` when it is about neither, ``{}`` for
     no content."""
     del query
     subscription = {
@@ -68,7 +68,7 @@ def _deleted_vaults(
 def listing(
     store: DocumentStore, types: dict[str, TypeSpec], *, path: str, query: Mapping[str, str]
 ) -> tuple[str, list[ResourceDocument]]:
-    """Return the scope and the documents that a list path asks for."""
+    """Return the scope and the documents for the path of a list."""
     head, marker, tail = _cut(path)
     group = re.match(r"(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)$", head)
     if group and store.get(head) is None:

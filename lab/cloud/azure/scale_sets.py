@@ -49,7 +49,7 @@ class Chosen(BodyPart):
 
 
 class ScaleSets:
-    """Brings each scale set to its capacity, and its instances to what is asked of them."""
+    """Brings each scale set to its capacity, and its instances to their requested state."""
 
     def __init__(
         self, *, store: DocumentStore, machines: MachineChanges, operations: Operations, events: ScheduledEvents
@@ -108,7 +108,7 @@ class ScaleSets:
         raise unsupported(f"The lab has no action '{action}' on scale sets.")
 
     def resume(self, types: dict[str, TypeSpec]) -> None:
-        """Continue what was under way before a restart of the daemon."""
+        """Continue operations that a restart of the daemon interrupted."""
         for event_id, event in self._events.pending().items():
             if event["type"] == "Preempt":
                 self._machines.spawn(self._preempt(event["machine"], event_id))
@@ -139,7 +139,7 @@ class ScaleSets:
         self._set(group.id, next=group.hidden["next"] + 1)
 
     def _delete(self, group_id: str, chosen: Sequence[ResourceDocument]) -> str:
-        """Delete instances; the set's capacity is then so much lower."""
+        """Delete instances, and lower the set's capacity by their number."""
         operation = self._operations.start(resource_id=group_id)
         group, here = self._known(group_id), [instance for instance in chosen if not instance.hidden.get("deleting")]
         sku = {**group.body["sku"], "capacity": group.body["sku"]["capacity"] - len(here)}
@@ -171,9 +171,9 @@ class ScaleSets:
         return self._follow(group.id, operation)
 
     def _reimage(self, resource_id: str, chosen: Sequence[ResourceDocument]) -> str:
-        """Give instances fresh system disks of the model that they have, not of the set's newest one (REST reference,
-        "Virtual Machine Scale Sets - Reimage": without an exact version the existing one is taken). They stay the same
-        machines otherwise: name, number, addresses, ``vmId``."""
+        """Give instances fresh system disks of their present model, not of the set's newest one (REST reference,
+        "Virtual Machine Scale Sets - Reimage": without an exact version the existing one is used). Otherwise they stay
+        the same machines: name, number, addresses, ``vmId``."""
         operation = self._operations.start(resource_id=resource_id)
         with self._store.transaction():
             for instance in chosen:
@@ -182,8 +182,9 @@ class ScaleSets:
         return self._follow(resource_id, operation)
 
     def _evict(self, instance: ResourceDocument) -> None:
-        """Take a Spot instance back, as its set's eviction policy says: learn.microsoft.com/rest/api/compute/
-        virtual-machine-scale-set-vms/simulate-eviction, within 30 minutes there and now here, after its notice."""
+        """Take a Spot instance back according to its set's eviction policy (learn.microsoft.com/rest/api/compute/
+        virtual-machine-scale-set-vms/simulate-eviction). Azure does so within 30 minutes, the lab right after the
+        notice."""
         group = self._known(group_of(instance))
         profile = group.body["properties"]["virtualMachineProfile"]
         if profile["priority"] != "Spot":
@@ -245,7 +246,7 @@ class ScaleSets:
             self._operations.succeed(operation)
 
     async def _settle(self, instance: ResourceDocument) -> ArmError | None:
-        """Wait until an instance is as it should be, and return the error that kept it from that."""
+        """Wait until an instance has its desired state, and return the error that prevents it."""
         if instance.hidden.get("deleting"):
             return await self._gone(instance)
         if instance.hidden.get("unallocated"):
@@ -304,7 +305,7 @@ class ScaleSets:
 
 
 def _unprotected(chosen: list[ResourceDocument]) -> list[ResourceDocument]:
-    """Return the instances, unless one is protected from what is done to its set."""
+    """Return the instances; refuse when one of them is protected from actions on its set."""
     for instance in chosen:
         if is_protected(instance, "protectFromScaleSetActions"):
             raise ArmError(409, "OperationNotAllowed", f"{instance.body['name']} is protected from scale set actions.")

@@ -29,9 +29,9 @@ SINCE = {
     "EventSource": "2019-08-01",
     "DurationInSeconds": "2020-07-01",
 }
-"""API version from which on there are types and properties of events ("Version and region availability")."""
+"""First API version with each type and property of events ("Version and region availability")."""
 PREEMPT_S = 30.0
-"""Least notice of an eviction, in seconds ("Event scheduling")."""
+"""Shortest notice of an eviction, in seconds ("Event scheduling")."""
 FIRST_ANSWER_S, FIRST_EVENT_S = 120.0, 300.0
 """Longest time until the first answer, and until the first event, in seconds after a set's first request ("Enabling and
 disabling Scheduled Events")."""
@@ -57,7 +57,7 @@ class Approvals(BodyPart):
 
 
 class ScheduledEvents:
-    """Knows the events of all machines. Times are real ones, whatever the lab's factor is: they are a promise to the
+    """Knows the events of all machines. Times are real, whatever the lab's factor is: they are a promise to the
     machine, not a delay of the cloud."""
 
     def __init__(self, *, store: DocumentStore, delays: Delays) -> None:
@@ -65,8 +65,8 @@ class ScheduledEvents:
         self._changed = asyncio.Event()
 
     def schedule(self, machine: ResourceDocument, type: EventType, notice_s: float) -> str:
-        """Record an event of one machine that begins after ``notice_s`` seconds, and return its id; the id of the one
-        that it has already, if there is one."""
+        """Record an event of one machine that begins after ``notice_s`` seconds, and return its id; return the id of
+        its present event if it has one."""
         for known, event in self._events(machine).items():
             if event["machine"] == machine.key:
                 return known
@@ -132,8 +132,8 @@ class ScheduledEvents:
         return {"DocumentIncarnation": service["incarnation"], "Events": shown}
 
     def _is_due(self, event: Mapping[str, Any]) -> bool:
-        """Return whether an event begins. One that is approved waits for others of its set and type that are not, until
-        its own time (terminate notification, "Tips and best practices")."""
+        """Return whether an event begins. An approved event waits for others of its set and type that are not approved,
+        until its own time (terminate notification, "Tips and best practices")."""
         if event["started"] or event["not_before"] <= self._delays.now():
             return True
         others = [other for other in self.pending().values() if _group(other) == _group(event) and not other["started"]]
@@ -161,7 +161,7 @@ class ScheduledEvents:
 
 
 def _scope(machine: ResourceDocument) -> str:
-    """Return the key of whose machines all get an event: those of its set, a single machine alone."""
+    """Return the key of the machines that all get an event: all those of a set, or a single machine."""
     return group_of(machine).lower() if machine.type == INSTANCE else machine.key
 
 

@@ -1,6 +1,6 @@
 """Shared key of a connection, ``…/connections/<name>/sharedkey``; the connection itself never shows it.
 
-REST API "Virtual Network Gateway Connections - Get/Set Shared Key". Reading the key needs an action of its own, which
+REST API "Virtual Network Gateway Connections - Get/Set Shared Key". Reading the key needs a separate action, which
 read-only roles do not have (learn.microsoft.com/azure/role-based-access-control/permissions/networking).
 """
 

@@ -1,6 +1,6 @@
 """Virtual machine sizes that the lab's Azure offers.
 
-Local disks, in GiB as the lab gives them, are from learn.microsoft.com, "Sizes for virtual machines in Azure": Lsv3
+Sizes of local disks, in GiB as in the lab, are from learn.microsoft.com, "Sizes for virtual machines in Azure": Lsv3
 series (https://learn.microsoft.com/azure/virtual-machines/sizes/storage-optimized/lsv3-series: one 1.92 TB NVMe disk
 for each 8 cores), Dsv5, Ddsv5 and Esv5 (…/sizes/general-purpose/dsv5-series, ddsv5-series;
 …/memory-optimized/esv5-series), NC A100 v4, ND A100 v4 and ND H100 v5 (…/sizes/gpu-accelerated/…). Sizes whose name has

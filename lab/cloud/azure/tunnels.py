@@ -98,8 +98,9 @@ def _gateway(store: DocumentStore, document: ResourceDocument) -> DesiredGateway
 
 def _carrying(store: DocumentStore, connections: list[ResourceDocument]) -> set[str]:
     """Return the keys of the connections that carry traffic. Azure requires BGP for several connections to one range,
-    and says nothing of static ones (learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable, "Multiple
-    on-premises VPN devices"): here the oldest carries, up or down, and the others never do."""
+    and documents nothing about static ones (learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable,
+    "Multiple on-premises VPN devices"). Here the oldest connection carries the traffic, whether it is up or down, and
+    the others never do."""
     taken: list[IPv4Network] = []
     carrying: set[str] = set()
     for connection in sorted(connections, key=gateway_connection.age):
@@ -135,7 +136,8 @@ def _tunnel(
 def _selectors(
     store: DocumentStore, connection: ResourceDocument
 ) -> tuple[tuple[IPv4Network, ...], tuple[IPv4Network, ...]]:
-    """Return local and remote ranges: those that the connection names, else all of the network and of the other end."""
+    """Return local and remote ranges: those of the connection if it names them, else all of the network and of the
+    other end."""
     for selectors in connection.body["properties"]["trafficSelectorPolicies"]:
         return (_networks(selectors["localAddressRanges"]), _networks(selectors["remoteAddressRanges"]))
     gateway = store.get(connection.body["properties"]["virtualNetworkGateway1"]["id"])

@@ -1,7 +1,7 @@
 """Secrets of key vaults, ``*.vault.azure.net``.
 
-Paths, bodies and errors are from learn.microsoft.com/rest/api/keyvault/secrets. Tried with the calls that
-azure-keyvault-secrets makes.
+Paths, bodies and errors are from learn.microsoft.com/rest/api/keyvault/secrets. Tested with the calls of
+azure-keyvault-secrets.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from lab.desired import DesiredBalancer, DesiredMachine, DesiredProbe, DesiredRu
 
 
 def build_world(store: DocumentStore, *, images: Mapping[str, str]) -> World:
-    """Return everything that should exist.
+    """Return the desired world of Azure.
 
     ``images`` maps image ids to the hypervisor's names for them.
     """
@@ -135,7 +135,7 @@ def _machine(
     network = networks[network_of(configuration["subnet"]["id"]).lower()]
     subnet = store.get(configuration["subnet"]["id"])
     prefix = IPv4Network(subnet.body["properties"]["addressPrefix"]).prefixlen if subnet else 32
-    # A scale set's machine may have a newer model than its disk was made from.
+    # A scale set's machine may have a newer model than the one from which its disk was made.
     image = (document.hidden.get("image") or properties["storageProfile"]["imageReference"]["id"]).lower()
     others = interface.body["properties"]["ipConfigurations"][1:]
     return DesiredMachine(
@@ -175,8 +175,8 @@ def _rules(
 
 
 def _reach(network: Network) -> tuple[IPv4Network, ...]:
-    """Return the ranges of the ``VirtualNetwork`` tag: those of the network and its peers, and those that its gateway
-    leads to (learn.microsoft.com/azure/virtual-network/service-tags-overview)."""
+    """Return the ranges of the ``VirtualNetwork`` tag: those of the network and its peers, and those behind its gateway
+    (learn.microsoft.com/azure/virtual-network/service-tags-overview)."""
     beyond = {route.destination for subnet in network.subnets for route in subnet.routes}
     return (*network.ranges, *sorted(beyond))
 

@@ -1,4 +1,4 @@
-"""Faults of the load balancer before the API servers, which is a stand-in of the cloud's own service: rules in the
+"""Faults of the load balancer in front of the API servers. It stands in for the cloud's own service: rules in the
 router of the control plane's network, and a translation table."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TABLE = "ip longhaul-drill"
 
 @contextmanager
 def balancer_killed(environment: DrillEnvironment) -> Iterator[str]:
-    """Have nobody answer at the load balancer's address."""
+    """Make the load balancer's address answer nothing."""
     frontend = api_address(environment.environment, plan(environment.environment))
     chain = f"{TABLE} frontend {{ type filter hook prerouting priority -300; }}"
     rules = f"add table {TABLE}; add chain {chain}; add rule {TABLE} frontend ip daddr {frontend} drop"

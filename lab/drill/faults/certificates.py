@@ -1,4 +1,4 @@
-"""Faults of certificates: near their end, and past it. The repair is the user's one command, ``longhaul up``."""
+"""Faults of certificates: near expiry, and expired. The repair is the user's one command, ``longhaul up``."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from lab.drill.members import answers, await_effect, leader
 from lab.state import LabError
 
 CertificateParts = Mapping[str, tuple[str, ...]]
-"""Certificates by the machine that holds them."""
+"""Certificates by the machine that has them."""
 
 NEAR_S = 1800.0
-"""Seconds that are left of a certificate near its end: less than a sixth of its life (:mod:`lab.drill.aging`)."""
+"""Remaining lifetime, in seconds, of a certificate near expiry: less than a sixth of its life
+(:mod:`lab.drill.aging`)."""
 END_S = 20.0
-"""Seconds that are left of one that is to end: more than it takes a machine to fetch it."""
+"""Remaining lifetime, in seconds, of a certificate that is to expire: longer than a machine needs to fetch it."""
 TOLD_S = 120.0
-"""Seconds within which the end shows, and ``longhaul status`` tells it."""
+"""Seconds within which the expiry has an effect, and ``longhaul status`` reports it."""
 FETCH = ("systemctl", "start", "longhaul-secrets-refresh.service")
 EXPIRED = "certificate has expired"
-"""Words of a TLS client that refuses a certificate past its end (OpenSSL, ``X509_verify_cert_error_string``)."""
+"""Words of a TLS client that refuses an expired certificate (OpenSSL, ``X509_verify_cert_error_string``)."""
 
 
 @contextmanager
 def near_end(environment: DrillEnvironment) -> Iterator[str]:
-    """Age certificates of a follower and of an API server, so that they end soon."""
+    """Age certificates of a follower and of an API server, so that they expire soon."""
     near = {_follower(environment): ("member", "client"), environment.machines("api")[0]: ("apiserver", "etcd-client")}
     with _renewed_by_up(environment, near):
         _age(environment, near, ends_in_s=NEAR_S)
@@ -39,7 +40,7 @@ def near_end(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def member_ended(environment: DrillEnvironment) -> Iterator[str]:
-    """Let a follower's certificates end, and kill it, so that it has to show them to everybody again."""
+    """Let a follower's certificates expire, and kill it, so that it has to show them to everybody again."""
     machine = _follower(environment)
     ended = {machine: ("member", "client")}
     with _renewed_by_up(environment, ended):
@@ -52,7 +53,7 @@ def member_ended(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def server_ended(environment: DrillEnvironment) -> Iterator[str]:
-    """Let the serving certificate of the first API server end: the load balancer goes on to give it to clients."""
+    """Let the serving certificate of the first API server expire: the load balancer still sends clients to it."""
     machine = environment.machines("api")[0]
     ended = {machine: ("apiserver",)}
     with _renewed_by_up(environment, ended):
@@ -64,8 +65,8 @@ def server_ended(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def server_client_ended(environment: DrillEnvironment) -> Iterator[str]:
-    """Let the certificate end by which the first API server is known to etcd, and kill the server, so that it has to
-    show it again."""
+    """Let the certificate expire with which the first API server identifies itself to etcd, and kill the server, so
+    that it has to show it again."""
     machine = environment.machines("api")[0]
     ended = {machine: ("etcd-client",)}
     with _renewed_by_up(environment, ended):
@@ -94,7 +95,7 @@ def _age(environment: DrillEnvironment, certificates: CertificateParts, *, ends_
 
 
 def _await_reported(environment: DrillEnvironment, certificates: CertificateParts, *, verdict: str, word: str) -> None:
-    """Wait until ``longhaul status`` tells of each machine's certificates, and what to do."""
+    """Wait until ``longhaul status`` reports each machine's certificates, and what to do."""
 
     def is_reported() -> bool:
         messages = _messages(environment)

@@ -1,4 +1,4 @@
-"""Faults of a member's data disk: it stalls, is full, is wiped, or gives back other bits than were written."""
+"""Faults of a member's data disk: it stalls, is full, is wiped, or returns other bits than were written."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lab.drill.members import CLIENT, answers, ask, await_effect, follower, lead
 BALLAST = f"{SSD}/ballast"
 
 REFUSAL_S = 120.0
-"""Seconds that a member may take to end by itself and be started again."""
+"""Seconds that a member may take to end by itself and be restarted."""
 
 MARK = "/longhaul-drill/mark"
-"""Key outside of what API servers keep; a page of its value is damaged."""
+"""Key outside the keys of API servers; a page with its value is damaged."""
 WRITTEN, DAMAGED = "longhaul-drill-as-it-was-written", "longhaul-drill-as-it-was-damaged"
 
 _FILL = f"""
@@ -43,7 +43,7 @@ at = data.rindex(b"/registry/")
 data[at] ^= 1
 log.write_bytes(data)
 """
-"""Flips one bit in the data of a record of the newest log, which all records that follow then contradict."""
+"""Flips one bit in the data of a record of the newest log, which then contradicts all later records."""
 
 DAMAGE_PAGES = f"""
 import pathlib
@@ -97,8 +97,8 @@ def leader_full(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def follower_wiped(environment: DrillEnvironment) -> Iterator[str]:
-    """Give the machine of a follower a blank disk, as a cloud does that moved it to another host. `longhaul up` starts
-    it, and it joins anew."""
+    """Give the machine of a follower a blank disk, like a cloud that moved it to another host. `longhaul up` starts it,
+    and it joins again."""
     machine = follower(environment, environment.machines("etcd"))
     environment.power(machine, "cut")
     try:
@@ -132,7 +132,7 @@ def page_corrupted(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def _changed(environment: DrillEnvironment, machine: str, change: Callable[[], object]) -> Iterator[None]:
-    """Change what a member has on its disk while it is stopped; in the end replace its machine."""
+    """Change a member's data on its disk while it is stopped, and replace its machine in the end."""
     environment.output(machine, "systemctl", "stop", ETCD)
     try:
         change()
@@ -144,7 +144,7 @@ def _changed(environment: DrillEnvironment, machine: str, change: Callable[[], o
 
 
 def _gave_up(environment: DrillEnvironment, machine: str) -> bool:
-    """Return whether the member ended by itself since it was started."""
+    """Return whether the member ended by itself after its start."""
     shown = environment.output(machine, "systemctl", "show", "--property=NRestarts", "--value", ETCD)
     return int(shown) > 0 and not answers(environment, machine)
 

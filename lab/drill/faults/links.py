@@ -1,4 +1,4 @@
-"""Faults of the links to a site of hosts: cut, its gateway's daemon killed, its keys renewed under traffic."""
+"""Faults of the links to a site of hosts: cut links, a killed gateway daemon, keys renewed under traffic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IPSEC = "strongswan.service"
 
 @contextmanager
 def links_cut(environment: DrillEnvironment) -> Iterator[str]:
-    """Drop what the site's gateway and the other sites send each other."""
+    """Drop packets between the site's gateway and the other sites."""
     gateway = _gateway(environment)
     environment.tunnel(gateway, "cut")
     try:
@@ -29,7 +29,7 @@ def links_cut(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def gateway_killed(environment: DrillEnvironment) -> Iterator[str]:
-    """Kill the gateway's IPsec daemon, which tells no peer; systemd starts it again."""
+    """Kill the gateway's IPsec daemon, which notifies no peer; systemd restarts it."""
     gateway = _gateway(environment)
     kill(environment, gateway, IPSEC)
     yield gateway

@@ -1,4 +1,4 @@
-"""Faults of load: more Events than the cluster was made for, and a database at its quota."""
+"""Faults of load: more Events than the cluster is made for, and a database at its quota."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lab.drill.members import CLIENT, follower, member
 from lab.state import LabError
 
 RATE = 5000
-"""Events a second that are asked for."""
+"""Requested number of Events a second."""
 
 ROOM = 8 << 20
 """Bytes by which the database may still grow."""
@@ -54,8 +54,7 @@ systemctl restart {ETCD}
 
 @contextmanager
 def quota_reached(environment: DrillEnvironment) -> Iterator[str]:
-    """Fill the main etcd cluster to the quota of one member, which is made small for that; `up --reclaim` makes
-    room."""
+    """Fill the main etcd cluster to the quota of one member, which is reduced for that; `up --reclaim` makes room."""
     machine = follower(environment, environment.machines("etcd"))
     client = (f"--endpoints=https://{environment.address(machine)}:{ETCD_CLIENT_PORT}", *CLIENT)
     quota = member(environment, machine).db_size + ROOM
@@ -70,7 +69,7 @@ def quota_reached(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def events_storm(environment: DrillEnvironment) -> Iterator[str]:
-    """Create Events as fast as they are taken, :data:`RATE` a second at most."""
+    """Create Events as fast as the API accepts them, at most :data:`RATE` a second."""
     with TemporaryDirectory(prefix="longhaul-drill-") as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         environment.write_kubeconfig(kubeconfig)

@@ -34,7 +34,7 @@ def leader_cut_off(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def leader_not_heard(environment: DrillEnvironment) -> Iterator[str]:
-    """Drop what the leader of the main etcd cluster sends, and let it receive."""
+    """Drop packets from the leader of the main etcd cluster, but not those to it."""
     members = environment.machines("etcd")
     machine = leader(environment, members)
     with _cut_off(environment, machine, "output"):

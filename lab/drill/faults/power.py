@@ -1,4 +1,4 @@
-"""Faults of power: what a machine did not sync is lost with it."""
+"""Faults of power: data that a machine has not synced is lost."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ WATCHDOG_S = 300.0
 
 
 START_S = 120.0
-"""Seconds within which an API server starts; what it is started by gives it more."""
+"""Seconds within which an API server starts; the command that starts it allows more."""
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def follower_killed(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def leader_paused(environment: DrillEnvironment) -> Iterator[str]:
-    """Pause the leader of the main etcd cluster, as a machine does that its host holds still."""
+    """Pause the leader of the main etcd cluster, like a machine that its host suspends."""
     members = environment.machines("etcd")
     machine = leader(environment, members)
     with _paused(environment, machine, ETCD):
@@ -60,7 +60,7 @@ def server_killed(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def servers_killed_in_turn(environment: DrillEnvironment) -> Iterator[str]:
-    """Kill each API server once the one before is back behind the load balancer."""
+    """Kill each API server once the previous one is back behind the load balancer."""
     machines = environment.machines("api")
     for machine in machines:
         kill(environment, machine, KUBE_APISERVER)
@@ -69,7 +69,7 @@ def servers_killed_in_turn(environment: DrillEnvironment) -> Iterator[str]:
 
 
 def _serves(environment: DrillEnvironment, machine: str) -> bool:
-    """Return whether an API server is ready, and each rule of the load balancer has it among those that get flows."""
+    """Return whether an API server is ready, and is a healthy backend in each rule of the load balancer."""
     environment.output(machine, "longhaul-node", "ready")
     rules = environment.lab_status()["load_balancers"].values()
     return all(backends.get(environment.address(machine)) for backends in rules)
@@ -99,7 +99,8 @@ def server_hung_for_good(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def server_killed_without_events(environment: DrillEnvironment) -> Iterator[str]:
-    """Kill the first API server while the events etcd is away, and wait until it serves again without them."""
+    """Kill the first API server while the events etcd cluster is away, and wait until it serves again without that
+    cluster."""
     machine = environment.machines("api")[0]
     with events_stopped(environment) as events:
         kill(environment, machine, KUBE_APISERVER)
@@ -148,7 +149,7 @@ def _paused(environment: DrillEnvironment, machine: str, unit: str) -> Iterator[
 
 
 def _process(environment: DrillEnvironment, machine: str, unit: str) -> str:
-    """Return the number of a unit's main process, 0 when it has none."""
+    """Return the PID of a unit's main process, 0 when it has none."""
     return environment.output(machine, "systemctl", "show", "--property=MainPID", "--value", unit).strip()
 
 

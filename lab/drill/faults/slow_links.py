@@ -12,7 +12,7 @@ from lab.drill.members import follower, leader
 
 LINK = "eth0"
 LOST = 30
-"""Share of packets that is lost, percent, in each direction."""
+"""Share of packets that are lost, percent, in each direction."""
 NARROW = ("rate", "1mbit", "burst", "32kbit", "latency", "400ms")
 """Parameters of a token bucket filter (tc-tbf(8))."""
 
@@ -35,7 +35,7 @@ def leader_loses_packets(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def follower_narrow(environment: DrillEnvironment) -> Iterator[str]:
-    """Narrow what a follower of the main etcd cluster sends to 1 Mbit/s."""
+    """Limit the outgoing traffic of a follower of the main etcd cluster to 1 Mbit/s."""
     machine = follower(environment, environment.machines("etcd"))
     with _narrow(environment, machine):
         yield machine
@@ -43,7 +43,7 @@ def follower_narrow(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def leader_narrow(environment: DrillEnvironment) -> Iterator[str]:
-    """Narrow what the leader of the main etcd cluster sends to 1 Mbit/s."""
+    """Limit the outgoing traffic of the leader of the main etcd cluster to 1 Mbit/s."""
     machine = leader(environment, environment.machines("etcd"))
     with _narrow(environment, machine):
         yield machine

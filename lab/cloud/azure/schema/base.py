@@ -124,9 +124,9 @@ class TypeSpec:
     in_use: Callable[[DocumentStore, ResourceDocument], None] = _not_in_use
     """Refuses a deletion that the cloud refuses."""
     read_only: frozenset[str] = frozenset()
-    """Names of properties that answers hold; in a request they are ignored, as in the cloud."""
+    """Names of properties that only answers contain; in a request they are ignored, as in the cloud."""
     parent: str | None = None
-    """The type that it is part of and deleted with."""
+    """The type whose resources contain it and are deleted with it."""
 
 
 def parse_body(spec: TypeSpec, body: Any, resource_id: ResourceId) -> dict[str, Any]:

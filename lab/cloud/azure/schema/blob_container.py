@@ -1,4 +1,4 @@
-"""Containers of a storage account, the retention of what is in them, and rules that delete what is old:
+"""Containers of a storage account, the retention of their blobs, and rules that delete old blobs:
 ``blobServices/containers``, ``…/immutabilityPolicies`` and ``managementPolicies`` of Microsoft.Storage.
 
 Properties and refusals are from learn.microsoft.com/rest/api/storagerp (Blob Containers, Management Policies) and
@@ -53,7 +53,7 @@ class ImmutabilityPolicy(Body):
 
 
 class Age(BodyPart):
-    """Age of what a rule deletes."""
+    """Age from which a rule deletes a blob."""
 
     days_after_creation_greater_than: int = Field(ge=0)
 
@@ -71,7 +71,7 @@ class ManagementActions(BodyPart):
 
 
 class Filters(BodyPart):
-    """Blobs that a rule is about."""
+    """Blobs to which a rule applies."""
 
     blob_types: list[Literal["blockBlob"]] = Field(min_length=1, max_length=1)
     prefix_match: list[str] = Field(min_length=1, max_length=10)
@@ -113,7 +113,7 @@ class Expiry(Body):
 
 
 def container_of(store: DocumentStore, account: ResourceDocument, name: str) -> ResourceDocument | None:
-    """Return the container that the resource manager has made; None when it has none of this name."""
+    """Return the container that the resource manager made; None when it made none of this name."""
     return store.get(f"{account.id}/blobServices/default/containers/{name}")
 
 
@@ -129,13 +129,14 @@ def place_of(account: ResourceDocument, container: ResourceDocument) -> str:
 
 
 def rules_of(store: DocumentStore, account: ResourceDocument) -> list[ManagementRule]:
-    """Return the rules that delete what is old."""
+    """Return the rules that delete old blobs."""
     policy = store.get(f"{account.id}/managementPolicies/default")
     return Expiry.model_validate(policy.body).properties.policy.rules if policy else []
 
 
 def retention_s(store: DocumentStore, container: ResourceDocument) -> float:
-    """Return for how many seconds a blob of the container cannot be changed or deleted; 0 without a policy."""
+    """Return the number of seconds for which a blob of the container cannot be changed or deleted; 0 without a
+    policy."""
     policy = store.get(f"{container.id}/immutabilityPolicies/default")
     return DAY_S * policy.body["properties"]["immutabilityPeriodSinceCreationInDays"] if policy else 0.0
 
@@ -144,7 +145,7 @@ def _check_container(put: Put) -> None:
     _account(put)
     if not re.fullmatch(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*", put.id.name):
         raise ArmError(400, "InvalidResourceName", f"{put.id.name} is not a valid container name.")
-    # Blobs are kept by this, so that a container made anew does not have those of the one before.
+    # Blobs are stored under this key, so that a new container does not have those of a former one with the same name.
     put.hidden["uid"] = put.old.hidden["uid"] if put.old else uuid.uuid4().hex
 
 

@@ -17,7 +17,7 @@ TYPE = "Microsoft.Compute/disks"
 
 
 class DataDiskSku(BodyPart):
-    """Kind of the disk; Azure has others, of which the lab makes none by themselves."""
+    """Kind of the disk; the lab makes only this kind of separate disk, Azure has others."""
 
     name: Literal["PremiumV2_LRS"]
 
@@ -29,11 +29,11 @@ class DataDiskCreation(BodyPart):
 
 
 class DataDiskProperties(BodyPart):
-    """Properties of a disk. Who may export it makes no difference in the lab, which exports none."""
+    """Properties of a disk. The lab exports no disks, so the right to export them has no effect."""
 
     creation_data: DataDiskCreation
     disk_size_gb: int = Field(alias="diskSizeGB", ge=1, le=65536)
-    """Size; the lab's disks are as large as its host has room."""
+    """Size; the lab's disks can use as much as its host has."""
     network_access_policy: Literal["AllowAll", "DenyAll"] = "AllowAll"
     public_network_access: Literal["Enabled", "Disabled"] = "Enabled"
 
@@ -49,8 +49,8 @@ class StandaloneDisk(Located):
 
 
 def check(put: Put) -> None:
-    """Refuse a zone that is not there, and a smaller size (learn.microsoft.com, "Expand virtual hard disks": a disk
-    cannot shrink)."""
+    """Refuse an unknown zone, and a smaller size (learn.microsoft.com, "Expand virtual hard disks": a disk cannot
+    shrink)."""
     check_known(put.body["zones"], of=put.id.text)
     if put.old is None:
         put.hidden["uniqueId"] = str(uuid.uuid4())
@@ -73,8 +73,8 @@ def attached(machine: ResourceDocument) -> tuple[str, ...]:
 
 
 def check_attached(put: Put, disks: list[dict[str, Any]]) -> None:
-    """Name a machine's data disks, and refuse those that are another's (learn.microsoft.com, "Understand common error
-    messages when you manage virtual machines in Azure": ConflictingUserInput) or in another zone."""
+    """Name a machine's data disks, and refuse those that belong to another machine (learn.microsoft.com, "Understand
+    common error messages when you manage virtual machines in Azure": ConflictingUserInput) or are in another zone."""
     for disk in disks:
         made = put.find(disk["managedDisk"]["id"], type=TYPE)
         put.same_region(made)
@@ -97,7 +97,7 @@ def check_attached(put: Put, disks: list[dict[str, Any]]) -> None:
 
 
 def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
-    """Return what the disk is in use for."""
+    """Return the machine that uses the disk."""
     state = "Attached" if holder(store, document.id) else "Unattached"
     return {"diskState": state, "uniqueId": document.hidden["uniqueId"]}
 

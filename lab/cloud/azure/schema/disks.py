@@ -1,4 +1,4 @@
-"""System disks by their names, which outlive a machine whose deletion fails to take them."""
+"""System disks by their names. A disk outlives its machine when the machine's deletion fails to delete it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def check_disk(put: Put, disk: dict[str, Any]) -> None:
 
 
 def leave(store: DocumentStore, machine: ResourceDocument) -> None:
-    """Keep the disk of a machine that never started, when that is deleted: people find such disks, and no document says
-    when Azure takes them along."""
+    """Keep the disk of a machine that never started when the machine is deleted: people find such disks, and no
+    document says when Azure deletes them too."""
     if machine.hidden.get("state") == "Failed":
         store.set_record(LEFT, _disk_of(machine), machine.id)
 

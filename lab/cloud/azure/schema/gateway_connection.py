@@ -106,12 +106,12 @@ def check(put: Put) -> None:
 
 
 def age(connection: ResourceDocument) -> int:
-    """Return a connection's place among those of its gateway, the oldest first."""
+    """Return a connection's position among those of its gateway, the oldest first."""
     return int(connection.hidden.get("age", 0))
 
 
 def _room(put: Put, gateway: ResourceDocument) -> None:
-    """Refuse more connections than a gateway of this size has tunnels. Each connection counts as one
+    """Refuse more connections than a gateway of this size has tunnels. Each connection counts as one tunnel
     (vpn-gateway-highlyavailable). Azure's code and wording are not published."""
     sku = gateway.body["properties"]["sku"]["name"]
     others = virtual_network_gateway.connections_of(put.store, gateway.id)

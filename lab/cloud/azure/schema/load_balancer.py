@@ -121,8 +121,8 @@ PARTS = ("frontendIPConfigurations", "backendAddressPools", "probes", "loadBalan
 
 
 def check(put: Put) -> None:
-    """Refuse addresses that are taken, zones that do not fit, rules that refer to parts elsewhere, and the removal of a
-    pool with members."""
+    """Refuse addresses in use, zones that do not fit, rules that refer to parts elsewhere, and the removal of a pool
+    with members."""
     properties = put.body["properties"]
     for part in PARTS:
         names = [item["name"].lower() for item in properties[part]]
@@ -158,8 +158,8 @@ def check(put: Put) -> None:
 
 
 def _check_zones(put: Put, frontend: dict[str, Any]) -> None:
-    """Refuse zones that are neither one nor all, and a change of them (the comment on ``withAvailabilityZone`` in
-    Azure's SDK for Java, ``LoadBalancerFrontendImpl``)."""
+    """Refuse zones that are neither a single zone nor all, and a change of them (the comment on
+    ``withAvailabilityZone`` in Azure's SDK for Java, ``LoadBalancerFrontendImpl``)."""
     of, zones = f"{put.id.text}/frontendIPConfigurations/{frontend['name']}", frontend.get("zones")
     one_or_all(zones or (), of=of)
     before = put.old.body["properties"]["frontendIPConfigurations"] if put.old else []

@@ -1,6 +1,6 @@
 """Microsoft.Network/networkInterfaces.
 
-A configuration may name a public address, which may be given to it and taken away while the machine runs
+A configuration may name a public address, which can be added and removed while the machine runs
 (learn.microsoft.com/azure/virtual-network/ip-services/associate-public-ip-address-vm).
 """
 
@@ -23,7 +23,7 @@ TYPE = "Microsoft.Network/networkInterfaces"
 
 
 class InterfaceIpProperties(BodyPart):
-    """Private, static address of an interface, and the public one that is translated to it."""
+    """Private, static address of an interface, and the public address that is translated to it."""
 
     private_ip_address: IPv4Address = Field(alias="privateIPAddress")
     private_ip_allocation_method: Literal["Static"] = Field(alias="privateIPAllocationMethod")
@@ -89,8 +89,7 @@ def network_of(subnet_id: str) -> str:
 
 
 def check(put: Put) -> None:
-    """Refuse an address that is taken, groups, pools and public addresses that do not exist, and a change of the
-    network."""
+    """Refuse an address in use, groups, pools and public addresses that do not exist, and a change of the network."""
     properties = put.body["properties"]
     for configuration in properties["ipConfigurations"]:
         inner = configuration["properties"]

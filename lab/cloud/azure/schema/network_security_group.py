@@ -17,7 +17,7 @@ SERVICE_TAGS = frozenset(
     {"VirtualNetwork", "AzureLoadBalancer", "Internet", "AzureKeyVault", "AzureCloud", "AzureResourceManager",
      "AzureActiveDirectory", "Storage"}
 )  # fmt: skip
-"""Service tags of the lab, which are a part of Azure's; of the regional ones the lab has those of ``AzureCloud``."""
+"""Service tags of the lab, a subset of Azure's; of the regional tags the lab has those of ``AzureCloud``."""
 
 
 def is_prefix(text: str) -> bool:
@@ -119,7 +119,7 @@ def check(put: Put) -> None:
 
 
 def _check_prefixes(put: Put, rule: dict[str, Any]) -> None:
-    """Refuse prefixes that are nothing, in the words of Azure/bicep-registry-modules issue 5313."""
+    """Refuse prefixes that are not valid, in the words of Azure/bicep-registry-modules issue 5313."""
     properties = rule["properties"]
     for side in ("source", "destination"):
         prefix = properties.get(f"{side}AddressPrefix")

@@ -33,7 +33,7 @@ def configurations(store: DocumentStore, subnet_id: str) -> list[tuple[str, IPv4
 
 
 def free(store: DocumentStore, subnet: ResourceDocument) -> list[IPv4Address]:
-    """Return the addresses of a subnet that nothing has and that are not reserved, ascending."""
+    """Return the free addresses of a subnet, without reserved ones, ascending."""
     prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
     taken = {address for _, address in configurations(store, subnet.id)}
     return [address for address in list(prefix)[RESERVED_AT_START:-1] if address not in taken]

@@ -1,7 +1,7 @@
 """Microsoft.Network/publicIPAddresses: static addresses from the lab's documentation range.
 
-An address is one resource's at a time, until it is taken away from it
-(learn.microsoft.com/azure/virtual-network/ip-services/public-ip-addresses): a NAT gateway's, or an IP configuration's
+An address belongs to one resource at a time, until it is removed from that resource
+(learn.microsoft.com/azure/virtual-network/ip-services/public-ip-addresses): to a NAT gateway, or to an IP configuration
 of a VPN gateway or of a network interface. The wording of the refusals is that of recorded answers
 (MicrosoftLearning/AZ-100-MicrosoftAzureInfrastructureDeployment issue 15, oap-project/cloudtik issue 158).
 """
@@ -100,7 +100,7 @@ def addresses_of(store: DocumentStore, gateway: ResourceDocument) -> list[Resour
 
 
 def check_free(put: Put, address: ResourceDocument, *, part: str = "") -> None:
-    """Refuse an address that another resource holds. ``part``: path of the configuration that asks for it, below the
+    """Refuse an address that another resource holds. ``part``: path of the configuration that names it, below the
     resource."""
     holder = _holder(put.store, address.id)
     if holder and holder[0].key != put.id.text.lower():

@@ -17,7 +17,7 @@ from lab.cloud.store import DocumentStore, ResourceDocument
 SECRET = re.compile(
     r"(?i)^(?P<vault>.*/providers/Microsoft\.KeyVault/vaults/(?P<name>[^/]+))/secrets/(?P<secret>[^/]+)$"
 )
-"""A secret as a scope. Whether Azure wants it to exist is in no document: the lab does."""
+"""A secret as a scope. No document says whether Azure requires it to exist; the lab does."""
 
 
 class RoleAssignmentProperties(BodyPart):

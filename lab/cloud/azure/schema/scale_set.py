@@ -21,8 +21,8 @@ from lab.cloud.store import DocumentStore, ResourceDocument
 
 
 def completed(old: ResourceDocument | None, body: Any) -> Any:
-    """Return the body of a PUT with what it leaves alone: a set that exists keeps its model when the body has no
-    ``properties``, as the cluster autoscaler sends it (kubernetes/autoscaler, azure_scale_set.go)."""
+    """Return the body of a PUT, completed with the parts that it leaves out: an existing set keeps its model when the
+    body has no ``properties``, as the cluster autoscaler sends it (kubernetes/autoscaler, azure_scale_set.go)."""
     if old is None or not isinstance(body, dict) or body.get("properties") is not None:
         return body
     return {**old.body, **body, "properties": old.body["properties"]}
@@ -40,8 +40,8 @@ def patched(old: ResourceDocument, body: Any) -> dict[str, Any]:
 
 
 def refuse_other_etag(document: ResourceDocument, if_match: str | None) -> None:
-    """Refuse a change of a set that names another ETag than it has (REST reference, "Virtual Machine Scale Sets -
-    Update", ``If-Match``; kubernetes-sigs/cloud-provider-azure issue 9728 shows the answer)."""
+    """Refuse a change of a set that names an outdated ETag (REST reference, "Virtual Machine Scale Sets - Update",
+    ``If-Match``; kubernetes-sigs/cloud-provider-azure issue 9728 shows the answer)."""
     etag = f'W/"{document.etag}"'
     if document.type == TYPE and if_match not in (None, "*", etag):
         message = f"Etag provided in if-match header {if_match} does not match etag {etag} of resource."
@@ -108,7 +108,7 @@ def _check_placement(put: Put, properties: dict[str, Any]) -> None:
 
 
 def _check_network(put: Put, interface: dict[str, Any]) -> ResourceDocument:
-    """Return the subnet; all addresses of an interface are from one."""
+    """Return the subnet; all addresses of an interface are in one subnet."""
     configurations = interface["ipConfigurations"]
     if sum(configuration["properties"]["primary"] for configuration in configurations) != 1 and len(configurations) > 1:
         raise ArmError(
@@ -139,7 +139,7 @@ def _check_network(put: Put, interface: dict[str, Any]) -> ResourceDocument:
 
 
 def _check_change(put: Put, subnet: ResourceDocument) -> None:
-    """Refuse a new capacity that there is no room for, or that would end protected instances."""
+    """Refuse a new capacity for which there is no room, or that would end protected instances."""
     instances = present(put.store, put.id.text)
     missing = put.body["sku"]["capacity"] - len(instances)
     profile = put.body["properties"]["virtualMachineProfile"]["networkProfile"]

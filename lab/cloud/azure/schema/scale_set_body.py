@@ -12,10 +12,10 @@ from lab.cloud.azure.schema.subnet import SubnetRef
 
 LARGEST_SET = 1000
 LARGEST_PLACEMENT_GROUP = 100
-"""Most machines of a set, and of one in a single placement group: learn.microsoft.com/azure/
+"""Largest number of machines in a set, and in a set with a single placement group: learn.microsoft.com/azure/
 virtual-machine-scale-sets/virtual-machine-scale-sets-placement-groups."""
 MOST_ADDRESSES = 256
-"""Most addresses of an interface: learn.microsoft.com/azure/azure-resource-manager/management/
+"""Largest number of addresses of an interface: learn.microsoft.com/azure/azure-resource-manager/management/
 azure-subscription-service-limits, "Networking limits"."""
 
 
@@ -28,7 +28,7 @@ class ScaleSetSku(BodyPart):
 
 
 class UpgradePolicy(BodyPart):
-    """Effect of a changed model on instances: none, until somebody asks for it."""
+    """Effect of a changed model on instances: none, until somebody requests it."""
 
     mode: Literal["Manual"]
 

@@ -23,7 +23,7 @@ INSTANCE = f"{TYPE}/virtualMachines"
 INTERFACE = f"{INSTANCE}/networkInterfaces"
 TYPES = (TYPE, INSTANCE)
 LISTED = {f"{TYPE}/networkInterfaces": INTERFACE}
-"""Types that exist only as a list, and the type of what they list."""
+"""Types that exist only as a list, and the type of their items."""
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """An instance's number in its computer name is six digits to the base 36:
 learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-instance-ids."""
@@ -44,7 +44,7 @@ class InstanceProperties(BodyPart):
 
 
 class Instance(Body):
-    """The body of a PUT of an instance; the lab takes its protection only."""
+    """The body of a PUT of an instance; the lab supports only its protection."""
 
     location: str | None = None
     tags: None = None
@@ -72,7 +72,7 @@ def _read_only(put: Put) -> None:
 
 
 def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
-    """Return the instance's id and its system disk's, and whether it has its set's newest model."""
+    """Return the ids of the instance and its system disk, and whether it has its set's newest model."""
     group = store.get(group_of(document))
     latest = group is not None and group.hidden["model"] == document.hidden["model"]
     storage = document.body["properties"]["storageProfile"]
@@ -94,7 +94,7 @@ def disk_of(document: ResourceDocument) -> str:
 
 
 def _disk_name(document: ResourceDocument) -> str:
-    """Return the name of an instance's system disk; Azure's ends in 32 hexadecimal digits, whatever was asked."""
+    """Return the name of an instance's system disk; it ends in 32 hexadecimal digits, whatever name was requested."""
     return f"{document.body['name']}_OsDisk_1_{document.hidden['vmId'].replace('-', '')}"
 
 
@@ -120,7 +120,7 @@ def present(store: DocumentStore, group: str) -> list[ResourceDocument]:
 
 
 def number(instance: ResourceDocument) -> int:
-    """Return the number of an instance in its set, which is never given again."""
+    """Return the number of an instance in its set, which is never used again."""
     return int(instance.body["instanceId"])
 
 
@@ -198,8 +198,8 @@ def model(group: ResourceDocument, *, instance: str, computer_name: str) -> dict
 
 
 def applied(group: ResourceDocument) -> dict[str, Any]:
-    """Return what an instance remembers of its set's newest model: the version, what a fresh disk would have, and the
-    notice before its deletion in seconds, 0 for none."""
+    """Return the parts of its set's newest model that an instance remembers: the version, the content of a fresh disk,
+    and the notice before its deletion in seconds, 0 for none."""
     return {"model": group.hidden["model"], "fresh": disk(group), "terminateNoticeS": terminate_notice_s(group)}
 
 
@@ -211,7 +211,7 @@ def terminate_notice_s(group: ResourceDocument) -> int:
 
 
 def disk(group: ResourceDocument) -> dict[str, str]:
-    """Return what the system disk of a set's new machine has: image and custom data."""
+    """Return the content of the system disk of a set's new machine: image and custom data."""
     storage = group.body["properties"]["virtualMachineProfile"]["storageProfile"]
     return {"image": storage["imageReference"]["id"], "customData": group.hidden.get("customData", "")}
 

@@ -1,8 +1,9 @@
-"""Control switches for what a cloud runs out of: how many machines of a size scale sets may have, and the error then.
+"""Control switches for shortages of a cloud: how many machines of a size scale sets may have, and the error beyond
+that.
 
 ``QuotaExceeded`` and ``OperationNotAllowed`` are answered before anything is made
-(learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-resource-quota). The others leave instances
-that failed (learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/allocation-failure; kubernetes/autoscaler,
+(learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-resource-quota). The others leave instances that
+failed (learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/allocation-failure; kubernetes/autoscaler,
 azure_scale_set_instance_cache.go: such an instance stays in its set until somebody deletes it; of spot machines:
 learn.microsoft.com/azure/virtual-machines/error-codes-spot).
 """
@@ -62,7 +63,7 @@ def check_quota(put: Put, missing: int) -> None:
 
 
 def not_allocated(store: DocumentStore, size: str, *, room: bool = True) -> ArmError | None:
-    """Return the error of one more machine of a size; None when there is capacity for it, and ``room`` on the lab's
+    """Return the error for one more machine of a size; None when there is capacity for it, and ``room`` on the lab's
     host."""
     limit = _limit(store, size)
     if not room:

@@ -1,7 +1,8 @@
-"""Microsoft.Compute/snapshots: copies of system disks of scale sets' machines, which outlive them.
+"""Microsoft.Compute/snapshots: copies of system disks of scale sets' machines, which outlive the machines.
 
-learn.microsoft.com/rest/api/compute/snapshots/create-or-update. A snapshot is here as soon as it is put; its content is
-no file of the lab's."""
+learn.microsoft.com/rest/api/compute/snapshots/create-or-update. A snapshot is complete as soon as it is put; the lab
+keeps no file of its content.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ TYPE = "Microsoft.Compute/snapshots"
 
 
 class SnapshotSku(BodyPart):
-    """Kind of storage; a snapshot has others too, of which nothing here makes one."""
+    """Kind of storage; the lab supports only this kind of a snapshot's."""
 
     name: Literal["Standard_LRS"]
 
@@ -31,7 +32,7 @@ class SnapshotCreation(BodyPart):
 
 
 class SnapshotProperties(BodyPart):
-    """Properties of a snapshot. Who may export it makes no difference in the lab, which exports none."""
+    """Properties of a snapshot. The lab exports no snapshots, so the right to export them has no effect."""
 
     creation_data: SnapshotCreation
     incremental: bool = False
@@ -47,8 +48,8 @@ class DiskSnapshot(Located):
 
 
 def check(put: Put) -> None:
-    """Refuse a source that is not there, and another source later ("CreationData information cannot be changed after
-    the disk has been created")."""
+    """Refuse an unknown source, and a later change of the source ("CreationData information cannot be changed after the
+    disk has been created")."""
     creation = put.body["properties"]["creationData"]
     if put.old is not None:
         put.hidden = dict(put.old.hidden)
@@ -66,7 +67,7 @@ def check(put: Put) -> None:
 
 
 def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
-    """Return what Azure adds."""
+    """Return Azure's additions."""
     return {"diskState": "Unattached", "osType": "Linux", "diskSizeGB": document.hidden["size"]}
 
 

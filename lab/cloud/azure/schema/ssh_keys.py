@@ -1,4 +1,4 @@
-"""SSH public keys that Azure makes machines with."""
+"""SSH public keys with which Azure makes machines."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from lab.cloud.azure.errors import invalid
 
 RSA_BITS = 2048
-"""Least size of an RSA key: learn.microsoft.com/azure/virtual-machines/linux/create-ssh-keys-detailed, "Supported SSH
-key formats", which also says that of the other types only Ed25519 is taken."""
+"""Smallest size of an RSA key: learn.microsoft.com/azure/virtual-machines/linux/create-ssh-keys-detailed, "Supported
+SSH key formats", which accepts no other types except Ed25519."""
 TARGET = "linuxConfiguration.ssh.publicKeys.keyData"
 
 
 def check_keys(keys: Iterable[dict[str, Any]]) -> None:
-    """Refuse public keys of other types, RSA keys that are too short, and what is no key."""
+    """Refuse public keys of other types, RSA keys that are too short, and texts that are not keys."""
     for key in keys:
         if not _is_taken(key["keyData"]):
             raise invalid(f"The value of parameter {TARGET} is invalid.", target=TARGET)

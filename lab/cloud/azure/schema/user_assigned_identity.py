@@ -54,7 +54,8 @@ def in_use(store: DocumentStore, document: ResourceDocument) -> None:
 
 
 def find_principal(store: DocumentStore, principal_id: str) -> ResourceDocument | None:
-    """Return the identity of this principal id, or the scale set whose own it is; None when there is none."""
+    """Return the identity with this principal id, or the scale set whose own identity it is; None when there is
+    none."""
     for document in (*store.of_type(TYPE), *store.of_type("Microsoft.Compute/virtualMachineScaleSets")):
         if document.hidden.get("principalId") == principal_id:
             return document
@@ -62,7 +63,7 @@ def find_principal(store: DocumentStore, principal_id: str) -> ResourceDocument 
 
 
 def missing_principal(principal_id: str) -> ArmError:
-    """Return 400 for a role that is given to an unknown principal."""
+    """Return 400 for a role assignment to an unknown principal."""
     return ArmError(
         400,
         "PrincipalNotFound",

@@ -112,8 +112,9 @@ def check(put: Put) -> None:
 
 
 def _policies_of_before(put: Put) -> list[Any]:
-    """Return the access policies of a vault that exists or is recovered. Azure wants them of any other, roles or not
-    (Azure/azure-sdk-for-net issue 28677, pulumi/pulumi-azure-native issue 1478)."""
+    """Return the access policies of a vault that exists or is recovered. For any other vault Azure requires them in the
+    request, whether roles decide or not (Azure/azure-sdk-for-net issue 28677, pulumi/pulumi-azure-native issue
+    1478)."""
     if put.old is None and put.body["properties"].get("createMode") != "recover":
         raise ArmError(400, "BadRequest", "The parameter accessPolicies is not specified.")
     return []

@@ -76,7 +76,7 @@ class DataDisk(BodyPart):
     """A network disk as it is attached."""
 
     lun: Literal[0]
-    """Its place; the lab's machines find the disk mounted."""
+    """Its logical unit number; the lab's machines find the disk mounted."""
     name: str | None = None
     create_option: Literal["Attach"]
     """Azure also makes disks along with the machine."""
@@ -143,7 +143,7 @@ class AttachedInterfaceProperties(BodyPart):
 
     primary: Literal[True] = True
     delete_option: Literal["Detach"] | None = None
-    """The lab does not do ``Delete``."""
+    """The lab does not support ``Delete``."""
 
 
 class InterfaceRef(BodyPart):
@@ -220,7 +220,7 @@ class VirtualMachine(Located):
 
 
 def check(put: Put) -> None:
-    """Refuse a size, image, interface or identity that does not exist, keys that Azure does not take, and custom data
+    """Refuse a size, image, interface or identity that does not exist, keys that Azure does not accept, and custom data
     that is too large. Move write-only properties to ``hidden``."""
     properties = put.body["properties"]
     check_disk(put, properties["storageProfile"]["osDisk"])
@@ -297,7 +297,7 @@ def check_size(wanted: str, disk: dict[str, Any]) -> None:
 
 
 def decodable(text: str) -> str:
-    """Return custom data as it was given; refuse what is no base64, or too large."""
+    """Return custom data unchanged; refuse it when it is not base64, or is too large."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as problem:

@@ -37,7 +37,7 @@ settings", "Gateway subnet")."""
 
 
 class NetworkGatewaySku(BodyPart):
-    """SKU of a gateway; in the lab they differ by the number of their tunnels alone."""
+    """SKU of a gateway; in the lab SKUs differ only in the number of their tunnels."""
 
     name: SkuName
     tier: SkuName
@@ -123,7 +123,7 @@ def _alone(put: Put, subnet_key: str) -> None:
 
 
 def _addresses(put: Put, ids: list[str]) -> None:
-    """Refuse addresses that are shared or taken, or whose zones do not fit: with an AZ SKU all have the same zones,
+    """Refuse addresses that are shared or in use, or whose zones do not fit: with an AZ SKU all have the same zones,
     with others none."""
     documents = [put.find(address_id, type=public_ip_address.TYPE) for address_id in ids]
     if len({address.key for address in documents}) != len(documents):
@@ -166,7 +166,7 @@ def gateways_in(store: DocumentStore, subnet_id: str) -> list[ResourceDocument]:
 
 
 def network_key(gateway: ResourceDocument) -> str:
-    """Return the key of the network that a gateway belongs to, as worlds name it."""
+    """Return the key, as in worlds, of the network to which a gateway belongs."""
     subnet: str = gateway.body["properties"]["ipConfigurations"][0]["properties"]["subnet"]["id"]
     return subnet.rsplit("/", 2)[0].lower()
 

@@ -70,7 +70,7 @@ def state(store: DocumentStore, document: ResourceDocument) -> str:
 
 
 def check(put: Put) -> None:
-    """Refuse a second peering of the same networks, and networks that overlap each other or one that is peered
+    """Refuse a second peering of the same networks, and networks that overlap each other or a network that is peered
     already."""
     own_id = put.id.parent or ""
     network = put.store.get(own_id)

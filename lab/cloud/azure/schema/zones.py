@@ -1,4 +1,4 @@
-"""Availability zones of addresses: one zone, or all of the region's."""
+"""Availability zones of addresses: a single zone, or all zones of the region."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def check_known(zones: Sequence[str], *, of: str) -> None:
 
 
 def one_or_all(zones: Sequence[str], *, of: str) -> None:
-    """Refuse several zones that are not all (the code is reported in hashicorp/terraform-provider-azurerm PR 12208)."""
+    """Refuse several zones that are not all of them (the code is reported in hashicorp/terraform-provider-azurerm PR
+    12208)."""
     check_known(zones, of=of)
     if len(zones) > 1 and set(zones) != set(ALL_ZONES):
         raise ArmError(
