@@ -50,13 +50,13 @@ options:
 LINES = 10
 """Number of lines quoted from the end of a command's error output."""
 HELD = "node_held"
-"""Name of the fact with the reasons why a host is left alone."""
+"""Name of the fact with the reasons why a host is left unchanged."""
 HIDDEN = "what it said may hold a secret and is left out; Ansible's own lines may say more"
 
 
 class CallbackModule(CallbackBase):
-    """Entry point of the plugin. Ansible loads every callback that lies beside a playbook, unless the callback must be
-    enabled by name."""
+    """Entry point of the plugin. Ansible loads every callback in a folder beside a playbook, unless the callback must
+    be enabled by name."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"

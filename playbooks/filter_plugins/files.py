@@ -15,8 +15,8 @@ class FilterModule:
 
 
 def differing(files: Mapping[str, Mapping[str, Any]], observed: str) -> dict[str, Any]:
-    """Return the files of a map (``content``, ``mode``, ``owner``) that are not as wanted. ``observed`` has a line for
-    each existing file: SHA-256, mode, owner, path."""
+    """Return the files of a map (``content``, ``mode``, ``owner``) that differ from the wanted form. ``observed`` has a
+    line for each existing file: SHA-256, mode, owner, path."""
     there = set(str(observed).splitlines())
     return {path: file for path, file in files.items() if _line(path, file) not in there}
 

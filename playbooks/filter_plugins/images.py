@@ -18,15 +18,15 @@ class FilterModule:
 
 
 def preloaded(image: Mapping[str, Any], pins: Mapping[str, Any], kind: str, depot: str = "") -> list[str]:
-    """Return each image's name and tag. A depot is asked for the image for which its builder has signed, a registry for
-    the digest in image.toml; an image without one is left out, and a node pulls it like any other."""
+    """Return each image's name and tag. From a depot it is the image that the builder signed, from a registry the
+    digest in image.toml; an image without a digest is left out, and a node pulls it like any other."""
     versions = {name: release["version"] for release in pins["release"].values() for name in release["tool"]}
     named = (_name(image["image"][tool], versions[tool]) for tool in image["preloaded"].get(kind, ()))
     return [f"{name}@{digest}" if digest and not depot else name for name, digest in named if digest or depot]
 
 
 def with_digests(names: Iterable[str], index: str) -> list[str]:
-    """Return the names with the digests that a depot's ``images/index.json`` has of them."""
+    """Return the names with their digests from a depot's ``images/index.json``."""
     entries = json.loads(index)["manifests"]
     digests = {entry["annotations"]["io.containerd.image.name"]: entry["digest"] for entry in entries}
     wanted = list(names)
@@ -36,6 +36,6 @@ def with_digests(names: Iterable[str], index: str) -> list[str]:
 
 
 def _name(declared: Mapping[str, Any], version: str) -> tuple[str, str]:
-    """Return name with tag, and the digest where one is known."""
+    """Return name with tag, and the digest if it is known."""
     tag = declared["tag"].format(version=version)
     return f"{declared['name']}:{tag}", declared.get("digest", {}).get(tag, "")

@@ -1,6 +1,6 @@
-"""Filters of role nvidia_driver: ``nvidia_plan`` tells what a machine needs and what prevents it, ``nvidia_state``
-tells the result; both take the output of the role's ``look.py``. ``driver_replaced_by`` tells role node what the pinned
-branch would replace."""
+"""Filters of role nvidia_driver: ``nvidia_plan`` returns what a machine needs and what prevents it, ``nvidia_state``
+returns the result; both read the output of the role's ``look.py``. ``driver_replaced_by`` tells role node what the
+pinned branch would replace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DRIVER = re.compile(r"nvidia-(.+-)?dkms(-.+)?")
 NVIDIA's nvidia-dkms-…; only one of them can be installed."""
 
 RUNS = "nvidia:"
-"""Prefix that ``versions.sh`` of role node writes before the system of a machine whose driver runs."""
+"""Prefix that ``versions.sh`` of role node writes before the system of a machine with a running driver."""
 
 
 class FilterModule:
@@ -101,7 +101,7 @@ def _kind(observed: Mapping[str, Any], pin: Mapping[str, Any], wanted: str) -> t
         ]
     kind = wanted
     if wanted == "auto":
-        # The proprietary modules serve GPUs from Turing to Hopper too, so they are taken where the system has no open
+        # The proprietary modules support GPUs from Turing to Hopper too, so they are used where the system has no open
         # ones.
         kind = OPEN if not old and (new or pin[OPEN]) else PROPRIETARY
     problems = list(_unserved(kind, old, new))
@@ -132,8 +132,8 @@ def _kernels(observed: Mapping[str, Any], named: str) -> list[str]:
 
 
 def _changes(observed: Mapping[str, Any], pin: Mapping[str, Any], kind: str, *, upgrade: bool) -> bool:
-    """Return whether an existing driver must be replaced: one of another branch or kind, or any when the newest is
-    wanted."""
+    """Return whether an existing driver must be replaced: a driver of another branch or kind, or any driver when the
+    newest is wanted."""
     installed = observed["packages"]
     if any(DRIVER.fullmatch(name) and name not in pin[kind] for name in installed):
         return True

@@ -1,4 +1,4 @@
-"""Lookup of a file of a depot, which is believed only when the depot's builder has signed for it."""
+"""Lookup of a file of a depot, which is accepted only when the depot's builder has signed it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _fetch(url: str, *, authority: str) -> bytes:
 
 @contextmanager
 def _file(content: str) -> Iterator[str | None]:
-    """Yield the path of a file with the content during the block; None for none."""
+    """Yield the path of a file with the content during the block; None without content."""
     if not content:
         yield None
         return

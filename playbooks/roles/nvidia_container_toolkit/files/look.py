@@ -30,8 +30,8 @@ def package() -> str:
 
 
 def systemd_cgroup(config: Path = CONFIG, folder: str = FOLDER) -> bool:
-    """Return whether runc must have systemd make its cgroups. The last file that says so or not decides, as in
-    containerd; containerd itself cannot be asked when one of the files is broken."""
+    """Return whether runc must have systemd make its cgroups. The last file with the setting decides, as in containerd;
+    containerd itself cannot be asked when one of the files is broken."""
     enabled = False
     for path in _files(config, folder):
         setting: Any = _read(path)

@@ -1,4 +1,4 @@
-"""Print what a machine has of NVIDIA's and its kernels as JSON, without changing anything.
+"""Print a machine's NVIDIA packages, devices and modules, and its kernels, as JSON, without changing anything.
 
 Runs on machines with Python's standard library, as root, also in a system that is not running (an image that is being
 made). Argument: the root of the system, / by default.

@@ -1,5 +1,5 @@
 """Check the GPUs of a host that declares some, without changing anything. Prints a line for each finding: "problem" for
-what no run repairs, "unhealthy" for what a run may repair or leave to the node's own test.
+a fault that no run repairs, "unhealthy" for one that a run may repair or leave to the node's own test.
 
 Runs on machines with Python's standard library, as root. Arguments: number of declared GPUs; source of their driver,
 "installed" (role nvidia_driver) or "provided" (the machine's own system); place of the host's declaration.
@@ -31,7 +31,8 @@ CHECK = "gpu.preflight"
 PROMISE = "etc/longhaul/node.json"
 """File with the GPUs that the node should have."""
 COUNTED = ("GpuMissing", "GpuUnexpected")
-"""Findings that are omitted when the GPUs on the bus are not as many as declared, which is reported already."""
+"""Findings that are omitted when the number of GPUs on the bus differs from the declared one, which is reported
+already."""
 LIMIT_S = 120.0
 """Time limit in seconds, the same as the node's own: without persistence the driver takes seconds to wake each GPU."""
 KILLED_S = 5.0

@@ -51,11 +51,11 @@ class Reference:
     host: str
     repository: str
     wanted: str
-    """Version to ask the registry for: the digest where there is one, else the tag."""
+    """Version to request from the registry: the digest if there is one, else the tag."""
 
     @classmethod
     def of(cls, text: str) -> Reference:
-        """Parse a name; ``PullError`` for one without registry or tag."""
+        """Parse a name; raise ``PullError`` for a name without registry or tag."""
         match = re.fullmatch(r"(([^/@]+)/([^:@]+):([\w.-]+))(?:@(sha256:[0-9a-f]{64}))?", text)
         if not match or not re.search("[.:]", match[2]):
             raise PullError(f"{text}: an image is named REGISTRY/PATH:TAG or REGISTRY/PATH:TAG@sha256:DIGEST here")
@@ -116,7 +116,7 @@ def chosen(registry: Registry) -> tuple[bytes, dict[str, Any]]:
 
 
 def copy_blob(registry: Registry, blob: dict[str, Any], tar: tarfile.TarFile) -> None:
-    """Copy a blob into the archive; ``PullError`` when its content does not have the digest that was asked for."""
+    """Copy a blob into the archive; raise ``PullError`` when its content does not have the requested digest."""
     with registry.open("blobs", blob["digest"]) as answer:
         checked = Checked(answer)
         add(tar, blob["digest"], checked, int(blob["size"]))

@@ -1,9 +1,9 @@
-"""Back this member's etcd cluster up, if it is this member's turn.
+"""Back up this member's etcd cluster, if it is this member's turn.
 
-A timer runs it on every member. What to do is in the vault's secret ``backups``; without it there is nothing to do. The
-newest backup's age, by the storage, and the members' roles decide whose turn it is, so members need not agree. Each
-member that may make backups makes one an hour, whatever the others have made; with ``--now`` at once. With
-``--without-quorum`` the learner makes one of what it has, when all voting members are lost and nobody can be asked.
+A timer runs it on every member. The vault's secret ``backups`` has the settings; without it there is nothing to do. The
+newest backup's age, by the storage's clock, and the members' roles decide whose turn it is, so members need not agree.
+Each member that may make backups makes one an hour, whatever the others have made; with ``--now`` at once. With
+``--without-quorum`` the learner makes a backup of its own data, when all voting members are lost and cannot be asked.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from contract.documents.backups import BackupMetadata, name_of
 from contract.paths import SSD
 
 SCRATCH = Path(SSD, "backup")
-"""Folder for a snapshot that is being made, on the disk that holds the data as well."""
+"""Folder for a snapshot in progress, on the disk that also holds the data."""
 
 
 class BackupError(Exception):
@@ -54,10 +54,10 @@ class Backup:
     programs: Programs
     scratch: Path
     alone: bool = False
-    """True when this member asks no other one."""
+    """True when this member does not ask the others."""
 
     def run(self, *, now: datetime, at_once: bool) -> StorageLook:
-        """Make a backup if it is this member's turn, and return what there is in the storage then."""
+        """Make a backup if it is this member's turn. Return the content of the storage afterwards."""
         there = standing(
             (blob for kept in turn.CLASSES for blob in self.storage.backups(kept, self.node.role)),
             environment=self.settings.environment,
@@ -82,7 +82,7 @@ class Backup:
         return turn.is_due(rank=rank, ages=ages, every_s=self.settings.every_s, took_s=there.seen.took_s)
 
     def _voices(self) -> list[turn.Voice]:
-        """Return the members that answer; ``EtcdError`` when there is no quorum to say who is a member."""
+        """Return the members that answer; raise ``EtcdError`` when there is no quorum to list the members."""
         cluster = self.etcdctl.first_cluster(
             client_url(address) for address in (self.node.address, *self.node.peers.values())
         )
@@ -140,7 +140,8 @@ class Backup:
 
 
 def look(node: NodeConfig, vault: MachineVault, *, now: datetime, at_once: bool, alone: bool = False) -> BackupState:
-    """Look, and make a backup if it is time. A failure becomes part of the state, beside what was known before."""
+    """Look, and make a backup if it is time. A failure becomes part of the state, in addition to the earlier
+    content."""
     every_s, observed = 0.0, state.last_seen()
     try:
         settings = BackupSettings.parse(vault.read(SECRET), vault=vault.url)
@@ -196,7 +197,7 @@ def main() -> int:
         vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
         backup_state = look(node, vault, now=now, at_once=arguments.now, alone=arguments.without_quorum)
         if not (arguments.now and backup_state.error):
-            # What failed by hand is told to whoever asked, and is nothing that the timer has to say.
+            # A manual run reports its failure to its caller; the timer's state does not record it.
             state.write(backup_state, node.role)
     if backup_state.error and (arguments.now or backup_state.error != before.get("error")):
         print(backup_state.error, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""A snapshot of this member: saved, checked, and encrypted for whom the environment's file names."""
+"""A snapshot of this member: saved, checked, and encrypted for the recipients in the environment's file."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SAVE_S = 600.0
 """Time limit in seconds for each step: 8 GiB, the largest etcd cluster, at 14 MB/s."""
 
 PAGE = 512
-"""Multiple of the size of etcd's database file, by which the hash behind it is noticed (etcd 3.6, etcdutl/snapshot,
-``hasChecksum``)."""
+"""The size of etcd's database file is a multiple of this, so a hash behind it is recognised (etcd 3.6,
+etcdutl/snapshot, ``hasChecksum``)."""
 
 SPARE = 256 * 2**20
-"""Bytes of the disk that a backup leaves to etcd, beside what it needs itself."""
+"""Free space, in bytes, that a backup leaves to etcd, in addition to its own needs."""
 
 
 class SnapshotError(Exception):
-    """Raised when there is no snapshot, or it is not whole."""
+    """Raised when there is no snapshot, or it is incomplete."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +33,11 @@ class SnapshotContent:
 
     revision: int
     keys: int
-    """Number of keys, of all revisions that are kept."""
+    """Number of keys, in all stored revisions."""
     size: int
     """Number of bytes of the database."""
     sha256: str
-    """Hash of the database, which etcd has written behind it; hexadecimal."""
+    """Hash of the database, which etcd wrote behind it; hexadecimal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ def save(etcdctl: Etcdctl, endpoint: str, file: Path, *, size: int) -> None:
 
 
 def check(file: Path, programs: Programs) -> SnapshotContent:
-    """Return what is in a snapshot whose hash is right."""
+    """Return the content of a snapshot whose hash is right."""
     recorded = _hash_behind(file)
     answer = _run([programs.etcdutl, "snapshot", "status", str(file), "--write-out=json"])
     try:
@@ -96,7 +96,7 @@ def encrypt(file: Path, target: Path, recipients: Sequence[str], programs: Progr
 
 
 def _hash_behind(file: Path) -> str:
-    """Return the hash that is written behind the database; ``SnapshotError`` when it is another than the database's."""
+    """Return the hash behind the database; raise ``SnapshotError`` when it is not the database's."""
     length = hashlib.sha256().digest_size
     size = file.stat().st_size
     if size % PAGE != length:

@@ -1,4 +1,4 @@
-"""Standing of the backups for a member that looks whether it is its turn: newest, own, rejected. Pure."""
+"""State of the backups for a member that decides whether it is its turn: newest, own, rejected. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BackupStanding:
 def standing(
     listed: Iterable[StoredBackup], *, environment: str, role: str, member: str, now: datetime
 ) -> BackupStanding:
-    """Return what this member counts of what is listed."""
+    """Return what this member counts among the listed blobs."""
     blobs = list(listed)
     good: list[StoredBackup] = []
     rejected: dict[str, str] = {}

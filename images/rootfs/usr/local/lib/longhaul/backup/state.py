@@ -46,7 +46,7 @@ class StorageLook:
 
 @dataclass(frozen=True, kw_only=True)
 class BackupState(StorageLook):
-    """Result of the last look. What was seen is kept when a later look sees nothing."""
+    """Result of the last look. When a later look fails, the earlier content is kept."""
 
     declared: bool
     """True when the environment has backups."""
@@ -73,7 +73,7 @@ def read(folder: Path = FOLDER) -> dict[str, Any] | None:
 
 
 def last_seen(folder: Path = FOLDER) -> StorageLook:
-    """Return what the last look saw."""
+    """Return the storage's content as of the last successful look."""
     document = read(folder) or {}
     try:
         newest = Newest(**document["newest"]) if document.get("newest") else None

@@ -1,4 +1,4 @@
-"""Blob storage, asked with this machine's own identity (learn.microsoft.com, "Blob service REST API")."""
+"""Blob storage, accessed with this machine's own identity (learn.microsoft.com, "Blob service REST API")."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TIMEOUT_S = 30.0
 """Time limit of one wait for the other side, seconds."""
 
 LARGEST = 5000 * 2**20
-"""Largest blob in bytes that one request writes (same source, "Put Blob")."""
+"""Largest blob, in bytes, that one request can write (same source, "Put Blob")."""
 
 CHUNK = 2**20
 
 
 class StorageError(Exception):
-    """Raised when the storage does not answer, or refuses. Never contains a token."""
+    """Raised when the storage does not answer, or refuses. The message never contains a token."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,8 @@ class Storage:
                 return
 
     def put(self, kept: str, name: str, file: Path, metadata: Mapping[str, str]) -> None:
-        """Write a new blob. The storage refuses it when it did not arrive whole, or when there is one of this name."""
+        """Write a new blob. The storage refuses it when it did not arrive completely, or when a blob of this name
+        exists."""
         size = file.stat().st_size
         if size > LARGEST:
             raise StorageError(f"{name} has {size} bytes, and one request writes at most {LARGEST}")
@@ -72,11 +73,11 @@ class Storage:
             pass
 
     def sha256(self, kept: str, name: str) -> str:
-        """Read a blob, and return the SHA-256 of what came, hexadecimal."""
+        """Read a blob, and return the SHA-256 of the received bytes, hexadecimal."""
         return self.fetch(kept, name, Path(os.devnull))
 
     def fetch(self, kept: str, name: str, to: Path) -> str:
-        """Write a blob's content to a file, and return the SHA-256 of what came, hexadecimal."""
+        """Write a blob's content to a file, and return the SHA-256 of the received bytes, hexadecimal."""
         hasher = hashlib.sha256()
         with self._ask("GET", f"{kept}/{name}") as answer, to.open("wb") as file:
             try:
@@ -113,7 +114,7 @@ class Storage:
 
 
 def _agree(date: str | None) -> None:
-    """Refuse to go on with a clock that is not the storage's, whose ``Date`` is that of its answer."""
+    """Raise an error when this machine's clock differs from the storage's, which is the ``Date`` of its answer."""
     apart = abs(parsedate_to_datetime(date) - datetime.now(tz=UTC)) if date else timedelta()
     if apart > SKEW:
         message = (

@@ -1,4 +1,4 @@
-"""Decides which member makes the next backup, and for how long it is kept. Pure."""
+"""Decides which member makes the next backup, and how long it is kept. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from contract.documents.backups import BackupClass
 
 FREQUENT, HOURLY, DAILY = BackupClass
 CLASSES = (DAILY, HOURLY, FREQUENT)
-"""Classes of backups, and names of their containers; the one that is kept longest comes first."""
+"""Classes of backups, and names of their containers, the longest retention first."""
 
 MOST_BEHIND = 10_000
 """Largest number of revisions that a member may be behind the leader to make a backup: some seconds of writes. A
-learner that has just joined would save an old state as the newest."""
+learner that has just joined would otherwise save an old state as the newest."""
 
 
 OWN_S = 3600.0
-"""Age of a member's own newest backup, in seconds, from which it makes one whatever the others have made: nobody else
-can make one in its name, so one that is stolen cannot keep the others from making theirs for longer."""
+"""Age of a member's own newest backup, in seconds, from which it makes another, whatever the others have made. Nobody
+else can make a backup under its name, so a stolen member cannot keep the others from making theirs for longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +33,8 @@ class Voice:
 
 
 def order(members: Iterable[Voice]) -> tuple[str, ...]:
-    """Return the members that may make the backup, the preferred one first: learners, then followers. The leader does
-    it only where it is alone, since every write waits for its disk."""
+    """Return the members that may make the backup, the preferred one first: learners, then followers. The leader makes
+    it only when it is the only member, since every write waits for its disk."""
     voices = tuple(members)
     if len(voices) == 1:
         return (voices[0].name,)
@@ -43,26 +43,26 @@ def order(members: Iterable[Voice]) -> tuple[str, ...]:
 
 
 def _reached(members: Iterable[Voice]) -> int:
-    """Return the newest revision: where three voters answer, one that two have reached, so that a single member cannot
-    make the others look as if they were behind."""
+    """Return the newest revision; when three voters answer, one that two of them have reached, so that a single member
+    cannot make the others look behind."""
     revisions = sorted((member.revision for member in members if not member.learner), reverse=True)
     return revisions[1] if len(revisions) >= 3 else max(revisions, default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ages:
-    """Ages in seconds. Where there is no backup (None), the time for which this machine is up stands for its age."""
+    """Ages in seconds. When there is no backup (None), the uptime of this machine replaces its age."""
 
     newest_s: float | None
     own_s: float | None
-    """Age of the newest one that this member made."""
+    """Age of the newest backup that this member made."""
     up_s: float
 
 
 def is_due(*, rank: int, ages: Ages, every_s: float, took_s: float) -> bool:
     """Return whether the member of this rank makes a backup now. The second member steps in when the first is an
-    interval late, the third an interval later; each leaves those before it twice the time that the last one took,
-    ``took_s``, since the newest one's age is that of its end."""
+    interval late, the third an interval later. Each leaves the members before it twice the time that the last backup
+    took, ``took_s``, since the newest backup's age counts from its end."""
     if ages.newest_s is None and rank == 0:
         return True
     if (ages.up_s if ages.own_s is None else ages.own_s) >= OWN_S:
@@ -72,9 +72,9 @@ def is_due(*, rank: int, ages: Ages, every_s: float, took_s: float) -> bool:
 
 
 def kept_as(now: datetime, newest: Mapping[str, datetime]) -> str:
-    """Return the class of a backup that a member makes ``now``: its first one of a day is daily, its first of an hour
-    hourly. ``newest`` has the time of its newest one of each class, not of the others', whose word it is; all times are
-    UTC."""
+    """Return the class of a backup that a member makes ``now``: its first of a day is daily, its first of an hour
+    hourly. ``newest`` has the time of its own newest backup of each class; the other members' are not trusted. All
+    times are UTC."""
     for kept, unit in ((DAILY, "%Y-%m-%d"), (HOURLY, "%Y-%m-%dT%H")):
         latest = newest.get(kept)
         done = latest is not None and latest.strftime(unit) >= now.strftime(unit)

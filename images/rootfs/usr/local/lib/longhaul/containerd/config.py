@@ -1,8 +1,8 @@
 """Make /etc/containerd/config.toml, which other tools edit, import the folder with Longhaul's settings.
 
-Keeps what other tools wrote. Only a file that is missing, is not TOML, is of containerd 1 or does not import the folder
-is replaced; the old one stays beside it as config.toml.before-longhaul. Runs before containerd, with Python's standard
-library. Exit codes: 0 the file imports the folder, 1 the file cannot be read or written, 2 wrong use.
+Keeps settings of other tools. Only a file that is missing, is not TOML, is of containerd 1 or does not import the
+folder is replaced; the old one stays beside it as config.toml.before-longhaul. Runs before containerd, with Python's
+standard library. Exit codes: 0 the file imports the folder, 1 the file cannot be read or written, 2 wrong use.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def imports(text: str) -> bool:
 
 
 def ensure(path: Path) -> str:
-    """Make the file import the folder. Return what was done, empty when nothing."""
+    """Make the file import the folder. Return a description of the change, empty when there was none."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

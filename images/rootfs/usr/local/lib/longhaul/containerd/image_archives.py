@@ -1,7 +1,7 @@
 """Container images that came with a machine's image, as archives.
 
-They are not in containerd's own store. Its root is the local SSD where there is one, and there containerd never looks
-at what a bake left in /var/lib/containerd.
+They are not in containerd's own store. Its root is the local SSD if there is one, and then containerd never reads what
+a bake left in /var/lib/containerd.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class ArchiveError(Exception):
 
 
 def archives(folder: Path = ARCHIVES) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Yield every archive with its images' manifest digests by name; ``ArchiveError`` for a file that is not one."""
+    """Yield every archive with its images' manifest digests by name; raise ``ArchiveError`` for a file that is not
+    one."""
     for path in sorted(folder.glob("*.tar")):
         yield path, images(path)
 

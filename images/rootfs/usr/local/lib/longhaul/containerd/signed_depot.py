@@ -1,10 +1,10 @@
-"""Tell containerd whether it may pull an image: from a depot, only what the depot's builder has signed for.
+"""Tell containerd whether it may pull an image: from a depot, only images that the depot's builder has signed.
 
-containerd asks its depot which digest a tag has, and then this program (its docs/image-verification.md, "bindir"),
+containerd asks its depot for the digest of a tag, and then this program (its docs/image-verification.md, "bindir"),
 before it fetches anything. The answer is yes when the depot's list of images has that name with that digest, and the
-builder's signature covers the list. A name that holds a digest itself says what is wanted, and containerd holds what it
-gets against it. A machine without /etc/longhaul/depot.json pulls from the publishers, or from a depot that nobody signs
-for: there is nothing to ask.
+builder's signature covers the list. A name with a digest already says what is wanted, and containerd verifies that
+itself. A machine without /etc/longhaul/depot.json pulls from the publishers, or from an unsigned depot: there is
+nothing to check.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIST, SIGNATURE, INDEX = "SHA256SUMS", "SHA256SUMS.gpg", "images/index.json"
 TIMEOUT_S = 10.0
 """Longest silence of the depot in seconds; containerd waits 30 for the verdict (10-longhaul.toml)."""
 MOST_BYTES = 64 << 20
-"""Size of the largest list that is read."""
+"""Size of the largest accepted list, in bytes."""
 GOOD = frozenset(("GOODSIG", "VALIDSIG"))
 BAD = frozenset(("BADSIG", "ERRSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG"))
 """Verdicts of gpgv (GnuPG, doc/DETAILS). It exits with 0 for a key that has expired, too."""
@@ -43,8 +43,8 @@ class PullRefusedError(Exception):
 
 
 def fetch(url: str, *, authority: str | None = None) -> bytes:
-    """Return what the depot serves at an address; raise ``PullRefusedError`` when that fails. ``authority`` is the file
-    of those who sign for its server, None for the system's store."""
+    """Return the content at an address of the depot; raise ``PullRefusedError`` when that fails. ``authority`` is the
+    file of the authorities for its server, None for the system's store."""
     try:
         context = ssl.create_default_context(cafile=authority)
         with urllib.request.urlopen(url, timeout=TIMEOUT_S, context=context) as answer:  # noqa: S310 - http and https, by the file's check
@@ -57,7 +57,7 @@ def fetch(url: str, *, authority: str | None = None) -> bytes:
 
 
 def signed(content: bytes, signature: bytes, key: str) -> bool:
-    """Return whether one of the public keys has made the detached signature. gpgv is there wherever apt is."""
+    """Return whether one of the public keys made the detached signature. gpgv is installed wherever apt is."""
     with tempfile.TemporaryDirectory(prefix="longhaul-gpgv-") as name:
         folder = Path(name)
         for file, part in (("key", base64.b64decode(key)), ("signature", signature), ("content", content)):

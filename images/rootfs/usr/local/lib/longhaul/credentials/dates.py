@@ -23,8 +23,8 @@ class Dates:
 
 
 def dates(folder: Path) -> tuple[Dates, ...]:
-    """Return the dates of every certificate in the folder's files. One that openssl cannot read is left out: the
-    program that uses it says more."""
+    """Return the dates of every certificate in the folder's files. Certificates that openssl cannot read are left out:
+    the program that uses them reports more."""
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".pem", ".crt"))
     return tuple(validity for path in paths for validity in _of_file(path))
 

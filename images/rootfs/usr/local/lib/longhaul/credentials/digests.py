@@ -1,4 +1,4 @@
-"""Digests of what is public in a file: certificates and public keys."""
+"""Digests of the public parts of a file: certificates and public keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from base64 import b64decode
 
 PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----(.+?)-----END \1-----", re.DOTALL)
 MOST = 3
-"""Largest number of authorities that are believed at once: two while one is replaced, and a renewed one."""
+"""Largest number of authorities that are trusted at once: two while one is replaced, and a renewed one."""
 
 
 def digests(text: str) -> tuple[str, ...]:
@@ -17,8 +17,8 @@ def digests(text: str) -> tuple[str, ...]:
 
 
 def certificates(text: str) -> str:
-    """Return the certificates (PEM) in a text, and nothing else of it: what reads a file may take further kinds of
-    blocks, of which no digest tells. ``ValueError`` where there are none, or more than a rotation has."""
+    """Return only the certificates (PEM) in a text: programs may read further kinds of blocks, which no digest covers.
+    Raise ``ValueError`` when there are none, or more than a rotation has."""
     blocks = [match[0] for match in PUBLIC.finditer(text) if match[1] == "CERTIFICATE"]
     if not 0 < len(blocks) <= MOST:
         raise ValueError(f"{len(blocks)} certificates of authorities, where there are one or two")

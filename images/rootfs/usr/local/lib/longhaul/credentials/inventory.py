@@ -1,6 +1,6 @@
-"""Certificates and public keys that this machine has, by their digests, and those that its programs read only at their
-start: keys of service accounts (kubernetes 1.36, pkg/controlplane/apiserver/options/options.go and
-cmd/kube-controller-manager/app/service_accounts.go), the authorities of API servers that are published
+"""Certificates and public keys of this machine, by their digests, and those that its programs read only at their start:
+keys of service accounts (kubernetes 1.36, pkg/controlplane/apiserver/options/options.go and
+cmd/kube-controller-manager/app/service_accounts.go), the published authorities of API servers
 (cmd/kube-controller-manager/app/certificates.go), and those of an etcd cluster (etcd 3.6,
 client/pkg/transport/listener.go, which kube-apiserver uses as well)."""
 
@@ -36,7 +36,7 @@ COPIES = {
     CONTROLLER_MANAGER: Path("/run/longhaul-controller-manager"),
     ETCD: Path("/run/longhaul"),
 }
-"""Folders into which units copy at their start what they read only then: what is there is what they use."""
+"""Folders into which units copy, at their start, the files that they read only then: the copies are in use."""
 COPIED = {
     KUBE_APISERVER: (ACCOUNTS, MEMBERS),
     CONTROLLER_MANAGER: (ACCOUNTS, KUBERNETES_AUTHORITIES),
@@ -47,8 +47,8 @@ READY_S = 120.0
 """Longest time in seconds that a member gets to commit again after its start."""
 RETRY_S = 1.0
 SHOWS_S = 90.0
-"""Longest time in seconds that a program gets to show a new certificate without a start: kube-apiserver reads the file
-when that changes, and once a minute (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
+"""Longest time in seconds until a program serves a new certificate without a restart: kube-apiserver reads the file
+when it changes, and once a minute (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,18 +58,18 @@ class MachineCredentials:
     files: Mapping[str, tuple[str, ...]]
     """SHA-256 of every certificate and public key (DER), by file, in their order."""
     unused: tuple[str, ...]
-    """Units that were started with another content of a file than it has."""
+    """Units that were started with other content of a file than it has now."""
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """SHA-256 of the certificates that ports show, by the file that they should be of; of ports on which somebody
-    listens."""
+    """SHA-256 of the certificates that ports serve, by the file from which they should come; only for ports on which a
+    program listens."""
     rotations: Mapping[str, Any] | None = None
-    """Rotations that are not over, as the vault tells them to API servers; None on a machine that is not told."""
+    """Rotations that are not over, as API servers read them from the vault; None on other machines."""
     error: str = ""
-    """Reason why a unit was not started with what the files have."""
+    """Reason why a unit was not restarted with the files' content."""
 
 
 def machine_credentials(node: NodeConfig, *, pki: Path) -> MachineCredentials:
-    """Return what this machine has and uses."""
+    """Return the credentials that this machine has and uses."""
     paths = sorted(path for path in pki.iterdir() if path.suffix in (".pem", ".crt"))
     return MachineCredentials(
         files={path.name: digests(path.read_text()) for path in paths},
@@ -80,10 +80,9 @@ def machine_credentials(node: NodeConfig, *, pki: Path) -> MachineCredentials:
 
 
 def take_over(node: NodeConfig, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) -> MachineCredentials:
-    """Have the programs that were started with another content of a file than it has start with that, and wait until
-    all ports show what the files have. kube-apiserver leaves the load balancer at ``frontend`` first; where that is
-    empty, there is no other server. A member, which has an ``etcdctl``, stops only where the others are a quorum
-    without it."""
+    """Restart programs that were started with other content of a file than it has now, and wait until all ports serve
+    the files' certificates. kube-apiserver leaves the load balancer at ``frontend`` first; when that is empty, there is
+    no other server. A member, which has an ``etcdctl``, stops only when the others are a quorum without it."""
     unused = _unused(node, pki)
     error = ""
     if KUBE_APISERVER in unused:
@@ -102,8 +101,8 @@ def take_over(node: NodeConfig, *, frontend: str, pki: Path, etcdctl: Etcdctl | 
 
 
 def _restart_member(node: NodeConfig, etcdctl: Etcdctl) -> str:
-    """Return why etcd was not started again; empty when it commits through its quorum. A leader hands over before it
-    stops (etcd 3.6, server/etcdserver/server.go, ``Stop``)."""
+    """Return why etcd was not restarted; empty when it commits through its quorum. A leader hands over before it stops
+    (etcd 3.6, server/etcdserver/server.go, ``Stop``)."""
     survival = etcd_checks.survival(node, etcdctl, without=node.machine)
     alone = survival.member and survival.voters == 1
     if not survival.survives and not alone:
@@ -119,17 +118,17 @@ def _restart_member(node: NodeConfig, etcdctl: Etcdctl) -> str:
 
 
 def _restart_server(node: NodeConfig, *, frontend: str, pki: Path) -> str:
-    """Return why kube-apiserver was not started again; empty when it is ready."""
+    """Return why kube-apiserver was not restarted; empty when it is ready."""
     if not frontend:
         return _done("restart", KUBE_APISERVER)
     departure = api_leave.leave(node, frontend=frontend, pki=pki)
     if not departure.left:
         return departure.reason
-    # Its start ends when it is ready. Should this program not come so far, the timer of the leave starts it. One that
-    # served nobody was not stopped, and has to begin anew as well.
+    # Its start ends when it is ready. If this program does not get that far, the timer of the leave starts it. A server
+    # that served nobody was not stopped by the leave, and must be restarted as well.
     if error := _done("restart", KUBE_APISERVER):
         return error
-    # The target that requires it went with it.
+    # The target that requires it stopped with it.
     return _done("stop", api_leave.RETURN) or _done("--no-block", "start", "longhaul-api.target")
 
 
@@ -146,8 +145,9 @@ def _unused(node: NodeConfig, pki: Path) -> tuple[str, ...]:
 
 
 def _differs(unit: str, name: str, pki: Path) -> bool:
-    """Return whether a unit was started with another content of a file than it has. One that is down has no copy: it
-    starts with what there is then. kube-apiserver may have left the load balancer for a start, which has to come."""
+    """Return whether a unit was started with other content of a file than it has now. A stopped unit has no copy: it
+    starts with the file's content. kube-apiserver may have left the load balancer for a restart that is still to
+    come."""
     copy = _content(COPIES[unit] / name)
     return copy != _content(pki / name) and (unit == KUBE_APISERVER or copy is not None)
 

@@ -1,5 +1,5 @@
-"""Certificates that this machine's programs show on their ports. A file says what a program should show; only its port
-says what it does."""
+"""Certificates that this machine's programs serve on their ports. A file has the certificate that a program should
+serve; only its port shows the one that it does."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from credentials.digests import digests
 TIMEOUT_S = 5.0
 """Time limit in seconds of one look: a handshake on this machine."""
 UNKNOWN = ""
-"""Digest of a certificate that a port does not tell."""
+"""Digest of a port's certificate when the port does not serve one."""
 
 
 def shown(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
-    """Return the SHA-256 of the certificates (DER) that ports show, hexadecimal, by the file that each shows. A port on
-    which nobody listens is left out: its program starts with what the file has. One that tells nothing has
-    :data:`UNKNOWN`."""
+    """Return the SHA-256 of the certificates (DER) that ports serve, hexadecimal, by the file from which each should
+    come. A port on which nobody listens is left out: its program starts with the file's certificate. A port that serves
+    none has :data:`UNKNOWN`."""
     certificates: dict[str, tuple[str, ...]] = {}
     for name, address in _ports(node):
         try:
@@ -37,7 +37,7 @@ def shown(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
 
 
 def others(shown: Mapping[str, tuple[str, ...]], pki: Path) -> tuple[str, ...]:
-    """Return the names of the files of which a port shows another certificate than the file has."""
+    """Return the names of the files whose port serves another certificate than the file has."""
     return tuple(name for name, certificates in shown.items() if {*certificates} != {_own(pki / name)})
 
 
@@ -50,7 +50,7 @@ def _own(path: Path) -> str:
 
 
 def _ports(node: NodeConfig) -> Iterator[tuple[str, tuple[str, int]]]:
-    """Yield the file that is shown, and where, as the units and their flags have it."""
+    """Yield each file and the port that serves it, according to the units and their flags."""
     if node.is_member:
         yield "member.pem", (node.address, ETCD_CLIENT_PORT)
         yield "member.pem", (node.address, ETCD_PEER_PORT)
@@ -62,13 +62,13 @@ def _ports(node: NodeConfig) -> Iterator[tuple[str, tuple[str, int]]]:
 
 
 def _shown(address: tuple[str, int], pki: Path) -> str:
-    """Return the digest of the certificate that a port shows; ``OSError`` when it shows none."""
+    """Return the digest of the certificate that a port serves; raise ``OSError`` when it serves none."""
     context = ssl.create_default_context()
     # Not verified: it is compared.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     if (pki / "client.pem").exists():
-        # A member writes a line into its log for each connection without one.
+        # A member logs a line for each connection without a client certificate.
         context.load_cert_chain(pki / "client.pem")
     with (
         socket.create_connection(address, timeout=TIMEOUT_S) as plain,

@@ -1,10 +1,10 @@
 """Refuse a data disk whose syncs are too slow for etcd, before the member joins its cluster.
 
 Every write of an etcd cluster waits until a majority of its disks has synced it. So a member's disk is measured once,
-when it is blank; three times at most, since a new file system is still being written in the background. It is writes
-of 2,300 bytes, one after the other, each synced by fdatasync, as etcd's log is (``fio --rw=write --ioengine=sync
---fdatasync=1 --bs=2300``). fio itself would bring a dozen libraries of storage systems into the image. What was
-measured is left on the disk, and as metrics in Prometheus' text format.
+when it is blank; at most three times, since the kernel still writes a new file system in the background. The
+measurement writes 2,300 bytes at a time, each synced by fdatasync, like etcd's log (``fio --rw=write --ioengine=sync
+--fdatasync=1 --bs=2300``). fio itself would add a dozen libraries of storage systems to the image. The result is stored
+on the disk, and as metrics in Prometheus' text format.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from contract.paths import SSD
 
 DISK = Path(SSD)
 DATA = DISK / "etcd"
-"""Folder that etcd's unit makes, once a disk has passed, and that only etcd may look into. A disk that has it is not
-refused later: its member may be one of those that a quorum needs."""
+"""Folder that etcd's unit makes once a disk has passed, and that only etcd may read. A disk with this folder is not
+refused later: its member may be needed for a quorum."""
 RECORD = DISK / "disk-gate.json"
 LIMITS = Path("/etc/longhaul/disk-gate.json")
-"""Limits that the environment declares; the file is not there when it declares none."""
+"""Limits that the environment declares; the file is missing when it declares none."""
 METRICS = Path("/var/lib/longhaul/metrics/disk-gate.prom")
 """File for a collector of text files, such as node_exporter's."""
 
 BYTES = 2300
-"""Size of one write: the average of etcd's log, on a cluster that was watched (IBM, "Using Fio to Tell Whether Your
-Storage is Fast Enough for Etcd")."""
+"""Size of one write: the average in etcd's log on an observed cluster (IBM, "Using Fio to Tell Whether Your Storage is
+Fast Enough for Etcd")."""
 
 WRITES = 2000
-"""Number of writes: twenty are slower than the 99th percentile, and a local SSD takes half a second for all."""
+"""Number of writes: enough for twenty above the 99th percentile; a local SSD needs half a second for all."""
 
 TRIES = 3
 """Number of measurements after which a disk is refused."""
 
 LONGEST_S = 5.0
-"""Seconds after which the measurement ends: a disk that is not done by then takes 2.5 ms for a sync on average."""
+"""Seconds after which the measurement ends: a disk that is not done by then needs 2.5 ms for a sync on average."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """Longest times of a sync, milliseconds. The defaults are for production.
 
-    etcd asks for a 99th percentile below 10 ms (etcd.io, "FAQ"), Red Hat for 2 ms where the load is high (OpenShift,
-    "Recommended etcd practices").
+    etcd requires a 99th percentile below 10 ms (etcd.io, "FAQ"), Red Hat 2 ms under high load (OpenShift, "Recommended
+    etcd practices").
     """
 
     median_ms: float = 0.3
@@ -63,7 +63,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Times of a disk's syncs, milliseconds, and what they were held against."""
+    """Times of a disk's syncs, milliseconds, and the limits that applied."""
 
     writes: int
     median_ms: float
@@ -76,7 +76,7 @@ class Measured:
         return self.median_ms <= self.limits.median_ms and self.p99_ms <= self.limits.p99_ms
 
     def __str__(self) -> str:
-        """Return what was measured, in a sentence's words."""
+        """Return the result as part of a sentence."""
         return (
             f"fdatasync takes {self.median_ms:.2f} ms at the median (at most {self.limits.median_ms:g}) and "
             f"{self.p99_ms:.2f} ms at the 99th percentile (at most {self.limits.p99_ms:g}), over {self.writes} writes"
@@ -84,7 +84,7 @@ class Measured:
 
     @classmethod
     def read(cls, path: Path) -> Measured | None:
-        """Read an earlier result; None when there is none that can be read."""
+        """Read an earlier result; None when there is no readable one."""
         try:
             raw = json.loads(path.read_text())
             return cls(**{**raw, "limits": Limits(**raw["limits"])})
@@ -100,14 +100,14 @@ def measure(
     sync: Callable[[int], None] = os.fdatasync,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Measured:
-    """Return the times of syncs in ``folder``, whose file system has room for 5 MB; ``OSError`` when it cannot be
-    written."""
+    """Return the times of syncs in ``folder``, whose file system must have room for 5 MB; raise ``OSError`` when it
+    cannot be written."""
     path = folder / ".disk-gate"
     block = os.urandom(BYTES)
     took: list[float] = []
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        # As etcd does: its log grows inside space that it has reserved.
+        # Like etcd, whose log grows inside space that it has reserved.
         os.posix_fallocate(file, 0, writes * BYTES)
         began = clock()
         while len(took) < writes and clock() - began < LONGEST_S:
@@ -164,8 +164,8 @@ def judged(
     writes: int = WRITES,
     sync: Callable[[int], None] = os.fdatasync,
 ) -> Measured:
-    """Return what was measured when the disk was blank, or measure it now, until it is fast enough or was tried
-    :data:`TRIES` times. A disk that was refused is measured again."""
+    """Return the result from when the disk was blank, or measure it now, until it is fast enough or :data:`TRIES`
+    attempts were made. A refused disk is measured again."""
     before = Measured.read(record)
     if before and before.fast_enough:
         return before
@@ -180,7 +180,7 @@ def judged(
 
 
 def _export(measured: Measured | None) -> None:
-    """Write the metrics, which lie on the system disk: the learner's data disk outlives that."""
+    """Write the metrics to the system disk: the learner's data disk outlives it."""
     with suppress(OSError):
         if measured:
             _write(METRICS, metrics(measured))

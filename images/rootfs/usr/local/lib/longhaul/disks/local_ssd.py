@@ -1,10 +1,10 @@
 """Mount the machine's local NVMe storage at /var/lib/longhaul/ssd, after making a file system on it when it is blank.
-Where the machine is told of a network disk (/etc/longhaul/data-disk.json), that is mounted there instead.
+If /etc/longhaul/data-disk.json names a network disk, mount that instead.
 
-What is already mounted there is used as it is. A disk with data that is not Longhaul's is never written to. With
-``--if-any`` a machine without a local disk is not a failure: workers use disks where there are any, members of an etcd
-cluster need one. With ``--stripe`` all blank disks become one array (RAID 0). A member of an etcd cluster uses one
-disk: its data is small, and each further disk of an array is one more whose failure loses the member.
+An existing mount is used as it is. A disk with data that is not Longhaul's is never written to. With ``--if-any`` a
+machine without a local disk is not a failure: workers use disks if there are any, members of an etcd cluster need one.
+With ``--stripe`` all blank disks become one array (RAID 0). A member of an etcd cluster uses one disk: its data is
+small, and each further disk of an array would be one more whose failure loses the member.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ LOCAL_MODELS = ("Microsoft NVMe Direct Disk", "Amazon EC2 NVMe Instance Storage"
 docs.aws.amazon.com, "Instance store volumes")."""
 
 ARRAY = "longhaul-ssds"
-"""Name of the array in its disks' superblocks, which say it as ``name`` or ``host:name`` (md(4))."""
+"""Name of the array in its disks' superblocks, in the form ``name`` or ``host:name`` (md(4))."""
 
 NAMED = (f"--name={ARRAY}", "--homehost=any")
-"""Options that name the array for whatever host name the machine has when it is put together: it may have been made
-before the machine had its own (mdadm(8), ``--homehost``)."""
+"""Options that name the array whatever the machine's host name is when it is assembled: it may have been made before
+the machine had its name (mdadm(8), ``--homehost``)."""
 
 STARTED = frozenset(("active", "active-idle", "clean", "readonly", "read-auto", "write-pending"))
 """States of an array that can be read (kernel, Documentation/admin-guide/md.rst, ``array_state``)."""
 
 SETTLE_S = 60
-"""Seconds that udev gets to put an array together by itself."""
+"""Seconds that udev gets to assemble an array by itself."""
 
 NETWORK_DISK = Path("/etc/longhaul/data-disk.json")
 """The learner's data disk, from its user-data: the LUN at which it is attached."""
@@ -59,12 +59,12 @@ class NoDiskError(DiskError):
 
 @dataclass(frozen=True, kw_only=True)
 class Disk:
-    """A local disk and what is on it."""
+    """A local disk and its content."""
 
     device: str
     label: str = ""
     signature: str = ""
-    """Kind of data that was recognised; empty for none."""
+    """Kind of the recognised data; empty for none."""
     zeroed: bool = True
     """True when its first MiB is all zeros."""
 
@@ -80,10 +80,10 @@ class Disk:
 
 
 def choose(disks: list[Disk], *, stripe: bool = False) -> tuple[list[Disk], bool]:
-    """Return the disks to use, and whether they are blank; ``DiskError`` when none is Longhaul's or blank.
+    """Return the disks to use, and whether they are blank; raise ``DiskError`` when none is Longhaul's or blank.
 
-    What a machine has, it keeps: a file system on one disk, or an array. ``stripe`` is for blank disks: all of them, or
-    else the first.
+    A machine keeps what it has: a file system on one disk, or an array. ``stripe`` applies to blank disks: use all of
+    them, or else the first.
     """
     for disk in disks:
         if disk.label == LABEL:
@@ -114,7 +114,7 @@ def local_disks(sys_block: Path = Path("/sys/block")) -> list[Disk]:
 
 
 def network_disk(settings: Path = NETWORK_DISK) -> list[Disk]:
-    """Return the network disk that this machine is told of; ``DiskError`` when it is not attached."""
+    """Return the network disk that this machine's file names; raise ``DiskError`` when it is not attached."""
     lun = int(json.loads(settings.read_text())["lun"])
     names = [Path(name.format(lun=lun)) for name in BY_LUN]
     link = next((name for name in names if name.exists()), None)
@@ -127,10 +127,9 @@ def network_disk(settings: Path = NETWORK_DISK) -> list[Disk]:
 
 
 def array_of(disks: list[Disk], *, blank: bool, sys_block: Path = Path("/sys/block")) -> str:
-    """Return the device of the disks' array. Make it of blank disks; otherwise start it, unless udev has.
+    """Return the device of the disks' array. Make it from blank disks; otherwise start it, unless udev has.
 
-    Raises:
-        DiskError: it cannot be made, or not all of its disks are there.
+    Raise ``DiskError`` when it cannot be made, or not all of its disks are present.
     """
     devices = [disk.device for disk in disks]
     if blank:
@@ -179,11 +178,11 @@ def _inspect(device: str) -> Disk:
 
 
 def prepare(disks: list[Disk], *, blank: bool) -> str:
-    """Return the device to mount, after making what is missing on it."""
+    """Return the device to mount, after making the missing array and file system."""
     device = disks[0].device
     if len(disks) > 1 or disks[0].in_array:
         device = array_of(disks, blank=blank)
-        # One that was made and got no file system before the machine stopped has no signature. Nothing but its own
+        # An array without a signature was made, but got no file system before the machine stopped. Nothing but its own
         # creation can have left it so.
         blank = blank or not _inspect(device).signature
     if blank:

@@ -27,7 +27,7 @@ NOSPACE = "NOSPACE"
 
 @dataclass(frozen=True, kw_only=True)
 class MemberReport:
-    """State of one member of the etcd cluster, as seen from this one."""
+    """State of one member of the etcd cluster, as seen from this member."""
 
     name: str
     id: str
@@ -42,7 +42,7 @@ class MemberReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Survival:
-    """Result of the question whether the etcd cluster keeps its quorum without one member."""
+    """Answer to the question whether the etcd cluster keeps its quorum without one member."""
 
     without: str
     member: bool
@@ -57,8 +57,8 @@ class Survival:
 
 def checks(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MachineCheck, ...]]:
     """Return the id of the etcd cluster in hexadecimal (empty when this member does not answer), and the checks:
-    whether its disk was found fast enough, and whether the member has started, votes, is in a quorum, and has the right
-    version; of the learner, whether it keeps up instead of voting."""
+    whether its disk is fast enough, and whether the member has started, votes, is in a quorum, and has the right
+    version. For the learner, whether it keeps up replaces whether it votes."""
     endpoint = client_url(node.address)
     disk = (*disk_checks(disk_gate.RECORD), *room_checks(disk_gate.DISK))
     try:
@@ -94,8 +94,8 @@ def _votes(node: NodeConfig, etcdctl: Etcdctl, endpoint: str, status: EtcdMember
 
 
 def _follows(node: NodeConfig, etcdctl: Etcdctl, status: EtcdMemberStatus) -> tuple[MachineCheck, ...]:
-    """Return the checks of the member that never votes: it serves no reads that need a quorum, so it is held against
-    the voting members' revision."""
+    """Return the checks of the member that never votes: it serves no reads that need a quorum, so its revision is
+    compared with the voting members'."""
     newest = max((answer.revision for answer in _answers(node, etcdctl)), default=None)
     behind = None if newest is None else max(0, newest - status.revision)
     if behind is None:
@@ -143,7 +143,7 @@ def room_checks(disk: Path) -> tuple[MachineCheck, ...]:
 
 
 def _described(ailment: str, node: NodeConfig, etcdctl: Etcdctl) -> str:
-    """Return what is wrong with a member, and what to do about an alarm that everyone has."""
+    """Return a description of a member's problem, and advice about an alarm that all members report."""
     if NOSPACE in ailment:
         return (
             f"alarm {NOSPACE}: a database has reached its quota, and the cluster refuses writes until it has room: "

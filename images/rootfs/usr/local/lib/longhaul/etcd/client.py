@@ -71,16 +71,17 @@ class EtcdMemberStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Hash:
-    """Hash of all keys and their history up to a revision. Two are comparable when as much of the history is gone."""
+    """Hash of all keys and their history up to a revision. Two are comparable when the same part of the history has
+    been dropped."""
 
     value: int
     compacted: int
-    """Revision before which the history is gone."""
+    """Revision before which the history has been dropped."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """An alarm that a member raised, and that holds for the whole cluster."""
+    """An alarm that a member raised and that applies to the whole cluster."""
 
     member: int
     name: str
@@ -94,12 +95,12 @@ class Etcdctl:
     certificate: Path
     """File with certificate and key."""
     authority: Path
-    """File with the issuers of the members' certificates."""
+    """File with the authorities of the members' certificates."""
     limit_s: float = COMMAND_S
 
     def run(self, endpoint: str, *arguments: str) -> Any:
-        """Run one command at one endpoint and return its JSON answer; ``EtcdError`` with the last line that etcdctl
-        wrote."""
+        """Run one command at one endpoint and return its JSON answer; raise ``EtcdError`` with the last line that
+        etcdctl wrote."""
         done = self._run(endpoint, *arguments)
         if done.returncode != 0:
             words = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
@@ -166,7 +167,7 @@ class Etcdctl:
         return not self.ailment(endpoint)
 
     def ailment(self, endpoint: str) -> str:
-        """Return why the member at ``endpoint`` is not healthy, as etcdctl says it; empty when it is."""
+        """Return why the member at ``endpoint`` is not healthy, in etcdctl's words; empty when it is."""
         try:
             done = self._run(endpoint, "endpoint", "health")
             health = json.loads(done.stdout)[0]
@@ -181,7 +182,7 @@ class Etcdctl:
         self._told(endpoint, "compaction", "--physical", str(revision), limit_s=limit_s)
 
     def defragment(self, endpoint: str, *, limit_s: float) -> None:
-        """Rewrite a member's database without its gaps. The member answers nobody meanwhile."""
+        """Rewrite a member's database without its gaps. The member answers no requests meanwhile."""
         self._told(endpoint, "defrag", limit_s=limit_s)
 
     def alarms(self, endpoint: str) -> tuple[Alarm, ...]:
@@ -196,7 +197,7 @@ class Etcdctl:
         self.run(endpoint, "alarm", "disarm")
 
     def _told(self, endpoint: str, *arguments: str, limit_s: float) -> None:
-        """Run a command whose answer is no JSON."""
+        """Run a command whose answer is not JSON."""
         done = self._run(endpoint, *arguments, limit_s=limit_s)
         if done.returncode != 0:
             words = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()] or ["no message"]
@@ -216,7 +217,7 @@ class Etcdctl:
         self.run(endpoint, "move-leader", f"{member:x}")
 
     def promote(self, endpoint: str, member: int) -> None:
-        """Make a learner a voting member; ``EtcdError`` until it has caught up with the leader."""
+        """Make a learner a voting member; raise ``EtcdError`` until it has caught up with the leader."""
         self.run(endpoint, "member", "promote", f"{member:x}")
 
 
@@ -231,7 +232,7 @@ def _member(raw: dict[str, Any]) -> Member:
 
 
 def answering(endpoints: Iterable[str]) -> Iterator[str]:
-    """Yield the endpoints that accept connections, the quickest first. All are tried at once: most addresses of a plan
+    """Yield the endpoints that accept connections, the fastest first. All are tried at once: most addresses of a plan
     do not exist, and each would cost its time limit."""
     with contextlib.ExitStack() as stack, selectors.DefaultSelector() as selector:
         for endpoint in endpoints:

@@ -1,10 +1,10 @@
-"""Compare the data of this member with the others', once it answers, and fail when it stands alone: systemd then ends
-it, so that it alone refuses.
+"""Compare the data of this member with the others', once it answers, and fail when no other member agrees: systemd then
+ends it, so that only this member refuses requests.
 
-etcd compares when it starts (``InitialCorruptCheck``), but passes over all members that have dropped more of the
-history than this one, and they drop some every five minutes (etcd 3.6, server/etcdserver/corrupt.go, ``InitialCheck``).
-The leader finds the difference after the next time, and then the whole cluster refuses writes (:mod:`etcd.corrupt`). As
-soon as this member follows the others, it has dropped as much as they have, and can be compared.
+etcd compares at its start (``InitialCorruptCheck``), but skips all members that have dropped more of the history than
+this one, and they drop some every five minutes (etcd 3.6, server/etcdserver/corrupt.go, ``InitialCheck``). The leader
+then finds the difference later, and the whole cluster refuses writes (:mod:`etcd.corrupt`). As soon as this member
+follows the others, it has dropped as much as they have, and can be compared.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from machine.config import PKI, NodeConfig, client_url
 from etcd.client import Etcdctl, EtcdError
 
 PATIENCE_S = 15.0
-"""Seconds for which a comparison is tried. Others may be starting as well. A member that joins may have much to catch
-up and take longer: it has nothing of its own to compare."""
+"""Seconds for which a comparison is tried. Others may be starting as well. A joining member may take longer to catch
+up, but it has no data of its own to compare."""
 
 RETRY_S = 0.5
 
@@ -29,8 +29,9 @@ HASH_S = 60.0
 
 
 def compared(node: NodeConfig, etcdctl: Etcdctl) -> bool | None:
-    """Return whether the data is that of another member, at one revision; True when there is no other. None when none
-    answers that has dropped exactly as much of the history. ``EtcdError`` when this member does not answer."""
+    """Return whether the data equals that of another member, at one revision; True when there is no other member.
+    Return None when no member that answers has dropped exactly as much of the history. Raise ``EtcdError`` when this
+    member does not answer."""
     endpoint = client_url(node.address)
     others = [member for member in etcdctl.cluster(endpoint).members if endpoint not in member.client_urls]
     if not others:
@@ -71,7 +72,7 @@ def verdict(
 
 
 def main() -> int:
-    """Return 0 when the member may go on; 1, with a line as etcd writes its last one, when it may not."""
+    """Return 0 when the member may continue; return 1, after a line in the form of etcd's last one, when it may not."""
     node = NodeConfig.read()
     if verdict(node, Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt", limit_s=HASH_S)):
         return 0

@@ -1,10 +1,10 @@
-"""The alarm ``CORRUPT``: the data of a member differs from what a majority has.
+"""The alarm ``CORRUPT``: the data of a member differs from the majority's.
 
-While it is on, the whole etcd cluster refuses writes, and every member tells of it; members come and go as ever (etcd
-3.6, server/etcdserver/apply/corrupt.go, which refuses what has to do with keys and leases alone). No change of members
-lifts it. It may be lifted once who it names is replaced (etcd.io, "Data corruption", "Restoring a corrupted member").
-The leader compares each minute, and counts a revision as compared only when all agreed: what is lifted too early comes
-back (server/etcdserver/corrupt.go, ``checkPeerHashes``).
+While it is on, the whole etcd cluster refuses writes, and every member reports it; members can still be added and
+removed (etcd 3.6, server/etcdserver/apply/corrupt.go, which refuses only operations on keys and leases). No change of
+members lifts it. It may be lifted once the members that it names are replaced (etcd.io, "Data corruption", "Restoring a
+corrupted member"). The leader compares each minute, and counts a revision as compared only when all agreed: an alarm
+that is lifted too early comes back (server/etcdserver/corrupt.go, ``checkPeerHashes``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Collection
 from etcd.client import CORRUPT, NOSPACE, Alarm, Etcdctl, EtcdError, EtcdMembers, Member
 
 ACTIVE = "Active Alarm(s): "
-"""Words of etcdctl's ``endpoint health`` about a member that commits and tells of alarms, before their names (etcd 3.6,
+"""Words of etcdctl's ``endpoint health`` about a member that commits and reports alarms, before their names (etcd 3.6,
 etcdctl/ctlv3/command/ep_command.go)."""
 
 NOBODY = 0
@@ -22,7 +22,8 @@ NOBODY = 0
 
 
 def is_corrupt(ailment: str) -> bool:
-    """Return whether all that ails a member, as etcdctl says it, is the alarm, alone or beside that of the quota."""
+    """Return whether a member's only problem, in etcdctl's words, is this alarm, alone or together with that of the
+    quota."""
     _, _, names = ailment.partition(ACTIVE)
     return CORRUPT in names.split() and set(names.split()) <= {CORRUPT, NOSPACE}
 
@@ -33,8 +34,8 @@ def named(etcdctl: Etcdctl, endpoint: str) -> frozenset[int]:
 
 
 def stands(member: Member, etcdctl: Etcdctl, corrupt: Collection[int]) -> bool:
-    """Return whether a member commits through a quorum, and is none of those that the alarm names. ``corrupt``: their
-    ids; empty where the alarm is no excuse, so that a member with it does not stand."""
+    """Return whether a member commits through a quorum and is not named by the alarm. ``corrupt``: ids of the named
+    members; when it is empty, the alarm is no excuse, and a member that reports it does not count."""
     if not member.client_urls:
         return False
     ailment = etcdctl.ailment(member.client_urls[0])
@@ -43,7 +44,7 @@ def stands(member: Member, etcdctl: Etcdctl, corrupt: Collection[int]) -> bool:
 
 def excuse(etcdctl: Etcdctl, cluster: EtcdMembers, leaving: Collection[Member]) -> frozenset[int]:
     """Return the ids of the members that the alarm names when one of ``leaving`` is among them; empty otherwise. Only
-    who is named may go meanwhile: its successor might get its data from who is corrupt."""
+    named members may leave during the alarm: another member's successor might get its data from a corrupt one."""
     try:
         corrupt = named(etcdctl, cluster.endpoint)
     except EtcdError:
@@ -52,7 +53,7 @@ def excuse(etcdctl: Etcdctl, cluster: EtcdMembers, leaving: Collection[Member]) 
 
 
 def alarm_message(etcdctl: Etcdctl, endpoint: str) -> str:
-    """Return what the alarm says and what to do; empty without it."""
+    """Return the meaning of the alarm and what to do; empty without it."""
     try:
         corrupt, members = named(etcdctl, endpoint), etcdctl.cluster(endpoint).members
     except EtcdError:
@@ -71,13 +72,13 @@ def alarm_message(etcdctl: Etcdctl, endpoint: str) -> str:
 
 
 def is_of_nobody(alarm: Alarm, members: Collection[int]) -> bool:
-    """Return whether an alarm is this one, and who it names is none of the members with these ids any more."""
+    """Return whether an alarm is this one and names none of the members with these ids any more."""
     return alarm.name == CORRUPT and alarm.member not in {*members, NOBODY}
 
 
 def lift(etcdctl: Etcdctl, cluster: EtcdMembers, *, gone: Collection[Member] = ()) -> bool:
-    """Lift the alarm once nobody that it names is a member any more, ``gone`` counted as none, and return whether that
-    was done. Another alarm beside it stays, and keeps it: etcdctl lifts all or none."""
+    """Lift the alarm once none of the members that it names exists any more; ``gone`` counts as not existing. Return
+    whether the alarm was lifted. It stays when there is another alarm beside it: etcdctl lifts all or none."""
     alarms = etcdctl.alarms(cluster.endpoint)
     members = {member.id for member in cluster.members} - {member.id for member in gone}
     if not alarms or not all(is_of_nobody(alarm, members) for alarm in alarms):

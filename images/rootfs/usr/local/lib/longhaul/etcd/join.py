@@ -1,9 +1,9 @@
 """Decide how this etcd member starts, before etcd does. An etcd cluster is bootstrapped once in its life, never twice.
 
 With data, the member just starts, unless the cluster has removed it. Without data, it joins the cluster for which
-another member answers. Only while the vault says that the cluster is new do the machines that the vault names bootstrap
-it together: the cluster is not used before the vault says that it exists. Everything else is refused: the unit fails
-with the reason, and is tried again. The decision is left in /run/longhaul/etcd-join.env for etcd.
+another member answers. Only while the vault records the cluster as new do the machines that the vault names bootstrap
+it together: the cluster is not used before the vault records that it exists. In all other cases the unit fails with the
+reason, and is tried again. The decision is written to /run/longhaul/etcd-join.env for etcd.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RecordedCluster:
     """Id of the etcd cluster in hexadecimal, once known."""
     founders: tuple[str, ...] = ()
     """Names of the machines that bootstrap the etcd cluster: those that existed when the secret was made, because all
-    of them must use the same list. Empty: the member of index 0 does."""
+    of them must use the same list. If empty, only the member of index 0 bootstraps it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Bootstrap:
-    """Decision to bootstrap the etcd cluster, together with the other machines that do."""
+    """Decision to bootstrap the etcd cluster, together with the other founders."""
 
     founders: tuple[str, ...]
     """Names of all machines that bootstrap it."""
@@ -115,13 +115,13 @@ def _first(node: NodeConfig) -> tuple[str, ...]:
 
 
 def _awaited(node: NodeConfig, cluster: EtcdMembers) -> bool:
-    """Return whether quicker machines have bootstrapped the cluster with a quorum and list this one as a member that
-    never started."""
+    """Return whether other machines have already bootstrapped the cluster with a quorum and list this one as a member
+    that never started."""
     return any(peer_url(node.address) in member.peer_urls and not member.client_urls for member in cluster.members)
 
 
 def _instead(node: NodeConfig) -> str:
-    """Return what to do about data that is of no use any more. The learner's disk would come with a new machine."""
+    """Return advice about data that has become useless. The learner's disk would come with a new machine."""
     if not node.learner:
         return "replace this machine"
     return "take the learner out of the file, run `longhaul up`, and put it back: it gets a new disk"
@@ -155,8 +155,8 @@ def _join(node: NodeConfig, cluster: EtcdMembers, state: RecordedCluster) -> Joi
 
 
 def join(node: NodeConfig, etcdctl: Etcdctl, cluster: EtcdMembers, stale: tuple[Member, ...]) -> str:
-    """Remove the stale members, lift the alarm that only they were the reason of, become a learner, and return
-    ``ETCD_INITIAL_CLUSTER``; ``EtcdError`` when the cluster refuses."""
+    """Remove the stale members, lift the alarm that only they caused, become a learner, and return
+    ``ETCD_INITIAL_CLUSTER``; raise ``EtcdError`` when the cluster refuses."""
     for member in stale:
         print(f"removing the old member {member.id:x} ({member.name or 'never started'})", flush=True)
         etcdctl.remove(cluster.endpoint, member.id)
@@ -191,8 +191,8 @@ def join(node: NodeConfig, etcdctl: Etcdctl, cluster: EtcdMembers, stale: tuple[
 def prepare(
     node: NodeConfig, *, etcdctl: Etcdctl, read: Callable[[str], str], data: Path, environment: Path
 ) -> Start | Bootstrap | Join | Refuse:
-    """Decide, act, and write the environment file for etcd. ``EtcdError``, ``VaultError`` or ``WalError`` when a step
-    fails."""
+    """Decide, act, and write the environment file for etcd. Raise ``EtcdError``, ``VaultError`` or ``WalError`` when a
+    step fails."""
     local = identity(data)
     cluster = etcdctl.first_cluster(client_url(address) for address in node.peers.values())
     state = _state(node, read) if local is None else None

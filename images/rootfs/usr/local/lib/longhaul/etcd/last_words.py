@@ -1,4 +1,4 @@
-"""Last words of an etcd member that does not answer: why it ended, or was not started, from its journal."""
+"""Last words of an etcd member that does not answer: why it ended, or could not start, from its journal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contract.units import ETCD
 
 LATELY = "-5min"
-"""Time from which its end counts: systemd starts it every few seconds again, so one that goes on failing says so."""
+"""Period in which an end counts: systemd restarts a failing member every few seconds, so its messages are recent."""
 
 LEVELS = ("fatal", "panic")
 
@@ -18,14 +18,14 @@ REFUSED = " does not start: "
 
 
 def last_words() -> str:
-    """Return why the member ended or was not started, lately; empty when neither happened, or nobody knows."""
+    """Return why the member ended or could not start, lately; empty when neither happened, or the reason is unknown."""
     command = ["journalctl", f"--unit={ETCD}", f"--since={LATELY}", "--output=cat", "--no-pager"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return last_message(done.stdout.splitlines())
 
 
 def last_message(lines: Iterable[str]) -> str:
-    """Return the newest message with which it gave up: etcd logs one JSON object a line. Once etcd itself has said
+    """Return the newest message with which it gave up: etcd logs one JSON object a line. Once etcd itself has logged
     something, it was started."""
     ended = refused = ""
     for line in lines:

@@ -1,5 +1,5 @@
 """Make this member a voting one as soon as it has caught up. The program ends once the member votes, and at once on the
-member that is declared to be a learner for ever."""
+member that is declared a permanent learner."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from machine.config import PKI, NodeConfig, client_url
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, endpoints
 
 RETRY_S = 1.0
-"""Seconds between attempts: the leader tells whether the learner is in sync only when asked to promote it."""
+"""Seconds between attempts: the leader reports whether the learner is in sync only when asked to promote it."""
 
 
 def promote(node: NodeConfig, etcdctl: Etcdctl) -> bool:
-    """Try once. Return True once this member votes; ``EtcdError`` when it does not answer or the cluster refuses for
-    now."""
+    """Try once. Return True once this member votes; raise ``EtcdError`` when it does not answer or the cluster refuses
+    for now."""
     status = etcdctl.status(client_url(node.address))
     if not status.learner:
         return True
@@ -28,12 +28,13 @@ def promote(node: NodeConfig, etcdctl: Etcdctl) -> bool:
 
 
 def _voter(cluster: EtcdMembers) -> str:
-    """Return the client URL of a voting member: only these accept the request, and pass it on to the leader."""
+    """Return the client URL of a voting member: only voting members accept the request, and pass it on to the
+    leader."""
     return next(endpoints(cluster.members), cluster.endpoint)
 
 
 def main() -> int:
-    """Return 0 once this member votes, or when it never shall."""
+    """Return 0 once this member votes, or when it never will."""
     node = NodeConfig.read()
     if node.learner:
         print(f"{node.machine} stays a learner")

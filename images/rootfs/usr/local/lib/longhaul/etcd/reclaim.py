@@ -1,9 +1,10 @@
-"""Give an etcd cluster room again when its database has reached its quota, and lift the alarm.
+"""Make room in an etcd cluster whose database has reached its quota, and lift the alarm.
 
-History is dropped up to the newest revision, then each member rewrites its database without what was dropped: one at a
-time, since a member answers nobody meanwhile, and never the leader: it hands over first. What is stored stays.
+The history is dropped up to the newest revision. Then each member rewrites its database without the dropped parts: one
+at a time, since a member answers no requests meanwhile, and never the leader, which hands over first. Current values
+stay.
 
-The learner is left as it is, since a learner cannot be told to: its etcd has no quota, so it raises no alarm.
+The learner is left as it is, since a learner cannot be defragmented: its etcd has no quota, so it raises no alarm.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from etcd import corrupt as etcd_corrupt
 from etcd.client import NOSPACE, Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
 
 LOCK = Path("/run/longhaul-reclaim.lock")
-"""File that is locked during a reclaim: a run that lost its connection leaves one behind that goes on."""
+"""File that is locked during a reclaim: a run that lost its connection may still be going on."""
 
 COMMAND_S = 600.0
 """Time limit in seconds of a member's defragmentation, for 8 GiB on a local SSD, and of the compaction."""
@@ -30,7 +31,7 @@ BACK_S = 60.0
 RETRY_S = 0.5
 
 COMPACTED = "required revision has been compacted"
-"""Part of etcd's error message: somebody else was quicker (etcd 3.6, api/v3rpc/rpctypes)."""
+"""Part of etcd's error message when somebody else compacted first (etcd 3.6, api/v3rpc/rpctypes)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +43,12 @@ class Reclaimed:
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Size of each member's database before and after, bytes."""
     ask_another: bool = False
-    """True where nothing was begun, and another member may be able to."""
+    """True when nothing was begun, and another member may be able to do it."""
 
 
 def reclaim(node: NodeConfig, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaimed:
     """Compact the etcd cluster, defragment its members and disarm its alarm, once at a time on a machine. A member that
-    does not answer is left out, as long as a quorum does: it is told in the reason."""
+    does not answer is left out, and the reason names it, as long as a quorum answers."""
     with lock.open("w") as lock_file:
         try:
             fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,7 +73,7 @@ def _reclaim(node: NodeConfig, etcdctl: Etcdctl) -> Reclaimed:
                 silent.append(member.name)
                 continue
             sizes[member.name] = (before.db_size, _defragment(etcdctl, cluster, member))
-        # Again, and as late as can be: etcdctl lifts all alarms or none.
+        # Checked again, as late as possible: etcdctl lifts all alarms or none.
         _check_alarms(etcdctl, cluster)
         etcdctl.disarm(cluster.endpoint)
     except EtcdError as error:
@@ -82,8 +83,8 @@ def _reclaim(node: NodeConfig, etcdctl: Etcdctl) -> Reclaimed:
 
 
 def _check_joining(node: NodeConfig, cluster: EtcdMembers) -> None:
-    """Raise ``EtcdError`` while a member joins. A learner cannot be defragmented, and this one has a quota: its copy of
-    the leader's database would raise the alarm again."""
+    """Raise ``EtcdError`` while a member joins. A learner cannot be defragmented, and a joining one has a quota: its
+    copy of the leader's database would raise the alarm again."""
     local = {} if node.learner else {peer_url(node.address): node.machine}
     voting = local | {peer_url(address): name for name, address in node.peers.items()}
     for member in cluster.members:
@@ -96,7 +97,7 @@ def _check_joining(node: NodeConfig, cluster: EtcdMembers) -> None:
 
 
 def _check_alarms(etcdctl: Etcdctl, cluster: EtcdMembers) -> None:
-    """Raise ``EtcdError`` when there is another alarm than that of the quota, and who it names is not gone: it would be
+    """Raise ``EtcdError`` when there is an alarm other than that of the quota whose members still exist: it would be
     lifted as well."""
     names = {member.id: member.name for member in cluster.members}
     for alarm in etcdctl.alarms(cluster.endpoint):
@@ -145,7 +146,7 @@ def _defragment(etcdctl: Etcdctl, cluster: EtcdMembers, member: Member) -> int:
 
 
 def _hand_over(etcdctl: Etcdctl, cluster: EtcdMembers, member: Member) -> None:
-    """Make another member that votes and answers the leader, if ``member`` leads and there is one."""
+    """Make another voting member that answers the leader, if ``member`` leads and there is one."""
     if etcdctl.status(member.client_urls[0]).leader != member.id:
         return
     for other in cluster.members:

@@ -1,4 +1,4 @@
-"""Take a member out of its etcd cluster for good, before its machine goes."""
+"""Remove a member from its etcd cluster for good, before its machine is deleted."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from etcd import corrupt as etcd_corrupt
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, Member
 
 PATIENCE_S = 15.0
-"""Seconds to try: etcd counts a member that went silent as present until its connection has timed out, and refuses
-while another arrived less than 5 s ago (etcd 3.6, server/etcdserver/server.go, ``mayRemoveMember``)."""
+"""Seconds to try: etcd counts a silent member as present until its connection has timed out, and refuses while another
+arrived less than 5 s ago (etcd 3.6, server/etcdserver/server.go, ``mayRemoveMember``)."""
 
 RETRY_S = 1.0
 
@@ -25,12 +25,12 @@ class Removal:
     removed: bool
     reason: str
     alive: bool = False
-    """True when only a dead member was to be removed, and this one is not."""
+    """True when only a dead member was to be removed, and this one is alive."""
 
 
 def remove(node: NodeConfig, etcdctl: Etcdctl, *, name: str, if_dead: bool = False) -> Removal:
-    """Remove the member ``name`` unless the members that remain would have no quorum; with ``if_dead`` only one that
-    does not answer. One that leads hands over first, so that nobody waits for an election."""
+    """Remove the member ``name`` unless the remaining members would have no quorum; with ``if_dead`` only a member that
+    does not answer. A leader hands over first, so that nobody waits for an election."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         removal = _tried(node, etcdctl, name, if_dead=if_dead)
@@ -68,7 +68,7 @@ def _tried(node: NodeConfig, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> R
 
 
 def _lifted(etcdctl: Etcdctl, cluster: EtcdMembers, reason: str, *, gone: Sequence[Member] = ()) -> Removal:
-    """Return that a member is out, once the alarm is lifted that only it was the reason of."""
+    """Return that a member is removed, after lifting the alarm that only it caused."""
     try:
         etcd_corrupt.lift(etcdctl, cluster, gone=gone)
     except EtcdError as error:
@@ -77,8 +77,8 @@ def _lifted(etcdctl: Etcdctl, cluster: EtcdMembers, reason: str, *, gone: Sequen
 
 
 def _is_at(member: Member, node: NodeConfig, address: str) -> bool:
-    """Return whether a member is at an address, since one that never started has no name yet. Without an address it is
-    the learner: its is the only one that no voting member has."""
+    """Return whether a member is at an address, since a member that never started has no name yet. Without an address
+    it is the learner: only its address belongs to no voting member."""
     if address:
         return peer_url(address) in member.peer_urls
     known = {peer_url(place) for place in node.stores[node.role].values()}
@@ -86,8 +86,8 @@ def _is_at(member: Member, node: NodeConfig, address: str) -> bool:
 
 
 def _hand_over(etcdctl: Etcdctl, cluster: EtcdMembers, away: Collection[int], *, to: Member) -> None:
-    """Make another member the leader if one of ``away`` leads: who leaves, and who is corrupt, because a successor gets
-    its data from the leader."""
+    """Make another member the leader if one of ``away`` leads: members that leave, and corrupt ones, because a
+    successor gets its data from the leader."""
     leader = etcdctl.status(cluster.endpoint).leader
     if leader in away:
         leads = next(member for member in cluster.members if member.id == leader)

@@ -14,11 +14,11 @@ METADATA = 1
 """Type of the metadata record (wal.go, ``MetadataType``)."""
 
 HEAD_BYTES = 4096
-"""Bytes to read; the first two records of a segment take less."""
+"""Number of bytes to read; the first two records of a segment need less."""
 
 
 class WalError(Exception):
-    """Raised when the write-ahead log does not tell which member wrote it."""
+    """Raised when the write-ahead log does not identify the member that wrote it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +30,8 @@ class WalIdentity:
 
 
 def identity(data: Path) -> WalIdentity | None:
-    """Return the identity of the data in ``data``; None without a write-ahead log, which is how etcd itself recognises
-    a new member. ``WalError`` when the log cannot be read."""
+    """Return the identity of the data in ``data``; None without a write-ahead log, by which etcd itself recognises a
+    new member. Raise ``WalError`` when the log cannot be read."""
     segments = sorted((data / "member" / "wal").glob("*.wal"))
     if not segments:
         return None

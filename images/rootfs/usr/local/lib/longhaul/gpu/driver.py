@@ -12,7 +12,7 @@ from pathlib import Path
 from gpu.findings import Code, GpuFinding, LookError
 
 MODULES = ("nvidia", "nvidia-current")
-"""Names of the module's file: nvidia in NVIDIA's own packages and Ubuntu's, nvidia-current in Debian's."""
+"""Names of the module's file: nvidia in NVIDIA's and Ubuntu's packages, nvidia-current in Debian's."""
 
 _VERSION = re.compile(r"Kernel Module\D.*?\s(\d+\.\d+(?:\.\d+)*)\s")
 """Pattern of the version in /proc/driver/nvidia/version: «NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.309.01
@@ -68,7 +68,7 @@ def modinfo(name: str, kernel: str) -> str:
 
 
 def read(paths: DriverPaths | None = None, *, kernel: str = "", ask: Callable[[str, str], str] = modinfo) -> Driver:
-    """Read the driver's state on this machine; ``LookError`` when a part cannot be read."""
+    """Read the driver's state on this machine; raise ``LookError`` when a part cannot be read."""
     paths = paths or DriverPaths()
     kernel = kernel or os.uname().release
     modules = (parse(ask(name, kernel)) for name in MODULES)
@@ -131,7 +131,7 @@ def _running(driver: Driver, library: str) -> Iterable[GpuFinding]:
 
 
 def agree(library: str, module: str) -> bool:
-    """Return whether both are of one version. Some libraries leave out the last number."""
+    """Return whether both are the same version. Some libraries leave out the last number."""
     return module in (library, UNKNOWN) or module.startswith(f"{library}.")
 
 

@@ -12,7 +12,8 @@ from contract.labels import CUDA_LABELS, GPU_LABEL
 from contract.resources import GPU_RESOURCE
 
 DISCOVERY = "nvidia.com/gfd.timestamp"
-"""Label that the discovery sets where it runs. Then the labels are left to it, because it knows more (MIG, sharing)."""
+"""Label that the discovery sets where it runs. The labels are then left to the discovery, because it knows more (MIG,
+sharing)."""
 
 LONGEST = 63
 """Longest value of a label in characters (k8s.io/apimachinery, ``validation.LabelValueMaxLength``)."""

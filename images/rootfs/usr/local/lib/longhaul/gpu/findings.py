@@ -38,7 +38,7 @@ class GpuFinding:
 
     code: Code
     message: str
-    """Text that says what was seen and what to do."""
+    """Text with the observation and the advice."""
     gpu: str = ""
     """Identity of the GPU (``GPU-…``); empty for the machine as a whole, or for a GPU that does not report its
     identity."""
@@ -48,4 +48,4 @@ class GpuFinding:
 
 
 class LookError(Exception):
-    """Raised when something could not be examined, so that nothing is known about it; the message says what and why."""
+    """Raised when something could not be examined, so that its state is unknown; the message says what, and why."""

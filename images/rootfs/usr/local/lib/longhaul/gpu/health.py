@@ -18,7 +18,7 @@ _RECOVERY = {
 
 
 def memory(gpu: Gpu) -> Iterable[GpuFinding]:
-    """Yield the problems of a GPU's memory, and the action that the driver asks for."""
+    """Yield the problems of a GPU's memory, and the action that the driver requests."""
     yield from _ecc(gpu)
     if gpu.retirement_pending:
         message = "pages of its memory wait to be retired: reboot"
@@ -55,8 +55,8 @@ def _ecc(gpu: Gpu) -> Iterable[GpuFinding]:
 
 def links(gpus: list[Gpu], promised: int | None) -> Iterable[GpuFinding]:
     """Yield the GPUs with inactive NVLinks. With ``promised``, each GPU must have at least that many active links.
-    Without it, every link that a GPU knows must be active once any in the machine is: cards without a bridge know their
-    links, too."""
+    Without it, every link of a GPU must be active once any in the machine is: cards without a bridge report links
+    too."""
     if promised is None and not any(any(gpu.links) for gpu in gpus):
         return
     for gpu in gpus:

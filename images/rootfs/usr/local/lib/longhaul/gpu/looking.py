@@ -23,7 +23,7 @@ LOOK_S = 120.0
 """Time limit in seconds for everything but the trial: without persistence the driver takes seconds to wake each GPU."""
 
 ENDED_S = 2 * KILLED_S
-"""Seconds to wait for a preflight that was told to end: it may itself wait for its trial for half of this time."""
+"""Seconds to wait for a preflight after its SIGTERM: it may itself wait for its trial for half of this time."""
 
 ANSWERS = (0, 1, 3)
 """Exit codes that come with a report."""
@@ -41,8 +41,8 @@ class Looking:
         self._stuck: subprocess.Popen[bytes] | None = None
 
     def look(self, *, check: bool) -> dict[str, Any]:
-        """Return the report as a JSON object; ``check`` adds the trial of memory and compute. ``BrokeOffError`` when
-        there is none."""
+        """Return the report as a JSON object; ``check`` adds the trial of memory and compute. Raise ``BrokeOffError``
+        when there is none."""
         if self._stuck is not None and self._stuck.poll() is None:
             raise BrokeOffError("an earlier look at the GPUs still hangs in the driver: reboot")
         self._stuck = None

@@ -40,7 +40,7 @@ class Remapped:
 
 class Device:
     """One GPU, by its handle: a struct of one pointer, which is passed like the pointer. Its functions raise
-    ``NvmlError``, with ``NOT_SUPPORTED`` for what this GPU does not have."""
+    ``NvmlError``, with ``NOT_SUPPORTED`` for features that this GPU lacks."""
 
     def __init__(self, nvml: Nvml, handle: ctypes.c_void_p) -> None:
         self._nvml, self._handle = nvml, handle
@@ -108,7 +108,7 @@ class Device:
         return bool(active.value)
 
     def recovery_action(self) -> int:
-        """Return the action that the driver asks for: a number of ``nvmlDeviceGpuRecoveryAction_t``, 0 for none."""
+        """Return the action that the driver requests: a number of ``nvmlDeviceGpuRecoveryAction_t``, 0 for none."""
         value = abi.Field(field=abi.RECOVERY_ACTION)
         self._call("nvmlDeviceGetFieldValues", ctypes.c_int(1), ctypes.byref(value))
         if value.result:

@@ -40,7 +40,7 @@ class OwnNode:
         self._events = Events(api, instance=name, component=component)
 
     def read(self) -> Object:
-        """Return the Node; ``NotRegisteredError`` when it does not exist."""
+        """Return the Node; raise ``NotRegisteredError`` when it does not exist."""
         node = self._api.find(self._path)
         if node is None:
             raise NotRegisteredError(f"there is no Node {self.name} yet: see kubelet.service")
@@ -61,7 +61,7 @@ class OwnNode:
     def write(
         self, *, conditions: list[dict[str, str]], labels: Mapping[str, str], annotations: Mapping[str, str]
     ) -> None:
-        """Write all of it in one request, so that no reader sees only a part: a status patch may contain metadata
+        """Write all changes in one request, so that no reader sees only a part: a status patch may contain metadata
         (k8s.io/component-helpers, ``node/util``, preparePatchBytesForNodeStatus)."""
         metadata = {"labels": dict(labels), "annotations": dict(annotations)}
         document = {"metadata": metadata, "status": {"conditions": conditions}}
@@ -74,7 +74,7 @@ class OwnNode:
 
 
 def this_node(*, agent: str, component: str) -> OwnNode:
-    """Return the Node of this machine, accessed as the kubelet; ``OSError``, ``ValueError``, ``TypeError`` or
+    """Return the Node of this machine, accessed as the kubelet. Raise ``OSError``, ``ValueError``, ``TypeError`` or
     ``AttributeError`` while the machine does not know its place."""
     paths, url = worker_checks.WorkerPaths(), Worker.read(PATH).api
     name = worker_checks.name(paths)
@@ -85,8 +85,7 @@ def this_node(*, agent: str, component: str) -> OwnNode:
 
 
 def holds_gpus(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod has not finished and was given devices, or has claims; a pod does not say what its claims
-    are for."""
+    """Return whether an unfinished pod has devices, or has claims; a pod does not say what its claims are for."""
     if pod.get("status", {}).get("phase") in OVER:
         return False
     spec = pod["spec"]

@@ -19,13 +19,13 @@ class Promise:
     model: str = ""
     """Words of the GPUs' name, such as ``H100``; empty for any."""
     links: int | None = None
-    """Least number of active NVLinks of each GPU; ``None``: judged by the links that the GPUs know."""
+    """Smallest number of active NVLinks of each GPU; ``None`` to judge by the links that the GPUs report."""
     check: tuple[str, ...] = ()
     """Command with its arguments that tests memory and compute; empty for none."""
 
     @classmethod
     def read(cls, path: Path) -> Promise:
-        """Read the file; ``LookError`` when it is missing or a value has the wrong form."""
+        """Read the file; raise ``LookError`` when it is missing or a value has the wrong form."""
         try:
             node = json.loads(path.read_text())
         except (OSError, ValueError) as error:

@@ -1,8 +1,8 @@
-"""Report to the cluster whether this node's GPUs are healthy: test them after each boot, and look at them from then on.
+"""Report to the cluster whether this node's GPUs are healthy: test them after each boot, and keep checking them.
 
 The verdict is two conditions of the Node, labels that describe the GPUs, and an Event whenever the verdict changes.
-According to it, the node controller lifts the taint with which the node registered, or puts it back. A test that fails
-is tried again, after longer and longer pauses. Ends with 0 on a machine that is promised no GPUs.
+According to it, the node controller lifts the taint with which the node registered, or puts it back. A failed test is
+repeated, after longer and longer pauses. Ends with 0 on a machine without promised GPUs.
 """
 
 from __future__ import annotations
@@ -88,13 +88,13 @@ class Reporter:
         return verdict, mismatch(report), features.labels(report, there=there)
 
     def _passed(self, node: Object) -> bool:
-        """Return whether the test was passed since this boot, and no look since then found a problem."""
+        """Return whether the test has passed since this boot, and no look since then found a problem."""
         boot = node["metadata"].get("annotations", {}).get(GPU_BOOT)
         return bool(boot == self._boot and by_type(node).get(GPU_HEALTHY, {}).get("status") == GOOD)
 
     def _waits(self, node: Object) -> GpuVerdict | None:
         """Return why the trial of memory and compute cannot have all GPUs now; None when it can. The taint is checked
-        before the pods: once it is there, no further pods come."""
+        before the pods: once it is set, no further pods come."""
         if not self._promise.check or self._passed(node):
             return None
         if not tainted(node):
@@ -108,7 +108,7 @@ class Reporter:
         return GpuVerdict(status=OPEN, reason=IN_USE, message=message)
 
     def _known(self, node: Object, gpu_conditions: list[dict[str, str]], labels: dict[str, str]) -> bool:
-        """Return whether the Node already has all of it."""
+        """Return whether the Node already has all of these."""
         metadata, before = node["metadata"], by_type(node)
         fields = ("status", "reason", "message")
         return (

@@ -1,5 +1,5 @@
-"""CDI specifications, by which the container toolkit gives the driver to containers. Each is made for one version of
-it."""
+"""CDI specifications, with which the container toolkit passes the driver to containers. Each is made for one driver
+version."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Specification:
 
 
 def read(folders: Iterable[Path] = FOLDERS) -> tuple[Specification, ...]:
-    """Return NVIDIA's specifications; empty where there is no toolkit. ``LookError`` when one cannot be read."""
+    """Return NVIDIA's specifications; empty when there is no toolkit. Raise ``LookError`` when one cannot be read."""
     paths = (path for folder in folders for path in sorted(folder.glob("*")) if path.suffix in SUFFIXES)
     return tuple(specification for path in paths if (specification := _specification(path)) is not None)
 

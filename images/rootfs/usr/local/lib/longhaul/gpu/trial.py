@@ -21,7 +21,7 @@ KILLED_S = 5.0
 
 SAID_LINES = 5
 SAID_BYTES = 4096
-"""Largest part of the trial's last output in the finding."""
+"""Largest part, in bytes, of the trial's last output in the finding."""
 
 
 def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[GpuFinding]:
@@ -41,8 +41,7 @@ def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[GpuFindin
         except subprocess.TimeoutExpired:
             return [_failed(command, f"did not end within {limit_s:.0f} s")]
         finally:
-            # The time limit has passed, or this process was told to end: nothing else reaches the trial's process
-            # group.
+            # The time limit has passed, or this process was ended: nothing else reaches the trial's process group.
             if process is not None and process.returncode is None:
                 _kill(process)
         if code == 0:
@@ -54,7 +53,7 @@ def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[GpuFindin
 
 @contextmanager
 def _held_back(number: signal.Signals) -> Iterator[None]:
-    """Let the signal wait until the end. It is not blocked: a process that is started meanwhile would inherit that."""
+    """Delay the signal until the end. It is not blocked: a process that is started meanwhile would inherit that."""
     came: list[int] = []
 
     def note(which: int, _: FrameType | None) -> None:

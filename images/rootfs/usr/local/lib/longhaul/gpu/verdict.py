@@ -1,4 +1,4 @@
-"""Verdict on a report, and the Node's conditions that tell it to the cluster."""
+"""Verdict on a report, and the Node's conditions that publish it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_SEEN = "GpusNotSeen"
 IN_USE = "GpusInUse"
 UNTAINTED = "PreflightTaintMissing"
 BROKE_OFF = "PreflightBrokeOff"
-"""Reasons other than those of findings. The last one: the look itself did not end, or ended without a report."""
+"""Reasons other than those of findings. The last: the look itself did not end, or ended without a report."""
 
 FINDING = 240
 MESSAGE = 1024
@@ -55,7 +55,8 @@ def judge(report: Mapping[str, Any]) -> GpuVerdict:
 
 
 def mismatch(report: Mapping[str, Any]) -> GpuVerdict:
-    """Return whether the running driver, the installed one and what containers are given are of different versions."""
+    """Return whether the running driver, the installed one and the one passed to containers are of different
+    versions."""
     mismatches = [finding for finding in report["findings"] if finding["code"] in _MISMATCHES]
     if mismatches:
         return GpuVerdict(status=GOOD, reason=mismatches[0]["code"], message=_told(mismatches))

@@ -32,8 +32,8 @@ FATAL = {
 }
 """Xids after which a GPU cannot be trusted before a reset or a stronger measure. From NVIDIA's catalog
 (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): those whose immediate action is to reset the GPU, to
-restart the machine or to check it mechanically, and 48 and 74, of which it says that a reset or reboot is needed. The
-others are of applications, are harmless, or need more than their number to be told apart (144 to 150; docs/gpus.md)."""
+restart the machine or to check it mechanically, and 48 and 74, for which it requires a reset or reboot. The others are
+errors of applications, are harmless, or cannot be judged by their number alone (144 to 150; docs/gpus.md)."""
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:]+)[^)]*\): (\d+)(?:, *)?(.*)")
 _GPU = re.compile(r"NVRM: GPU at (?:PCI:)?([0-9a-fA-F:]+): (GPU-[0-9a-f-]+)")
@@ -62,7 +62,7 @@ class Log:
 
 
 def kernel_log() -> list[str]:
-    """Return the kernel's messages since boot; ``LookError`` when the journal cannot be read."""
+    """Return the kernel's messages since boot; raise ``LookError`` when the journal cannot be read."""
     command = ["journalctl", "--dmesg", "--boot", "--output=cat", "--no-pager", "--quiet"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)

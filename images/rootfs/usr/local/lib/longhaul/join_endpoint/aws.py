@@ -1,9 +1,9 @@
 """Identifies AWS machines. A machine signs ``GetCallerIdentity`` with the credentials of its instance profile, and STS
-tells whose signature it is. EC2 names a role's session on an instance after the instance (docs.aws.amazon.com, "IAM
-roles for Amazon EC2"), and only EC2 can assume the nodes' role.
+returns the signer. EC2 names a role's session on an instance after the instance (docs.aws.amazon.com, "IAM roles for
+Amazon EC2"), and only EC2 can assume the nodes' role.
 
 The machine sends only the signature. This module builds the URL, the body and the headers that bind the signature to
-this cluster, key and question, and it accepts exactly this list of signed headers. So a machine can cause no other
+this cluster, key and challenge, and it accepts exactly this list of signed headers. So a machine can cause no other
 request to STS, and no request to another address.
 """
 
@@ -33,7 +33,7 @@ SIGNED = (
 )
 
 BUSY = ("Throttling", "ThrottlingException", "RequestLimitExceeded")
-"""Error codes that STS returns with status 400 when it is asked too often, whatever was signed
+"""Error codes that STS returns with status 400 when it gets too many requests, whatever was signed
 (github.com/kubernetes-sigs/aws-iam-authenticator, issue 382 and pull request 630)."""
 
 REGION = r"[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}"
@@ -91,7 +91,7 @@ class AwsProofs:
         }
 
     def _caller(self, region: str, headers: Mapping[str, str]) -> str:
-        """Return the ARN of the signer. STS's answer to a wrong signature may contain what was signed, so it is not
+        """Return the ARN of the signer. STS's answer to a wrong signature may contain the signed text, so it is not
         passed on."""
         what = f"STS in {region}"
         try:
@@ -110,7 +110,7 @@ class AwsProofs:
 
 
 def _instance(arn: str, environment: NodeEnvironment, roles: Mapping[str, str]) -> Attested:
-    """Return the machine whose session ``arn`` is; ``roles`` maps each nodes' role to its site."""
+    """Return the machine of the session ``arn``; ``roles`` maps each nodes' role to its site."""
     match = _CALLER.fullmatch(arn)
     if match is None:
         raise RefusedError("ForeignProof", "the caller is not an instance with a role")

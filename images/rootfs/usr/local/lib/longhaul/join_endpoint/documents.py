@@ -1,9 +1,9 @@
 """Azure's attested documents: JSON in a PKCS#7 signature, made for one machine by the metadata service of its host
 (learn.microsoft.com, "Azure Instance Metadata Service for virtual machines", Attested data).
 
-The document contains the signer's certificate but not the one above it. The machine sends that one along; it is trusted
-only as far as it leads to one of the system's authorities. openssl does both steps, because no Python library offers
-the first.
+The document contains the signer's certificate but not its issuer's. The machine sends the issuer's certificate along;
+it is trusted only if it leads to one of the system's authorities. openssl does both steps, because no Python library
+offers the first.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class AttestedDocument:
 
 def verified(signature: bytes, chain: Sequence[str], *, roots: Path = ROOTS) -> AttestedDocument:
     """Return the document in ``signature`` (DER); ``chain``: certificates between the signer's and an authority, PEM.
-    ``RefusedError`` when Azure has not signed it."""
+    Raise ``RefusedError`` when Azure has not signed it."""
     with tempfile.TemporaryDirectory() as folder:
         signer, between = Path(folder, "signer.pem"), Path(folder, "between.pem")
         between.write_text("".join(chain))

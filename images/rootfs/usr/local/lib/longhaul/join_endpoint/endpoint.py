@@ -152,8 +152,8 @@ class JoinEndpoint:
 
     def _known(self) -> NodeEnvironment:
         """Return the environment, read again after :data:`ENVIRONMENT_S`. While the ConfigMap is missing or not
-        readable, return the last good one; ``SourceError`` when there is none. ``ApiError`` when the API does not
-        answer."""
+        readable, return the last good one; raise ``SourceError`` when there is none. Raise ``ApiError`` when the API
+        does not answer."""
         with self._lock:
             cached, age = self._environment, self._clock() - self._read_at
         if cached is not None and age < ENVIRONMENT_S:
@@ -171,8 +171,8 @@ class JoinEndpoint:
         return environment
 
     def _ask(self, document: Object, request: Request, attested: Attested) -> None:
-        """Post the request; a key has only one. ``RefusedError`` when another machine has already asked with this
-        key."""
+        """Make the request; a key has only one. Raise ``RefusedError`` when another machine has already made one with
+        this key."""
         document["metadata"]["annotations"] = notes = {PROVED_SITE: attested.site, PROVED_MACHINE: attested.machine}
         try:
             self._api.post(REQUESTS, document)
@@ -194,7 +194,7 @@ class JoinEndpoint:
 
 
 def _read(posted: bytes) -> tuple[Object, Request, Mapping[str, object], str]:
-    """Return the request as the document to post and parsed, the proof, and the challenge."""
+    """Return the posted document and its parsed request, the proof, and the challenge."""
     try:
         body = json.loads(posted)
         request, proof, challenge = body["request"], body["proof"], body["challenge"]

@@ -1,4 +1,4 @@
-"""A program that serves an endpoint until it is told to stop."""
+"""A program that serves an endpoint until SIGTERM."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104  (security rules say who reaches it)
 
 
 def run(about: str | None, made: Callable[[NodeConfig, Path, str], Server[Any]]) -> int:
-    """Serve what ``made`` returns of the machine, the folder of its certificates and the address to listen at; return
-    the exit code after SIGTERM. ``OSError`` when the port is not free or the certificate cannot be read."""
+    """Serve the server that ``made`` returns for the machine, the folder of its certificates and the listening address;
+    return the exit code after SIGTERM. Raise ``OSError`` when the port is in use or the certificate cannot be read."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
     parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")

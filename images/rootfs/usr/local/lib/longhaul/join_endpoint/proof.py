@@ -12,7 +12,7 @@ from contract.certificate_requests import Attested, RefusedError
 from contract.documents.node_controller import NodeEnvironment
 
 FRESH = timedelta(minutes=5)
-"""Greatest age of a proof, by its own signed date, and greatest time by which a machine's clock may be ahead."""
+"""Largest age of a proof, by its own signed date, and largest time by which a machine's clock may be ahead."""
 
 
 OBJECTS = "bring up the objects (`longhaul up --only objects`)"
@@ -25,7 +25,7 @@ class ProofQuestion:
 
     environment: NodeEnvironment
     fingerprint: str
-    """Fingerprint of the key that a certificate is requested for."""
+    """Fingerprint of the key for which a certificate is requested."""
     challenge: str
 
 
@@ -33,12 +33,13 @@ class Verifier(Protocol):
     """Verifies the proofs of one cloud."""
 
     def attested(self, proof: Mapping[str, object], question: ProofQuestion) -> Attested:
-        """Return the machine that the proof identifies. ``RefusedError`` when it is no machine of this environment,
-        ``SourceError`` when this cannot be determined now. Neither message contains the proof's secrets."""
+        """Return the machine that the proof identifies. Raise ``RefusedError`` when it is not a machine of this
+        environment, ``SourceError`` when this cannot be determined now. Neither message contains the proof's
+        secrets."""
 
 
 def text(proof: Mapping[str, object], key: str, pattern: str) -> str:
-    """Return a field of a proof; ``RefusedError`` when it is not of that form."""
+    """Return a field of a proof; raise ``RefusedError`` when it does not have the form."""
     value = proof.get(key)
     if not isinstance(value, str) or re.fullmatch(pattern, value) is None:
         raise RefusedError("Malformed", f"the proof's {key} is missing or not of its form")

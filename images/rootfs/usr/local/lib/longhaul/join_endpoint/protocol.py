@@ -1,8 +1,8 @@
 """Protocol between a machine and the join endpoint. Uses only the standard library, because both import it.
 
     GET  /v1/challenge/<fingerprint>   -> {"challenge": "0123456789"}
-    POST /v1/join                      -> 202, or why not
-    GET  /v1/join/<fingerprint>        -> {"certificate": PEM}, 202 while it is being decided, or why not
+    POST /v1/join                      -> 202, or the reason of a refusal
+    GET  /v1/join/<fingerprint>        -> {"certificate": PEM}, 202 while undecided, or the reason of a refusal
 
 ``fingerprint`` is the SHA-256 of the machine's public key, hexadecimal. All requests go over one connection, because a
 challenge is valid only at the server that gave it. The posted document is JSON: ``request`` (PKCS#10, PEM),
@@ -22,12 +22,13 @@ STS_FORM = b"Action=GetCallerIdentity&Version=2011-06-15"
 CLUSTER_HEADER = "x-longhaul-cluster"
 KEY_HEADER = "x-longhaul-key"
 CHALLENGE_HEADER = "x-longhaul-challenge"
-"""Headers that an AWS machine signs besides those of STS: the cluster, the key and the challenge that the proof is
-for."""
+"""Headers that an AWS machine signs in addition to those of STS: the cluster, the key and the challenge of the
+proof."""
 
 
 def sts_url(region: str) -> str:
-    """URL that verifies a signature of ``region`` (docs.aws.amazon.com, "AWS Security Token Service endpoints")."""
+    """Return the URL that verifies a signature of ``region`` (docs.aws.amazon.com, "AWS Security Token Service
+    endpoints")."""
     return f"https://sts.{region}.amazonaws.com/"
 
 

@@ -35,8 +35,8 @@ CONNECTIONS_OF_ONE = 8
 """Connections at once from one address. A machine needs one, and must not shut out the others."""
 
 CONNECTIONS_OF_A_RANGE = 32
-"""Connections at once from the addresses of one :data:`RANGE`: a machine that was taken over has those of its pods, and
-must not fill the server with them. Two for each of sixteen machines, if they are machines' own."""
+"""Connections at once from the addresses of one :data:`RANGE`: a compromised machine has the addresses of its pods, and
+must not fill the server with them. If the addresses belong to sixteen machines, it is two for each."""
 
 RANGE = 28
 """Prefix length of the range that holds the addresses of a node's pods (``POD_PREFIX``). In Azure, where they are
@@ -44,8 +44,8 @@ single addresses, they may be in two or three."""
 
 PROBE = "168.63.129.16"
 """Address of the load balancer's probes, and of nothing else (learn.microsoft.com, "What is IP address
-168.63.129.16?"). It is exempt from the limits: otherwise many connections would make the load balancer take this server
-for dead."""
+168.63.129.16?"). It is exempt from the limits: otherwise the load balancer would consider a server with many
+connections dead."""
 
 HEAD = 8 * 1024
 """Largest size in bytes of a request's first line and headers; http.server itself would accept a hundred headers of 64
@@ -89,8 +89,8 @@ class _Lines(io.BufferedReader):
 
 
 class Server(ThreadingHTTPServer, Generic[EndpointT]):
-    """Serves an endpoint over HTTPS. The certificate is read again whenever its file has changed, because
-    it is renewed in place."""
+    """Serves an endpoint over HTTPS. The certificate is read again whenever its file has changed, because it is renewed
+    in place."""
 
     daemon_threads = True
     request_queue_size = CONNECTIONS
@@ -106,10 +106,10 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         handler: type[HttpConnection] | None = None,
         patience_s: float | None = None,
     ) -> None:
-        """``healthy`` returns whether this server can help a machine that asks; the load balancer's probe gets its
-        result. ``handler``: what talks to the endpoint, a :class:`JoinHandler` if nothing else. ``patience_s``: seconds
-        from a connection's beginning to its complete request (:meth:`heard`); with it, a server that is full ends the
-        oldest connection that has sent none."""
+        """``healthy`` returns whether this server can help a machine; the load balancer's probe gets its result.
+        ``handler``: class that handles connections, by default :class:`JoinHandler`. ``patience_s``: seconds from the
+        start of a connection to its complete request (:meth:`heard`); with it, a full server ends the oldest connection
+        that has sent none."""
         self._patience_s = patience_s
         self.endpoint, self.healthy, self._certificate, self._clock = endpoint, healthy, certificate, clock
         self._lock = threading.Lock()
@@ -119,14 +119,14 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         super().__init__(address, handler or JoinHandler)
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context with the present certificate; ``OSError`` when there is none."""
+        """Return the TLS context with the present certificate; raise ``OSError`` when there is none."""
         # Noted before the file is read, so that a change during the read is noticed at the next connection.
         now = self._certificate.stat()
         version = (now.st_mtime_ns, now.st_ino, now.st_size)
         if self._context is None or version != self._version:
             tls_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             tls_context.minimum_version = ssl.TLSVersion.TLSv1_2
-            # Of TLS 1.2, authenticated encryption alone. Those of TLS 1.3 all are.
+            # For TLS 1.2 only authenticated encryption. All cipher suites of TLS 1.3 have it.
             tls_context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
             tls_context.load_cert_chain(self._certificate)
             self._context, self._version = tls_context, version
@@ -162,7 +162,7 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
                 self._open[request].heard = True
 
     def _has_room(self) -> bool:
-        """Return whether there is a place, or one could be made. Called with the lock held."""
+        """Return whether there is room, or room could be made. Called with the lock held."""
         if len(self._open) < CONNECTIONS:
             return True
         # In the order in which they were opened.

@@ -26,10 +26,10 @@ KEYS_S = 3600.0
 
 UNKNOWN_S = 60.0
 """Shortest time in seconds between two reads because of an unknown key, since anyone can invent one; also between two
-reads after a failure, for a key that is held."""
+reads after a failure, when the key is known already."""
 
 FAILED_S = 5.0
-"""Shortest time in seconds between two reads after a failure, for a key that is not held."""
+"""Shortest time in seconds between two reads after a failure, when the key is unknown."""
 
 AUDIENCES = (AUDIENCE, AUDIENCE.rstrip("/"))
 
@@ -47,8 +47,8 @@ class Tenant:
         self._asking, self._trouble = False, ""
 
     def key(self, name: str) -> rsa.RSAPublicKey:
-        """Return the key called ``name``; ``RefusedError`` when the tenant has none of that name, ``SourceError`` when
-        this is not known now. Keys that are held stay valid while the tenant does not answer."""
+        """Return the key called ``name``. Raise ``RefusedError`` when the tenant has none of that name, ``SourceError``
+        when this is not known now. Known keys stay valid while the tenant does not answer."""
         if self._begins(name):
             self._renew()
         with self._lock:
@@ -91,9 +91,9 @@ class Tenant:
 
 
 def claims(token: str, tenant: Tenant, *, now: datetime) -> dict[str, Any]:
-    """Return the claims of a token that the tenant itself issued. ``RefusedError`` when another issuer did, when the
-    token is not for Azure's resource manager (there is no application of our own in the directory), or when it is not
-    valid now."""
+    """Return the claims of a token that the tenant itself issued. Raise ``RefusedError`` when another issuer did, when
+    the token is not for Azure's resource manager (there is no application of our own in the directory), or when it is
+    not valid now."""
     head, body, signature = _parts(token)
     # The algorithm is fixed here; the token must not choose it.
     if head.get("alg") != "RS256" or not isinstance(head.get("kid"), str):

@@ -25,7 +25,7 @@ class SourceError(Exception):
 
 
 class AnswerError(SourceError):
-    """Raised when the server answered, but not with what was asked for."""
+    """Raised when the server answered, but not with the requested document."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)

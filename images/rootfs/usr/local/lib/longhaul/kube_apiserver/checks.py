@@ -16,14 +16,14 @@ from contract.endpoints import AUTOSCALER_PORT, JOBSET_HEALTH_PORT, KUEUE_HEALTH
 from contract.paths import KUBERNETES_AUTHORITIES
 
 READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness-0"
-"""Health path of kube-apiserver. It leaves out the events etcd: losing that must not take an API server out of
+"""Health path of kube-apiserver. It leaves out the events etcd, because its loss must not take an API server out of
 service."""
 
 ALIVE = "/livez?exclude=etcd&exclude=etcd-override-0"
-"""Path that kube-apiserver answers whatever its etcd clusters are."""
+"""Path that kube-apiserver answers whatever the state of its etcd clusters."""
 
 ALIVE_S = 15.0
-"""Time limit in seconds of that question: a server that is busy is slow, and not hung. As kubeadm's liveness probe
+"""Time limit of that request, seconds: a busy server is slow, but not hung. The same as kubeadm's liveness probe
 (kubernetes 1.36, cmd/kubeadm/app/util/staticpod/utils.go)."""
 
 CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
@@ -35,7 +35,7 @@ QUEUES = {
     "kueue": f"http://127.0.0.1:{KUEUE_HEALTH_PORT}/readyz",
     "jobset": f"http://127.0.0.1:{JOBSET_HEALTH_PORT}/readyz",
 }
-"""Ready is who answers webhooks."""
+"""A manager is ready when it answers webhooks."""
 GROUPS = {"kueue": "kueue.x-k8s.io", "jobset": "jobset.x-k8s.io"}
 """API group of each one's objects."""
 TIMEOUT_S = 5.0
@@ -44,9 +44,8 @@ ELSEWHERE_S = 2.0
 
 
 def checks(node: NodeConfig, *, pki: Path) -> tuple[MachineCheck, ...]:
-    """Check that kube-apiserver is ready and of the right version, and that controller-manager, node signer,
-    scheduler, node controller, autoscaler and join endpoint are healthy, and the managers of queues where there are
-    any."""
+    """Check that kube-apiserver is ready and of the right version, and that controller-manager, node signer, scheduler,
+    node controller, autoscaler, join endpoint and, where there are any, the managers of queues are healthy."""
     return (
         server(node, pki=pki),
         _version(f"{_url(node)}/version", _context(pki), wanted=node.version),
@@ -67,8 +66,8 @@ def server(node: NodeConfig, *, pki: Path) -> MachineCheck:
 
 
 def _queues(node: NodeConfig, name: str, url: str, *, pki: Path) -> MachineCheck:
-    """Check that a manager of queues is ready. It cannot be before its objects are in the cluster, which come once the
-    API servers are ready; until then nobody asks it."""
+    """Check that a manager of queues is ready. It cannot be ready before its objects are in the cluster, which are made
+    once the API servers are ready; until then nobody calls it."""
     check = health(name, url, unverified())
     if not check.ok and _is_unknown(f"{_url(node)}/apis/{GROUPS[name]}", pki=pki):
         return MachineCheck(name=name, ok=True, detail="its objects are not in the cluster yet")
@@ -83,7 +82,7 @@ def _is_unknown(url: str, *, pki: Path) -> bool:
 
 
 def why_silent(node: NodeConfig) -> str:
-    """Return why kube-apiserver counts as silent; empty when it answers anything, a refusal too, or does not run."""
+    """Return why kube-apiserver counts as silent; empty when it gives any answer, even a refusal, or does not run."""
     try:
         _get(_url(node) + ALIVE, unverified(), timeout_s=ALIVE_S)
     except TimeoutError as error:

@@ -1,4 +1,4 @@
-"""Encryption keys that this API server has, and those that its objects were written with."""
+"""Encryption keys of this API server, and those with which its objects were written."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ METRIC = "apiserver_encryption_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
 pkg/server/options/encryptionconfig/metrics)."""
 RETRY_S = 2.0
-"""Seconds between looks: kube-apiserver looks at the file once a minute, and nothing tells that it has."""
+"""Seconds between looks: kube-apiserver reads the file once a minute, and does not announce it."""
 
 STORED = "/registry/secrets/"
-"""Beginning of the keys under which kube-apiserver keeps Secrets: all that is encrypted
+"""Prefix of the keys under which kube-apiserver stores Secrets, the only encrypted objects
 (components/model/secrets/encryption_keys.py, ENCRYPTED)."""
 PREFIX = re.compile(rb"k8s:enc:secretbox:v1:([^:]+):")
-"""Beginning of an encrypted value, with its key's name (k8s.io/apiserver, ``secretboxTransformerPrefixV1``)."""
+"""Prefix of an encrypted value, before its key's name (k8s.io/apiserver, ``secretboxTransformerPrefixV1``)."""
 PAGE = 50
-"""Values in one answer: of 1.5 MiB at most each."""
+"""Number of values in one answer, each of at most 1.5 MiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +47,10 @@ class ServerKeys:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """Keys that stored objects were written with."""
+    """Keys with which stored objects were written."""
 
     objects: dict[str, int]
-    """Number of objects by key's name; those without encryption under an empty name."""
+    """Number of objects by key's name; unencrypted ones under an empty name."""
 
 
 def server_keys(node: NodeConfig, *, pki: Path) -> ServerKeys:
@@ -66,8 +66,8 @@ def server_keys(node: NodeConfig, *, pki: Path) -> ServerKeys:
 
 
 def await_held(node: NodeConfig, *, pki: Path, wanted: tuple[str, ...], wait_s: float) -> ServerKeys:
-    """Return the keys once kube-apiserver uses those ``wanted``, or the last answer after ``wait_s`` seconds. Another
-    list in the file is not waited for."""
+    """Return the keys once kube-apiserver uses the ``wanted`` ones, or the last answer after ``wait_s`` seconds. When
+    the file has another list, return at once."""
     return awaited(
         lambda: server_keys(node, pki=pki),
         lambda answer: answer.loaded or answer.keys != wanted,
@@ -77,7 +77,8 @@ def await_held(node: NodeConfig, *, pki: Path, wanted: tuple[str, ...], wait_s: 
 
 
 def written(endpoint: str, etcdctl: Etcdctl) -> Written:
-    """Count the stored objects by the key that each was written with; ``EtcdError`` when etcd does not answer."""
+    """Count the stored objects by the key with which each was written; raise ``EtcdError`` when etcd does not
+    answer."""
     objects: Counter[str] = Counter()
     end = STORED.removesuffix("/") + chr(ord("/") + 1)
     begin = STORED

@@ -1,9 +1,10 @@
-"""Tell kube-apiserver which etcd members exist, when it starts.
+"""Tell kube-apiserver at its start which etcd members exist.
 
 Its configuration names every address that an etcd cluster may ever have, so that a new member does not change it. Most
-of them do not exist, and kube-apiserver would dial them for ever, from a client for each resource. So the etcd cluster
-is asked for its members. When it does not answer, kube-apiserver gets every address and finds the members that are up
-by then; of the events, which must not keep it from starting, it gets the relay's address (events_relay.py).
+of them do not exist, and kube-apiserver would dial them for ever, from a client for each resource. So this program asks
+the etcd cluster for its members. When it does not answer, kube-apiserver gets every address and finds the members that
+are up by then. The events cluster must not keep it from starting: for that, it gets the relay's address instead
+(kube_apiserver/events_relay.py).
 """
 
 from __future__ import annotations

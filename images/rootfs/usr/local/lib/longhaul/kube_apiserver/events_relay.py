@@ -1,10 +1,11 @@
 """Let kube-apiserver start while no member of the events etcd cluster answers.
 
-kube-apiserver ends when an etcd cluster gives it no HTTP/2 connection within 20 s of its start (kubernetes 1.36,
-apiserver/pkg/storage/storagebackend/factory/etcd3.go, ``grpc.WithBlock``). So one that starts while the events are away
-is given this relay as the address of the events (etcd_endpoints.py). The relay passes each connection on to a
-member. While there is none it greets as an HTTP/2 server and answers no request, and ends the connection as soon as a
-member is back: then kube-apiserver connects again, through to that member. No event is written anywhere else.
+kube-apiserver ends when an etcd cluster offers no HTTP/2 connection within 20 s of its start (kubernetes 1.36,
+apiserver/pkg/storage/storagebackend/factory/etcd3.go, ``grpc.WithBlock``). So a server that starts while the events
+cluster is away gets this relay as the cluster's address (kube_apiserver/etcd_endpoints.py). The relay passes each
+connection on to a member. While there is none, it greets like an HTTP/2 server but answers no request, and ends the
+connection as soon as a member is back: then kube-apiserver connects again, through to that member. Events are written
+nowhere else.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from machine.config import PKI, NodeConfig
 from contract.endpoints import ETCD_CLIENT_PORT
 
 PORT = 2391
-"""Port of the relay on loopback. etcd's client has no sockets without TLS but those of ``http`` addresses."""
+"""Port of the relay on loopback. etcd's client connects without TLS only to ``http`` addresses."""
 
 URL = f"http://127.0.0.1:{PORT}"
 
@@ -44,8 +45,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(frozen=True, kw_only=True)
 class Relay:
-    """Passes connections of this user's programs on to members: no other program of the machine has a right to
-    them."""
+    """Passes connections of this user's programs on to members: no other program of the machine may use them."""
 
     addresses: tuple[str, ...]
     """Addresses that members may have."""
@@ -88,7 +88,7 @@ class Relay:
         return await asyncio.wait_for(asyncio.open_connection(address, self.port, ssl=context), CONNECT_S)
 
     async def _hold(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Keep a connection that no member can have yet, until one could or its client leaves."""
+        """Keep a connection for which there is no member yet, until there is one or its client leaves."""
         writer.write(GREETING)
         client = asyncio.create_task(_drain(reader))
         while not client.done():
@@ -121,7 +121,7 @@ async def _close(writer: asyncio.StreamWriter) -> None:
 
 
 async def _dropped(tasks: Iterable[asyncio.Task[object]]) -> None:
-    """End tasks, and close connections that nobody took."""
+    """End tasks, and close their unused connections."""
     for task in tasks:
         task.cancel()
     for result in await asyncio.gather(*tasks, return_exceptions=True):

@@ -1,4 +1,4 @@
-"""The issuers by whose tokens people sign in, as this API server machine has them
+"""The issuers whose tokens people sign in with, as this API server machine has them
 (/etc/longhaul/authentication.yaml)."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ METRIC = "apiserver_authentication_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
 pkg/server/options/authenticationconfig/metrics)."""
 RETRY_S = 1.0
-"""Seconds between looks: kube-apiserver reads the file when it changes, and nothing tells that it has."""
+"""Seconds between looks: kube-apiserver reads the file when it changes, and does not announce it."""
 
 
 @dataclass(frozen=True, kw_only=True)

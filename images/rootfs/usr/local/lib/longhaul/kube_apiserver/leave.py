@@ -46,7 +46,8 @@ def leave(node: NodeConfig, *, frontend: str, pki: Path) -> Departure:
         if time.monotonic() + RETRY_S > deadline:
             return Departure(left=False, reason=f"no other API server answers at {frontend}")
         time.sleep(RETRY_S)
-    # An `up` that is interrupted before it deletes the machine leaves it as it is, and to the next one nothing differs.
+    # If `up` is interrupted before it deletes the machine, the machine stays as it is, and the next `up` sees no
+    # difference.
     subprocess.run(["systemctl", "restart", RETURN], check=True)
     # After the stop kube-apiserver first reports that it is not ready and still serves, which gives the load balancer
     # time to take it out. Once it accepts no more connections, only watches are left; their clients start them again

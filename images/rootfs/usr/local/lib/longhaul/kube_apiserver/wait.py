@@ -1,5 +1,5 @@
-"""Wait until kube-apiserver is ready. It tells systemd that it has started before its own roles and first informers
-exist, and programs that start then are refused."""
+"""Wait until kube-apiserver is ready. It reports its start to systemd before its own roles and first informers exist,
+and programs that start then are refused."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Kill a kube-apiserver that is hung, so that systemd starts it again.
 
-kube-apiserver tells systemd when it has started and no more, so systemd's own watchdog has nothing to go by. The load
-balancer drops a server that hangs, but those connected to it wait: only its end breaks their connections. Any answer
-will do, even a refusal or a failed check: a restart mends none, and the caches of a server that serves are worth
-keeping. One that was killed is left alone for a while: if all are busy, each kill would move its load to the others.
+kube-apiserver only tells systemd that it has started, so systemd's own watchdog cannot judge it. The load balancer
+drops a hung server, but its connected clients wait: only its end breaks their connections. Any answer is enough, even a
+refusal or a failed check: a restart would not repair those, and the caches of a server that serves are worth keeping.
+After a kill the server is left alone for a while: if all servers are busy, each kill would move its load to the others.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ PERIOD_S = 5.0
 """Seconds between two questions."""
 
 MOST_FAILURES = 8
-"""Number of unanswered questions in a row after which the server is hung, as in kubeadm's liveness probe: at 15 s for
-each, within three minutes."""
+"""Number of unanswered questions in a row after which the server counts as hung, as in kubeadm's liveness probe: at 15
+s each, within three minutes."""
 
 KILLED = Path("/run/kube-apiserver-watchdog/killed")
-"""File that was written when a server was killed last."""
+"""File that is written whenever a server is killed."""
 
 APART_S = 900.0
-"""Least time between two kills, seconds."""
+"""Shortest time between two kills, seconds."""
 
 KILL = ("systemctl", "kill", "--kill-whom=main", "--signal=KILL", KUBE_APISERVER)
-"""Not a signal that asks: a process that stands still hears none."""
+"""SIGKILL, because a process that hangs does not react to other signals."""
 
 
 def await_hung(silent: Callable[[], str], *, sleep: Callable[[float], None] = time.sleep) -> str:
-    """Ask until the server is hung. ``silent`` returns why it counts as silent, empty when it answers. Return the last
-    reason."""
+    """Ask until the server is hung, and return the last reason. ``silent`` returns why the server counts as silent,
+    empty when it answers."""
     failures = 0
     while True:
         why = silent()
@@ -51,7 +51,7 @@ def await_hung(silent: Callable[[], str], *, sleep: Callable[[float], None] = ti
 
 
 def spared_s(killed: Path, now: float) -> float:
-    """Return the seconds for which a server is still spared after the last kill."""
+    """Return the remaining seconds, after the last kill, in which the server is not killed."""
     try:
         return max(0.0, min(APART_S, killed.stat().st_mtime + APART_S - now))
     except FileNotFoundError:

@@ -1,11 +1,11 @@
-"""Have this node believe the authorities that the cluster publishes for its API servers, and say which it believes.
+"""Make this node trust the authorities that the cluster publishes for its API servers, and report which it trusts.
 
-kube-controller-manager publishes them in each namespace as ``kube-root-ca.crt``. A node reads that over the connection
-that it already trusts, so whatever it believes next, it has from an API server that it knew before. While an authority
-is replaced there are two (docs/rotation.md), and the rotation waits for each node's word, an annotation of its Node.
+kube-controller-manager publishes them in each namespace as ``kube-root-ca.crt``. A node reads that over a connection
+that it already trusts, so it gets new authorities only from an API server that it knew before. While an authority is
+replaced there are two (docs/rotation.md), and the rotation waits for each node's report, an annotation of its Node.
 
 The kubelet reads the file once for its own connections (kubernetes 1.36, ``pkg/kubelet/certificate/transport.go``), so
-it starts anew, which its pods do not notice. kube-proxy reads it again by itself (client-go 0.36,
+it is restarted, which its pods do not notice. kube-proxy reads it again by itself (client-go 0.36,
 ``transport/ca_rotation.go``), and so do checks of the kubelet's clients.
 """
 
@@ -42,27 +42,29 @@ class Authorities:
     api: MachineApi
     node: str
     used: Path = Path("/run/longhaul-kubelet/kubernetes-ca.crt")
-    """Copy that the kubelet's unit makes when it starts."""
+    """Copy that the kubelet's unit makes at its start."""
     boot: Path = Path(BOOT_ID)
 
     def follow(self) -> None:
-        """Believe what is published, and say what is believed; ``ApiError`` or ``OSError`` when that fails."""
+        """Trust the published authorities, and report which are trusted; raise ``ApiError`` or ``OSError`` when that
+        fails."""
         self._take_over(str((self.api.get(PUBLISHED, **CACHED).get("data") or {}).get(AUTHORITIES_KEY) or ""))
         if not self._is_used():
-            # One that somebody stopped stays so.
+            # A kubelet that somebody stopped stays stopped.
             subprocess.run(["systemctl", "try-restart", KUBELET], check=False)
         if self._is_used():
             self._tell()
 
     def _take_over(self, published: str) -> None:
-        """Replace the file, unless it says the same, or the API servers would not be believed by it."""
+        """Replace the file, unless it has the same content, or the API servers' own certificates would not be valid
+        with the new one."""
         file = self.api.authority
         if digests(published) == digests(file.read_text()):
             return
-        # Nothing of it but what the digests are of.
+        # Only the certificates, which the digests cover.
         text = certificates(published)
         new = file.with_name(f".{file.name}.new")
-        # As user-data and `longhaul hosts` write it, which so find nothing to change.
+        # In the form that user-data and `longhaul hosts` write, so that these find nothing to change.
         with new.open("w") as written:
             written.write(text)
             written.flush()
@@ -96,10 +98,10 @@ class Authorities:
 
 
 def main() -> int:
-    """Look once, and return 0: what is believed stays where nobody answers."""
+    """Look once, and return 0: while nobody answers, the trusted authorities stay."""
     paths = worker_checks.WorkerPaths()
     name = worker_checks.name(paths)
-    # A node without a place or a certificate has not joined: the kubelet's own start sees to that.
+    # A node without a place or a certificate has not joined: the kubelet's own start handles that.
     if not name or not paths.certificate.exists():
         return 0
     try:

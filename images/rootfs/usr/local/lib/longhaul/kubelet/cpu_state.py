@@ -3,9 +3,9 @@
 A kubelet whose CPU manager policy, reserved CPUs or CPUs differ from its state file ends at once, at every start
 (k8s.io/kubernetes v1.36, pkg/kubelet/cm/cpumanager: ``state_checkpoint.go`` restoreState, ``policy_static.go``
 validateState). kubernetes.io, "Control CPU Management Policies on the Node", tells people to drain the node and delete
-the file. Only containers of Guaranteed pods ever get CPUs of their own. So where no process of such a pod is left
-(after a boot, or once they have ended), nothing in the record is still true, and the file is deleted. Where one is
-left, it keeps its CPUs: a drop-in makes the kubelet keep the policy that it had, until it starts another time.
+the file. Only containers of Guaranteed pods ever get CPUs of their own. So when no process of such a pod is left (after
+a boot, or once they have ended), nothing in the record is true any more, and the file is deleted. When one is left, it
+keeps its CPUs: a drop-in makes the kubelet keep its former policy until a later start.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class KubeletPaths:
 
 
 def settle(paths: KubeletPaths) -> str:
-    """Make the kubelet able to start. Return what was done, in words; ``OSError`` when it cannot be done."""
+    """Make the kubelet able to start. Return a description of the change; raise ``OSError`` when it cannot be made."""
     paths.kept.unlink(missing_ok=True)
     if not paths.state.exists():
         return "nothing is remembered"
@@ -54,7 +54,7 @@ def settle(paths: KubeletPaths) -> str:
 
 
 def remembered(state: Path) -> str:
-    """Return the policy under which the file was written; ``OSError`` when the file is not the kubelet's."""
+    """Return the policy under which the file was written; raise ``OSError`` when the file is not the kubelet's."""
     try:
         return str(json.loads(state.read_text())["policyName"])
     except (ValueError, KeyError, TypeError) as error:

@@ -4,9 +4,9 @@ A kubelet registers its Node once, when it starts, and afterwards only updates i
 ``pkg/kubelet/kubelet_node_status.go``: ``registrationCompleted`` is never reset). Without its Node it renews no lease
 either. So a deleted Node would stay away until the next restart.
 
-The API is asked with the kubelet's own certificate; the Node authorizer lets it read its own Node, whether there is one
-or not. Only a 404, twice, counts: silence and refusals are no reason to restart anything. In between is time for one
-who deletes a Node on purpose, because its machine is about to be ended or made anew.
+The request uses the kubelet's own certificate; the Node authorizer lets it read its own Node, whether it exists or not.
+Only a 404, twice, counts: silence and refusals are no reason to restart anything. The time in between is for somebody
+who deletes a Node on purpose, because its machine is about to be ended or replaced.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CACHED = "?resourceVersion=0"
 
 
 def is_gone(paths: worker_checks.WorkerPaths, worker: Worker, name: str, *, query: str = "") -> bool:
-    """Return whether the API says that there is no Node ``name``; False when it says nothing."""
+    """Return whether the API reports that there is no Node ``name``; False when it does not answer."""
     try:
         worker_checks.read_node(paths, worker, name, query=query)
     except urllib.error.HTTPError as error:
@@ -43,8 +43,8 @@ def is_gone(paths: worker_checks.WorkerPaths, worker: Worker, name: str, *, quer
 
 
 def stays_gone(gone: Callable[[str], bool], *, grace_s: float, sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Return whether the Node is gone now, and still gone after about ``grace_s`` seconds. ``gone`` takes the query:
-    the second look does not trust the servers' memory, which may lag."""
+    """Return whether the Node is gone now, and still gone after about ``grace_s`` seconds. ``gone`` gets the query: the
+    second look does not trust the servers' cache, which may lag."""
     if not gone(CACHED):
         return False
     # Nodes that were deleted together must not come back together.
@@ -59,12 +59,12 @@ def main() -> int:
     arguments = parser.parse_args()
     paths = worker_checks.WorkerPaths()
     name = worker_checks.name(paths)
-    # A node without a place or a certificate has not joined: the kubelet's own start sees to that.
+    # A node without a place or a certificate has not joined: the kubelet's own start handles that.
     if not name or not paths.certificate.exists():
         return 0
     worker = Worker.read()
     if stays_gone(lambda query: is_gone(paths, worker, name, query=query), grace_s=arguments.grace):
         print(f"there is no Node {name}: the kubelet is restarted, and registers it again", file=sys.stderr)
-        # One that somebody stopped stays so.
+        # A kubelet that somebody stopped stays stopped.
         return subprocess.run(["systemctl", "try-restart", "--no-block", KUBELET], check=False).returncode
     return 0

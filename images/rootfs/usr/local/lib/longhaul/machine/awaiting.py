@@ -1,4 +1,4 @@
-"""Looks at what nothing tells of, until it is as it should be."""
+"""Polls a state that nothing announces, until it is as wanted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ T = TypeVar("T")
 
 
 def awaited(look: Callable[[], T], over: Callable[[T], bool], *, wait_s: float, pause_s: float) -> T:
-    """Return the first look of which ``over`` says so, or the last within ``wait_s`` seconds, ``pause_s`` apart."""
+    """Poll every ``pause_s`` seconds. Return the first result that satisfies ``over``, or the last one within
+    ``wait_s`` seconds."""
     deadline = time.monotonic() + wait_s
     while True:
         observed = look()

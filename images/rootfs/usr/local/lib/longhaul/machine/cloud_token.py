@@ -1,9 +1,9 @@
-"""Write a token of this machine's identity for the clouds' listings to the standard output, as JSON with ``token`` and
-``until``, or with ``error``.
+"""Write a token of this machine's identity, for listing machines in the clouds, to the standard output, as JSON with
+``token`` and ``until``, or with ``error``.
 
-systemd starts it for each connection to longhaul-cloud-token.socket, which the node controller alone may open, and to
-longhaul-scaling-token.socket, which is the autoscaler's and gives tokens of an identity of its own. The metadata
-service gives tokens for the vault as well, so neither of the two reaches it.
+systemd starts it for each connection to one of two sockets. Only the node controller may open
+longhaul-cloud-token.socket, and only the autoscaler longhaul-scaling-token.socket, which gives tokens of a separate
+identity. The metadata service also gives tokens for the vault, so neither program can reach it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ own in the directory (components/aws/web_identity.py names it as the audience)."
 
 
 def answer(*, part: str = "", metadata: str = METADATA) -> str:
-    """Return the answer to one connection. ``part`` is the program whose own identity is meant."""
+    """Return the answer to one connection. ``part`` is the program whose own identity is used."""
     identity = OwnIdentity(audience=AUDIENCE, part=part, metadata=metadata)
     try:
         return json.dumps({"token": identity.token(), "until": identity.until})

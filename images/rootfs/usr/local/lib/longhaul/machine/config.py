@@ -31,15 +31,15 @@ class NodeConfig:
     """Addresses of all members that each etcd cluster may ever have, by cluster and member: on a member only its own
     cluster, on an API server both."""
     state_secret: str = ""
-    """Members: name of the vault's secret that says whether the etcd cluster was ever bootstrapped."""
+    """Members: name of the vault's secret that records whether the etcd cluster was ever bootstrapped."""
     port: int = 0
     """API servers and VPN machines: port of kube-apiserver."""
     learner: bool = False
-    """Members: True for the one that never votes, whose disk outlives its machine."""
+    """Members: True for the member that never votes, whose disk outlives its machine."""
     join_port: int = 0
     """API servers: port of the join endpoint."""
     queues: bool = False
-    """API servers: True where Kueue and JobSet run beside them."""
+    """API servers: True when Kueue and JobSet run beside them."""
     sign_in_port: int = 0
     """VPN machines: port of the sign-in endpoint."""
 
@@ -50,7 +50,7 @@ class NodeConfig:
 
     @classmethod
     def read(cls, path: Path = PATH) -> NodeConfig:
-        """Read the file; ``OSError``, ``ValueError`` or ``TypeError`` when it is not one."""
+        """Read the file; raise ``OSError``, ``ValueError`` or ``TypeError`` when it is malformed."""
         return cls(**json.loads(path.read_text()))
 
     @property

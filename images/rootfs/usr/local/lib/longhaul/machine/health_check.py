@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class MachineCheck:
-    """Name of a check, its result, and what was seen."""
+    """Name of a check, its result, and the observation behind it."""
 
     name: str
     ok: bool
     detail: str
     final: bool = False
-    """True when waiting changes nothing about it."""
+    """True when waiting cannot change the result."""

@@ -1,7 +1,7 @@
-"""Write what this machine is made of to /usr/share/longhaul/image.json, as the last step of a bake.
+"""Write the content of this machine to /usr/share/longhaul/image.json, as the last step of a bake.
 
-Run it on the machine that is baked, so that the file lists what is there and not what was asked for. The same machine
-gives the same file: it contains no date. Prints `written`, or `the same` when the file was up to date already.
+Run it on the machine that is baked, so that the file lists what is installed and not what was requested. The same
+machine gives the same file: it contains no date. Prints `written`, or `the same` when the file was up to date already.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ KERNELS = Path("/lib/modules")
 NVIDIA = ("nvidia", "nvidia-current")
 """Names of the driver's module: nvidia in NVIDIA's own packages and Ubuntu's, nvidia-current in Debian's."""
 RELEASES = {"kubernetes": "kubelet", "etcd": "etcd"}
-"""Releases whose version machines are held to, each with a binary that tells it."""
+"""Releases whose versions machines must have, each with a binary that prints it."""
 CONTENT = ("packages", "binaries", "images", "kernels")
-"""Keys that the digest covers, besides the sources' own."""
+"""Keys that the digest covers, in addition to the sources' own."""
 
 
 def packages(root: Path) -> dict[str, str]:
@@ -43,7 +43,7 @@ def binaries(folder: Path) -> dict[str, str]:
 
 
 def versions(folder: Path) -> dict[str, str]:
-    """Return the version of each release, as its binary tells it. A binary that is not there, or cannot run here, tells
+    """Return the version of each release, as its binary prints it. A binary that is missing, or cannot run here, has
     none."""
     by_release = {}
     for release, name in RELEASES.items():

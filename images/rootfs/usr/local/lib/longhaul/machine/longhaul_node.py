@@ -1,27 +1,27 @@
 """Print the state of this machine as one JSON object on standard output.
 
-``ready``: exit code 0 only when the machine does its work; with ``--wait SECONDS`` it waits that long for it.
-``status``: the same object, the etcd cluster's members and the certificates' dates; exit code 0 in any case.
-``leave``: take an API server out of the load balancer, once another one serves there.
-``backup``: back the etcd cluster of this member up now, unless it leads; with ``--without-quorum``, on the learner,
-with no other member's help.
-``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only when
-it does.
-``remove --member NAME``: take a member out of the etcd cluster for good, before its machine goes; with ``--if-dead``
-only one that does not answer.
-``reclaim``: give the etcd cluster of this member room again when its database has reached its quota; exit code 0 only
-when all of it was done.
-``encryption``: on an API server the encryption keys that it uses, with ``--wait SECONDS`` once it uses those of
-``--keys``; on a member the number of objects that each key has encrypted.
-``credentials``: the digests of what the machine believes and signs with; with ``--take-over`` programs that were
-started with other keys or authorities than it has first start with those: kube-apiserver once another server answers at
-``--frontend``, a member once the others are a quorum without it.
-``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list of
-``--names``; with ``--end-connections`` once no connection is left that was opened before.
-``revoked``: the same of the people whose access was revoked; on a VPN machine their sessions are ended first.
-``issuers``: on an API server the issuers by whose tokens people sign in, with ``--wait SECONDS`` once its server uses
-them.
-``restore STEP``: one step of a restore from a backup (restore/steps.py); ``longhaul restore`` asks for them.
+- ``ready``: exit code 0 only when the machine does its work; ``--wait SECONDS`` waits that long for it.
+- ``status``: the same object, the etcd cluster's members and the certificates' dates; exit code 0 in any case.
+- ``leave``: take an API server out of the load balancer, once another one serves there.
+- ``backup``: back up the etcd cluster of this member now, unless it leads; with ``--without-quorum``, on the learner,
+  without the other members.
+- ``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only
+  when it does.
+- ``remove --member NAME``: remove a member from the etcd cluster for good, before its machine is deleted; with
+  ``--if-dead`` only a member that does not answer.
+- ``reclaim``: make room in this member's etcd cluster when its database has reached its quota; exit code 0 only when
+  all of it was done.
+- ``encryption``: on an API server the encryption keys that it uses, with ``--wait SECONDS`` once it uses those of
+  ``--keys``; on a member the number of objects that each key has encrypted.
+- ``credentials``: the digests of the keys and authorities that the machine trusts and signs with. With ``--take-over``
+  programs that were started with other ones are restarted first: kube-apiserver once another server answers at
+  ``--frontend``, a member once the others are a quorum without it.
+- ``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list
+  of ``--names``; with ``--end-connections`` once no connection is left that was opened before.
+- ``revoked``: the same for the people whose access was revoked; on a VPN machine their sessions are ended first.
+- ``issuers``: on an API server the issuers whose tokens people sign in with, with ``--wait SECONDS`` once its server
+  uses them.
+- ``restore STEP``: one step of a restore from a backup (restore/steps.py), for ``longhaul restore``.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ FOLDERS = {str(backups.FOLDER): "0755", f"{SSD}/backup": "0700"}
 """Folders of backups and their modes, as in longhaul-backup.service."""
 
 RETRY_S = 0.5
-"""Seconds between looks while waiting: nothing signals from outside when an etcd cluster has a leader or a server has
-its first informers."""
+"""Seconds between looks while waiting: nothing outside signals that an etcd cluster has a leader or a server its first
+informers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeReport:
-    """Object that is printed."""
+    """Object to be printed."""
 
     machine: str
     role: str
@@ -86,7 +86,7 @@ class NodeReport:
     quarantine: quarantine_list.RefusedClients | None = None
     """Machines that an API server refuses."""
     restore: str = ""
-    """Backup of which a restore is half done here; empty without one."""
+    """Backup whose restore is half done here; empty without one."""
 
 
 WORKER = "node"
@@ -94,12 +94,12 @@ WORKER = "node"
 
 
 def role() -> str:
-    """Return the machine's role; ``OSError``, ``ValueError`` or ``KeyError`` when it has none yet."""
+    """Return the machine's role; raise ``OSError``, ``ValueError`` or ``KeyError`` when it has none yet."""
     return str(json.loads(PATH.read_text())["role"])
 
 
 def worker_report() -> NodeReport:
-    """Check everything that a worker must do."""
+    """Check all tasks of a worker."""
     paths = worker_checks.WorkerPaths()
     checks = worker_checks.checks(paths, Worker.read())
     return NodeReport(
@@ -108,8 +108,8 @@ def worker_report() -> NodeReport:
 
 
 def report(node: NodeConfig, *, with_members: bool) -> NodeReport:
-    """Check everything that a control-plane machine must do; with ``with_members``, add the members of its etcd
-    cluster, its backups and the dates of its certificates."""
+    """Check all tasks of a control-plane machine; with ``with_members``, add the members of its etcd cluster, its
+    backups and the dates of its certificates."""
     cluster = ""
     members: tuple[etcd_checks.MemberReport, ...] = ()
     if node.role == "api":
@@ -155,7 +155,7 @@ def member_etcdctl() -> Etcdctl:
 
 
 def _backup(*options: str) -> int:
-    """Make a backup as the unit does, by etcd's own user, and print what is known of backups then."""
+    """Make a backup like the unit does, as etcd's own user, and print the state of the backups afterwards."""
     if Records().under_way() is not None:
         print(json.dumps({"error": "a restore is half done here: no backup is made before it is finished"}))
         return 1
@@ -181,7 +181,7 @@ def _of_backups(arguments: argparse.Namespace) -> int:
 
 
 def _of_cluster(node: NodeConfig, arguments: argparse.Namespace) -> int:
-    """Do what is asked of a member's etcd cluster."""
+    """Run a command about a member's etcd cluster."""
     if arguments.command == "reclaim":
         reclaimed = etcd_reclaim.reclaim(node, member_etcdctl())
         _print(reclaimed)
@@ -196,7 +196,8 @@ def _of_cluster(node: NodeConfig, arguments: argparse.Namespace) -> int:
 
 
 def _encryption(node: NodeConfig, arguments: argparse.Namespace) -> int:
-    """Tell an API server's encryption keys, or what a member's etcd cluster holds that was encrypted with them."""
+    """Print an API server's encryption keys, or the number of objects in a member's etcd cluster that each key
+    encrypted."""
     if node.role == "api":
         wanted = tuple(arguments.keys.split(","))
         _print(encryption_keys.await_held(node, pki=PKI, wanted=wanted, wait_s=arguments.wait))
@@ -206,7 +207,7 @@ def _encryption(node: NodeConfig, arguments: argparse.Namespace) -> int:
 
 
 def _credentials(node: NodeConfig, arguments: argparse.Namespace) -> int:
-    """Tell what a control-plane machine believes and signs with."""
+    """Print what a control-plane machine trusts and signs with."""
     if arguments.take_over:
         etcdctl = member_etcdctl() if node.is_member else None
         _print(credentials.take_over(node, frontend=arguments.frontend, pki=PKI, etcdctl=etcdctl))
@@ -216,7 +217,7 @@ def _credentials(node: NodeConfig, arguments: argparse.Namespace) -> int:
 
 
 def _of_server(node: NodeConfig, arguments: argparse.Namespace) -> int:
-    """Take an API server out of the load balancer, or tell whom it refuses, or by whose tokens people sign in."""
+    """Take an API server out of the load balancer, or print whom it refuses, or whose tokens people sign in with."""
     if arguments.command == "leave":
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)

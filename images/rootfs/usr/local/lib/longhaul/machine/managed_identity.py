@@ -24,7 +24,7 @@ EARLY_S = 300.0
 """Remaining life in seconds below which a token or credentials are renewed."""
 
 TIMEOUT_S = 10.0
-"""Time limit of one request in seconds: a token that the metadata service does not hold comes from the directory."""
+"""Time limit of one request in seconds: a token that the metadata service has not cached comes from the directory."""
 
 _OWN = {"Metadata": "true"}
 _MACHINE = re.compile(r"(/subscriptions/.+)/providers/Microsoft\.Compute/virtualMachines/([^/]+)", re.IGNORECASE)
@@ -33,8 +33,8 @@ _MACHINE = re.compile(r"(/subscriptions/.+)/providers/Microsoft\.Compute/virtual
 def own_identity(resource: str, *, part: str = "") -> str:
     """Return the id of the user-assigned identity of the machine with the id ``resource``: it is in the machine's
     group, under the machine's name (components/azure/machines.py). Return an empty text for a machine of a scale set:
-    its own identity is the system-assigned one, which is the default. ``part`` is the end of the name of another
-    identity that was made for one program of the machine."""
+    its own identity is the system-assigned one, which is the default. ``part`` is the suffix of the name of another
+    identity, which was made for one program of the machine."""
     match, end = _MACHINE.fullmatch(resource.strip()), f"-{part}" if part else ""
     return (
         ""
@@ -58,8 +58,8 @@ class OwnIdentity:
     _token: str = field(default="", repr=False)
 
     def token(self) -> str:
-        """Return a token that is valid for some minutes more; ``NotYetError`` when the metadata service gives none. The
-        error never contains a token."""
+        """Return a token that is valid for some minutes more; raise ``NotYetError`` when the metadata service gives
+        none. The error never contains a token."""
         if self.wall() > self.until - EARLY_S:
             self._token, self.until = self._new()
         return self._token

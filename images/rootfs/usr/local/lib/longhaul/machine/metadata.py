@@ -1,4 +1,4 @@
-"""Place of this machine, as its cloud's metadata service or its host's file tells it."""
+"""Place of this machine, from its cloud's metadata service or its host's file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ machines")."""
 
 
 class NotYetError(Exception):
-    """Raised when the place is not known yet; asking again may help."""
+    """Raised when the place is not known yet; a later attempt may succeed."""
 
 
 class NotThereError(NotYetError):
@@ -32,7 +32,7 @@ class NotThereError(NotYetError):
 
 
 class PlaceError(Exception):
-    """Raised when the place is wrong; asking again does not help."""
+    """Raised when the place is wrong; another attempt does not help."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,8 @@ class NodePlace:
 
 
 def find(kind: str, *, metadata: str = METADATA, host_place: Path = HOST_PLACE) -> NodePlace:
-    """Return the place of a machine on a site of ``kind``; ``NotYetError`` or ``PlaceError`` when there is none."""
+    """Return the place of a machine on a site of ``kind``; raise ``NotYetError`` or ``PlaceError`` when there is
+    none."""
     ways: dict[str, Callable[[], NodePlace]] = {
         "aws": lambda: aws(metadata),
         "azure": lambda: azure(metadata, address=own_address()),
@@ -135,7 +136,7 @@ def host(path: Path, *, address: IPv4Address) -> NodePlace:
 
 
 def own_address() -> IPv4Address:
-    """Return the address that this machine sends from; ``NotYetError`` while it has none."""
+    """Return the address from which this machine sends; raise ``NotYetError`` while it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             # Sends nothing, only looks up the route. The address is reserved for documentation (RFC 5737).
@@ -160,7 +161,7 @@ def _ranges(addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
 def ask(
     url: str, *, headers: dict[str, str], method: str = "GET", body: str | None = None, timeout_s: float = TIMEOUT_S
 ) -> str:
-    """Return the metadata service's answer; ``NotYetError`` when it gives none within ``timeout_s`` seconds,
+    """Return the metadata service's answer. Raise ``NotYetError`` when it gives none within ``timeout_s`` seconds,
     ``NotThereError`` for a status of 404."""
     # No proxy: the metadata service must be asked directly.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

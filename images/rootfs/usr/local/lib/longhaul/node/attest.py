@@ -1,7 +1,7 @@
 """First certificate of a cloud machine: it proves its identity to the join endpoint (package ``attest``).
 
-The machine's key is made here and never leaves it. The key is kept from one attempt to the next: a machine that asks
-again with the same key gets what was granted before.
+The machine's key is made here and never leaves it. The key is kept from one attempt to the next: a machine that
+requests again with the same key gets the certificate that was granted before.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ TIMEOUT_S = 15.0
 
 FIRST_LOOK_S, LAST_LOOK_S, DECIDED_S = 0.2, 2.0, 60.0
 """Seconds between looks at a request's state, at first and after a while, and seconds after which the attempt is given
-up: nothing signals from outside when the node controller has decided."""
+up: nothing outside signals that the node controller has decided."""
 
 
 class JoinError(Exception):
-    """Raised when the attempt failed; asking again may help."""
+    """Raised when the attempt failed; another attempt may succeed."""
 
 
 class JoinRefusedError(JoinError):
@@ -106,7 +106,7 @@ class Service(http.client.HTTPSConnection):
         self.sock = self._tls.wrap_socket(plain, server_hostname=self._name)
 
     def ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> tuple[int, dict[str, Any]]:
-        """Return the answer; ``JoinRefusedError`` when it is a refusal, ``BusyError`` when the endpoint is busy,
+        """Return the answer. Raise ``JoinRefusedError`` when it is a refusal, ``BusyError`` when the endpoint is busy,
         ``JoinError`` otherwise."""
         content = None if body is None else json.dumps(body).encode()
         try:
@@ -122,7 +122,7 @@ class Service(http.client.HTTPSConnection):
 
 
 def join(node: str, settings: JoinSettings, prove: Prove, *, paths: JoinPaths) -> None:
-    """Get a certificate for ``node`` and install it; ``JoinError`` when this fails."""
+    """Get a certificate for ``node`` and install it; raise ``JoinError`` when this fails."""
     key = load_key(paths.key)
     service = Service(settings, authority=paths.authority)
     try:
@@ -151,7 +151,7 @@ def _granted(service: Service, print_: str) -> str:
 
 
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """Return the machine's key. Make one when there is none that can be read."""
+    """Return the machine's key. Make one when there is no readable one."""
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
         if isinstance(key, ec.EllipticCurvePrivateKey):

@@ -103,7 +103,7 @@ def _node(paths: WorkerPaths, worker: Worker, node_name: str) -> tuple[MachineCh
 
 
 def read_node(paths: WorkerPaths, worker: Worker, name: str, *, query: str = "") -> dict[str, Any]:
-    """Return the Node ``name``, read as the kubelet; ``OSError`` or ``ValueError`` when it cannot be read,
+    """Return the Node ``name``, read as the kubelet; raise ``OSError`` or ``ValueError`` when it cannot be read,
     ``HTTPError`` among them."""
     context = ssl.create_default_context(cafile=str(paths.authority))
     context.load_cert_chain(paths.certificate)

@@ -36,23 +36,23 @@ RETRY_S = 1.0
 
 
 class Watcher:
-    """Tells the cluster each notice once."""
+    """Reports each notice to the cluster once."""
 
     def __init__(self, node: OwnNode, source: Notices) -> None:
         self._node, self._notices = node, source
         self._recommendation = ""
 
     def step(self) -> bool:
-        """Return whether there is nothing left to do: the cluster knows that the machine ends, and the cloud, where it
-        waits for that, that its pods have ended. After ``ApiError``, ``NotRegisteredError`` or ``NotYetError`` the
-        caller tries again."""
+        """Return whether there is nothing left to do: the cluster knows that the machine ends and, if the cloud waits
+        for that, the cloud knows that the pods have ended. After ``ApiError``, ``NotRegisteredError`` or
+        ``NotYetError`` the caller tries again."""
         why = self._notices.interruption()
         if why:
             self._interrupted(why)
             return not self._notices.awaits_approval() or self._released()
         recommended = self._notices.recommendation()
         if recommended and recommended != self._recommendation:
-            # For people only: many such machines run on for hours.
+            # Only for people: many such machines run on for hours.
             self._node.say(reason="RebalanceRecommended", message=recommended, warning=False)
         self._recommendation = recommended
         return False
@@ -67,7 +67,7 @@ class Watcher:
         log.warning("%s", why)
 
     def _released(self) -> bool:
-        """Return whether the machine's pods have ended; then it says that it is ready to end."""
+        """Tell the cloud that the machine is ready to end if its pods have ended, and return whether they have."""
         if not all(map(stays, self._node.pods())):
             return False
         self._notices.approve()
@@ -76,8 +76,8 @@ class Watcher:
 
 
 def stays(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod stays until the machine ends: it tolerates the taint of the controller for ever, as those of
-    most DaemonSets do, or it is the kubelet's own."""
+    """Return whether a pod stays until the machine ends: it tolerates the controller's taint for ever, like those of
+    most DaemonSets, or it is the kubelet's own."""
     if MIRROR in (pod["metadata"].get("annotations") or {}):
         return True
     return any(
@@ -90,7 +90,7 @@ def stays(pod: Mapping[str, Any]) -> bool:
 
 
 def awaited(source: Notices, *, sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Return whether the machine may be taken back, as soon as its cloud says so."""
+    """Wait until the cloud answers, and return whether it may take the machine back at all."""
     reported = ""
     while True:
         try:
@@ -101,7 +101,7 @@ def awaited(source: Notices, *, sleep: Callable[[float], None] = time.sleep) -> 
 
 
 def run(watcher: Watcher, *, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Look until everybody knows that the machine ends."""
+    """Look until cluster and cloud know that the machine ends."""
     reported = ""
     while True:
         pause = POLL_S

@@ -1,4 +1,4 @@
-"""Notices of a cloud that it takes this machine back, as its metadata service gives them."""
+"""Notices of a cloud that it takes this machine back, from its metadata service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVENTS_VERSION = "2020-07-01"
 VMs", version and region availability)."""
 
 ENDS = {"Preempt": "preempts this spot machine", "Terminate": "deletes this machine"}
-"""Types of scheduled events after which there is no machine."""
+"""Types of scheduled events after which the machine no longer exists."""
 
 
 class Notices(Protocol):
@@ -33,7 +33,8 @@ class Notices(Protocol):
         """Return a sentence when the cloud recommends to replace the machine, which may end soon; else empty."""
 
     def awaits_approval(self) -> bool:
-        """Return whether the machine may say that it is ready to end, minutes before the time of its interruption."""
+        """Return whether the machine may declare that it is ready to end, minutes before the time of its
+        interruption."""
 
     def approve(self) -> None:
         """Tell the cloud that the machine is ready to end."""
@@ -51,17 +52,17 @@ class AwsNotices:
         return self._tell("instance-life-cycle").strip() == "spot"
 
     def interruption(self) -> str:
-        """Return what happens to the instance, and when."""
+        """Return what will happen to the instance, and when."""
         notice = self._document("spot/instance-action")
         return f"EC2 will {notice.get('action')} this spot instance at {notice.get('time')}" if notice else ""
 
     def recommendation(self) -> str:
-        """Return when EC2 said that the risk of an interruption is higher now."""
+        """Return since when, according to EC2, the risk of an interruption is higher."""
         notice = self._document("events/recommendations/rebalance")
         return f"EC2 says since {notice.get('noticeTime')} that this instance may be interrupted soon" if notice else ""
 
     def awaits_approval(self) -> bool:
-        """Return no: EC2 takes none."""
+        """Return False: EC2 accepts no approval."""
         return False
 
     def approve(self) -> None:
@@ -82,17 +83,17 @@ class AwsNotices:
 class AzureNotices:
     """Notices to a machine of a scale set: scheduled events (learn.microsoft.com, "Azure Metadata Service: Scheduled
     Events for Linux VMs") of the type ``Preempt``, at least 30 seconds before the end of a spot machine, and
-    ``Terminate``, at least five minutes before one is deleted whose set asks for that. All machines of a scale set may
-    get the events of each."""
+    ``Terminate``, at least five minutes before the deletion of a machine whose set requests that notice. All machines
+    of a scale set may get the events of each."""
 
     def __init__(self, metadata: str = METADATA, *, deletion_notice: bool = False) -> None:
-        """``deletion_notice``: the machine's set asks for notices of deletions."""
+        """``deletion_notice``: the machine's set requests notices of deletions."""
         self._metadata, self._deletion_notice = metadata, deletion_notice
         self._name = ""
 
     def spot(self) -> bool:
-        """Return whether the machine gets notices: whether it is a spot machine, or its set asks for them. Others are
-        left alone, because Azure delays restarts of machines that have once asked for events."""
+        """Return whether the machine gets notices: it is a spot machine, or its set requests them. Other machines never
+        read them, because Azure delays restarts of machines that have once requested events."""
         document = self._document("instance", AZURE_VERSION).get("compute")
         compute = document if isinstance(document, dict) else {}
         self._name = str(compute.get("name") or "")
@@ -105,16 +106,16 @@ class AzureNotices:
         return ""
 
     def recommendation(self) -> str:
-        """Return nothing: Azure recommends nothing."""
+        """Return an empty text: Azure makes no recommendations."""
         return ""
 
     def awaits_approval(self) -> bool:
-        """Return whether the machine is to be deleted, which takes five minutes at least without its approval. What is
-        left of an eviction's half minute is not worth one."""
+        """Return whether the machine is to be deleted, which takes at least five minutes without its approval. The half
+        minute before an eviction is too short for one."""
         return any(map(_is_open, self._events()))
 
     def approve(self) -> None:
-        """Approve that this machine alone is deleted."""
+        """Approve the deletion of this machine alone."""
         requests = [{"EventId": event["EventId"]} for event in self._events() if _is_open(event)]
         if requests:
             ask(
@@ -125,7 +126,7 @@ class AzureNotices:
             )
 
     def _events(self) -> list[dict[str, Any]]:
-        """Return the events by which this machine ends."""
+        """Return the events that end this machine."""
         events = self._document("scheduledevents", EVENTS_VERSION).get("Events")
         valid = [event for event in events if _is_event(event)] if isinstance(events, list) else []
         return [event for event in valid if event["EventType"] in ENDS and self._name in event["Resources"]]
@@ -137,7 +138,7 @@ class AzureNotices:
 
 def notices(kind: str, *, deletion_notice: bool = False) -> Notices | None:
     """Return the notices of the cloud ``kind``; None for a site whose machines nobody takes back. ``deletion_notice``:
-    the machine's group asks for notices of deletions."""
+    the machine's group requests notices of deletions."""
     match kind:
         case "aws":
             return AwsNotices()
@@ -148,7 +149,7 @@ def notices(kind: str, *, deletion_notice: bool = False) -> Notices | None:
 
 
 def _is_event(event: object) -> bool:
-    """Return whether it has what every scheduled event has."""
+    """Return whether a value has all fields of a scheduled event."""
     texts = ("EventId", "EventType")
     return (
         isinstance(event, dict)

@@ -2,8 +2,8 @@
 
 A cloud machine gets its certificate here: it proves its identity to the join endpoint (``node/attest.py``). A host's
 kubelet requests its own with a one-time token. But a kubelet that is refused waits longer each time, up to half a
-minute, and a node may well be up before the control plane, before the tunnel to it, or before its token is valid. So
-this program first asks, and often, whether the token may make a certificate request.
+minute, and a node may be up before the control plane, before the tunnel to it, or before its token is valid. So this
+program first checks, and often, whether the token may make a certificate request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ CERTIFICATE = Path("/var/lib/kubelet/pki/kubelet-client-current.pem")
 """Path of the kubelet's link to its newest certificate."""
 
 CONSOLE = Path("/dev/console")
-"""The machine's console. Clouds show it, while the journal of a machine that has not joined is seen on it alone."""
+"""The machine's console. Clouds show it, while the journal of a machine that has not joined can be read only on the
+machine."""
 
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 TIMEOUT_S = 3.0
@@ -56,7 +57,7 @@ class JoinKubeconfig:
 
     @classmethod
     def read(cls, path: Path = JOIN) -> JoinKubeconfig:
-        """Read the file; ``OSError``, ``ValueError``, ``KeyError`` or ``TypeError`` when it is not one."""
+        """Read the file; raise ``OSError``, ``ValueError``, ``KeyError`` or ``TypeError`` when it is malformed."""
         raw = json.loads(path.read_text())
         cluster, user = raw["clusters"][0]["cluster"], raw["users"][0]["user"]
         return cls(server=cluster["server"], authority=cluster["certificate-authority"], token=user["token"])
@@ -93,8 +94,8 @@ def refusal(join: JoinKubeconfig) -> str:
 
 
 def attested(node: dict[str, Any], *, paths: JoinPaths) -> None:
-    """Return once there is a valid certificate, which the machine gets by proof. ``ValueError``, ``KeyError`` or
-    ``TypeError`` when the files of this node do not say how."""
+    """Return once there is a valid certificate, which the machine gets by proof. Raise ``ValueError``, ``KeyError`` or
+    ``TypeError`` when this node's files lack the settings for that."""
     from node.attest import JoinError, JoinRefusedError, JoinSettings, join, usable, write_kubeconfig
     from node.proofs import prover
 

@@ -1,8 +1,8 @@
-"""Set what a node's work needs of the machine and no sysctl file can express: the CPU frequency governor, huge pages,
-and room for connections according to the machine's memory.
+"""Make settings that a node's work needs and no sysctl file can express: the CPU frequency governor, huge pages, and
+room for connections according to the machine's memory.
 
 A setting that cannot be changed is reported and left as it is, with exit code 0: a container may not change its host's
-kernel, and a cloud's CPUs are governed from outside. docs/performance.md has the reason and the source of each value.
+kernel, and a cloud's CPUs are controlled from outside. docs/performance.md has the reason and the source of each value.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Wanted:
 
     @classmethod
     def read(cls, path: Path) -> Wanted:
-        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another form.
-        Keys may be missing."""
+        """Read the file; raise ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another
+        form. Keys may be missing."""
         raw: dict[str, Any] = json.loads(path.read_text())
         return cls(
             gpus=int(raw.get("gpus", 0)),
@@ -76,7 +76,7 @@ class MachineFiles:
         return next((int(line.split()[1]) for line in lines if line.startswith("MemTotal:")), 0)
 
     def is_too_much(self, *, gib: int = 0, smaller: int = 0) -> bool:
-        """Return whether so many huge pages, of 1 GiB and of 2 MiB, leave too little of the memory."""
+        """Return whether this number of huge pages, of 1 GiB and of 2 MiB, leaves too little of the memory."""
         return (gib + smaller / SMALLER_PER_GIB) * KIB_PER_GIB > MOST_HUGE * self.memory_kib
 
 
@@ -115,7 +115,7 @@ def transparent_huge_pages(machine: MachineFiles) -> Iterator[Said]:
 
 
 def huge_pages(machine: MachineFiles) -> Iterator[Said]:
-    """Reserve as many pages of 1 GiB as node.json says, or the same memory in pages of 2 MiB on a machine without
+    """Reserve as many pages of 1 GiB as node.json declares, or the same memory in pages of 2 MiB on a machine without
     larger ones. Without a number, pages that the kernel's command line reserved are left alone.
 
     Nothing is reserved while pods run: a kubelet that starts again also admits running pods again, and fails those that
@@ -148,8 +148,8 @@ def huge_pages(machine: MachineFiles) -> Iterator[Said]:
 
 
 def smaller_huge_pages(machine: MachineFiles) -> Iterator[Said]:
-    """Reserve as many pages of 2 MiB as node.json says, for network adapters. On a machine without pages of 1 GiB,
-    whose place pages of 2 MiB take, :func:`huge_pages` has reserved both, unless it refused the others."""
+    """Reserve as many pages of 2 MiB as node.json declares, for network adapters. On a machine without pages of 1 GiB,
+    where pages of 2 MiB replace those, :func:`huge_pages` has reserved both, unless it refused the others."""
     large, small = (machine.path(f"/sys/kernel/mm/hugepages/hugepages-{kib}kB") for kib in (KIB_PER_GIB, 2048))
     gib, count = machine.wanted.huge_pages_gib, machine.wanted.huge_pages_2mib
     if not count or (gib and not large.is_dir() and not machine.is_too_much(gib=gib, smaller=count)):
@@ -226,7 +226,7 @@ SETTINGS: dict[str, Callable[[MachineFiles], Iterator[Said]]] = {
 
 
 def _write(file: Path, value: str) -> str:
-    """Write a value. Return why this failed; empty when it did not."""
+    """Write a value. Return the reason of a failure; empty when there was none."""
     try:
         file.write_text(value)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Find out where this node stands, and write what its programs need at their start: the kubelet's name and address, its
-provider id, and the pods' network.
+"""Find out where this node is, and write the values that its programs need at their start: the kubelet's name and
+address, its provider id, and the pods' network.
 
-Waits as long as it takes: a cloud may add a machine's pod addresses a moment after its start. Everything is read again
+Waits as long as necessary: a cloud may add a machine's pod addresses a moment after its start. Everything is read again
 at each boot, because a machine that is stopped and started elsewhere keeps only its name.
 """
 
@@ -46,12 +46,12 @@ class Worker:
     supernet: str
     pod_mtu: int
     deletion_notice: bool = False
-    """True when the machine's group asks for a notice before a machine is deleted."""
+    """True when the machine's group requests a notice before a machine is deleted."""
 
     @classmethod
     def read(cls, path: Path = NODE) -> Worker:
-        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another form.
-        Unknown keys are ignored: they are for other programs, or a newer Longhaul than this image's wrote them."""
+        """Read the file; raise ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another
+        form. Unknown keys are ignored: they are for other programs, or from a newer Longhaul than this image's."""
         raw = json.loads(path.read_text())
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in raw.items() if name in known})
@@ -84,8 +84,8 @@ def network(worker: Worker, place: NodePlace) -> dict[str, Any]:
     translation.
 
     The subnet is the whole supernet and the gateway is the node's address. So every address of the ranges can be a
-    pod's, and packets from the node itself (probes) have the node's address. Leases live until the machine stops, as
-    pods do: after a power cut none is left behind.
+    pod's, and packets from the node itself (probes) have the node's address. Leases live until the machine stops, like
+    pods: after a power cut none remains.
     """
     ranges = [
         {
@@ -112,7 +112,7 @@ def network(worker: Worker, place: NodePlace) -> dict[str, Any]:
 
 
 def check(worker: Worker, place: NodePlace) -> None:
-    """Raise ``PlaceError`` when an address is not of the environment."""
+    """Raise ``PlaceError`` when an address is not in the environment."""
     supernet = IPv4Network(worker.supernet)
     outside = [str(range_) for range_ in place.pods if not range_.subnet_of(supernet)]
     if place.address not in supernet or outside:
@@ -121,7 +121,8 @@ def check(worker: Worker, place: NodePlace) -> None:
 
 
 def wait(worker: Worker) -> NodePlace:
-    """Return the place once it is known; ``PlaceError`` when it is wrong. Prints each new reason for waiting once."""
+    """Return the place once it is known; raise ``PlaceError`` when it is wrong. Print each new reason for waiting
+    once."""
     reported, pause = "", FIRST_RETRY_S
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Proofs of a machine's identity, made from what its cloud's metadata service gives to this machine only."""
+"""Proofs of a machine's identity, made from data that its cloud's metadata service gives only to this machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ CERTIFICATE = 16 * 1024
 
 
 def prover(kind: str, *, metadata: str = METADATA) -> Prove:
-    """Return the function that makes proofs for a machine on a site of ``kind``; ``ValueError`` when there is none."""
+    """Return the function that makes proofs for a machine on a site of ``kind``; raise ``ValueError`` when there is
+    none."""
     known = {"aws": aws, "azure": azure}
     if kind not in known:
         raise ValueError(f"node.json: a machine on a site of kind {kind!r} cannot prove itself to the join service")
@@ -92,8 +93,8 @@ def _url(metadata: str, path: str, query: Mapping[str, str]) -> str:
 
 def _chain(signature: bytes) -> Iterator[str]:
     """Yield the certificates above the signer's, which the document lacks. Each certificate names the address of its
-    issuer's. They are public, and the receiver verifies them, so they may come over plain HTTP, as intended (RFC 5280,
-    4.2.2.1)."""
+    issuer's certificate. They are public, and the receiver verifies them, so they may come over plain HTTP, as intended
+    (RFC 5280, 4.2.2.1)."""
     certificates = pkcs7.load_der_pkcs7_certificates(signature)
     current = certificates[0] if certificates else None
     for _ in range(CHAIN):

@@ -1,5 +1,5 @@
-"""The lists of those whom this API server machine refuses: machines in quarantine (/etc/longhaul/quarantine.json), and
-people whose access was revoked (/etc/longhaul/revoked.json), whom VPN machines refuse as well."""
+"""The lists of clients that this API server machine refuses: machines in quarantine (/etc/longhaul/quarantine.json),
+and people whose access was revoked (/etc/longhaul/revoked.json), whom VPN machines refuse as well."""
 
 from __future__ import annotations
 
@@ -26,27 +26,28 @@ METRIC = "apiserver_authorization_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
 pkg/server/options/authorizationconfig/metrics)."""
 RETRY_S = 1.0
-"""Seconds between looks: kube-apiserver reads the file when it changes, and nothing tells that it has."""
+"""Seconds between looks: kube-apiserver reads the file when it changes, and does not announce it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedClients:
-    """Those whom an API server refuses."""
+    """Clients that an API server refuses."""
 
     names: tuple[str, ...]
-    """Names of their Nodes, in the order of the alphabet. Those of people are not told: there may be hundreds."""
+    """Names of their Nodes, in alphabetical order. Names of people are left out: there may be hundreds."""
     digest: str
     """SHA-256 of all names, one after another with a line break between."""
     loaded: bool
     """True when the running kube-apiserver uses this very list."""
     ended: bool = False
-    """True when it was started since: no connection is left that was opened before."""
+    """True when the server was started after the list changed: no connection from before is left."""
     error: str = ""
     """Reason why that is not known; empty when it is."""
 
 
 class QuarantineList:
-    """The names in the file, which is read again when it has changed. A file that cannot be read changes nothing."""
+    """The names in the file, which is read again when it has changed. While it cannot be read, the former names
+    stay."""
 
     def __init__(self, path: Path = LIST) -> None:
         self._path, self._lock = path, threading.Lock()
@@ -70,7 +71,7 @@ class QuarantineList:
 
 
 def refused(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:
-    """Return what this API server refuses."""
+    """Return the clients that this API server refuses."""
     listed: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
     try:
@@ -92,8 +93,8 @@ def digest_of(listed: tuple[str, ...]) -> str:
 
 
 def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> RefusedClients:
-    """Return the same once kube-apiserver uses the list with the digest ``wanted``, or the last answer after
-    ``wait_s`` seconds. Another list in the file is not waited for."""
+    """Return them once kube-apiserver uses the list with the digest ``wanted``, or the last answer after ``wait_s``
+    seconds. When the file has another list, return at once."""
     return awaited(
         lambda: refused(node, pki=pki, path=path),
         lambda answer: answer.loaded or answer.digest != wanted,
@@ -103,9 +104,10 @@ def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, pa
 
 
 def end_connections(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:
-    """Start kube-apiserver anew unless it was started since the list changed, and return what it refuses then. A watch
-    is authorized when it begins and may go on for an hour (``--min-request-timeout``): of a stolen certificate it would
-    tell of every change until then. The load balancer leaves a server out that ends (``--shutdown-delay-duration``)."""
+    """Restart kube-apiserver unless it was started after the list changed, and return what it refuses then. A watch is
+    authorized when it begins and may go on for an hour (``--min-request-timeout``): with a stolen certificate it would
+    report every change until then. The load balancer leaves out a server that is ending
+    (``--shutdown-delay-duration``)."""
     if not refused(node, pki=pki, path=path).ended:
         subprocess.run(["systemctl", "restart", KUBE_APISERVER], check=True, capture_output=True)
     return refused(node, pki=pki, path=path)

@@ -1,4 +1,4 @@
-"""The lists of those who are refused: machines in quarantine, and people whose access was revoked."""
+"""The lists of refused clients: machines in quarantine, and people whose access was revoked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ENTRIES = {LIST.name: "machines", PEOPLE.name: "people"}
 
 
 def names(path: Path) -> tuple[str, ...]:
-    """Return the names in a file; ``OSError`` or ``ValueError`` when it cannot be read."""
+    """Return the names in a file; raise ``OSError`` or ``ValueError`` when it cannot be read."""
     try:
         return tuple(sorted(str(entry["name"]) for entry in json.loads(path.read_text())[ENTRIES[path.name]]))
     except (KeyError, TypeError):

@@ -1,9 +1,8 @@
 """Refusal of machines in quarantine and of people whose access was revoked: answers every authorization request with a
 denial.
 
-kube-apiserver asks here about nobody else: its configuration sends it only those users
-(components/render/quarantine.py). So there is nothing to decide, and the question chooses no more than the words of the
-answer.
+kube-apiserver asks here only about those users (components/render/quarantine.py). So there is nothing to decide, and
+the question affects only the words of the answer.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 GIVEN = 3
 """File descriptor of the socket that systemd gives (sd_listen_fds(3), ``SD_LISTEN_FDS_START``)."""
 LARGEST = 1024 * 1024
-"""Largest question in bytes; kube-apiserver's have a few hundred, and a user's groups and a selector at most."""
+"""Largest question in bytes; kube-apiserver's have a few hundred, and contain at most a user's groups and a
+selector."""
 SILENCE_S = 30.0
 """Longest time in seconds without a byte."""
 MACHINE = b'"user":"system:node:'
@@ -60,7 +60,7 @@ class ReviewHandler(BaseHTTPRequestHandler):
 
 
 def serve(listening: socket.socket) -> None:
-    """Answer on a socket that listens."""
+    """Answer on a listening socket."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), ReviewHandler, bind_and_activate=False)
     server.socket.close()
     server.socket = listening

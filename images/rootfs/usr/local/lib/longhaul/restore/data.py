@@ -1,6 +1,6 @@
-"""The data of a member that is restored: the old is set aside, the new is made of a backup.
+"""The data of a member that is restored: the old data is set aside, the new is made from a backup.
 
-Nothing is started here, and nothing is deleted but what an earlier try of the same restore left.
+Nothing is started here, and only remains of an earlier attempt of the same restore are deleted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LIMIT_S = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class BackupSource:
-    """A backup, and how it is opened."""
+    """A backup, and the parameters to open it."""
 
     kept: str
     """Class of the backup, which is its container."""
@@ -42,27 +42,27 @@ class BackupSource:
     header: bytes
     """Header of age that holds the file's key for this member's one-time key."""
     skip: int
-    """Number of bytes of the backup's own header, in whose place the other goes."""
+    """Number of bytes of the backup's own header, which the other header replaces."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Membership:
-    """The etcd cluster that the data is made for."""
+    """The etcd cluster for which the data is made."""
 
     name: str
     """Name of this member."""
     peers: Mapping[str, str]
     """Peer URLs of all members by name."""
     token: str
-    """Word that the ids of cluster and members are made of. One that was never used gives new ids, so that a member
-    with old data is refused."""
+    """Word from which the ids of cluster and members are made. A word that was never used gives new ids, so that a
+    member with old data is refused."""
     bump: int
-    """Number of revisions that the data is ahead of the backup."""
+    """Number of revisions by which the data is ahead of the backup."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """The data folder of this machine's member, and what lies beside it."""
+    """The data folder of this machine's member, and the folders beside it."""
 
     disk: Path
     """Mount point of the disk that holds it."""
@@ -77,7 +77,7 @@ class Data:
         return self.disk / "etcd"
 
     def aside(self, id_: str) -> Path:
-        """Return the folder into which a restore moves what it finds."""
+        """Return the folder into which a restore moves existing data."""
         return self.disk / f"etcd-aside-{id_}"
 
     def asides(self) -> list[str]:
@@ -97,7 +97,7 @@ class Data:
         return f"{wal.cluster:x}" if wal else ""
 
     def set_aside(self, id_: str) -> None:
-        """Move the data to where this restore keeps it. What is there already is kept: nothing of it is overwritten."""
+        """Move the data to this restore's folder. Data that is already there is kept, and never overwritten."""
         if not self.is_mounted(self.disk):
             raise RestoreError(f"no disk is mounted at {self.disk}: journalctl --unit longhaul-local-ssd says why")
         if not self.folder.exists():
@@ -111,7 +111,7 @@ class Data:
             sync_folder(self.disk)
 
     def put_back(self, id_: str) -> None:
-        """Move the data back that a restore has set aside here."""
+        """Move the data back that a restore set aside here."""
         if not self.aside(id_).exists():
             return
         if self.folder.exists():
@@ -128,7 +128,7 @@ class Data:
         key: Path,
         note: Callable[[WalIdentity], None],
     ) -> None:
-        """Make new data of the backup. ``note`` is told whose it is before it gets its name."""
+        """Make new data from the backup. ``note`` is called with the data's cluster before the data gets its name."""
         work = self.disk / "restore"
         shutil.rmtree(work, ignore_errors=True)
         self._require_room(source)

@@ -1,4 +1,4 @@
-"""Record of a restore on this machine: which one, and how far it is. It outlives a restart of the machine."""
+"""Record of a restore on this machine: its identity, and its progress. It survives a restart of the machine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 FOLDER = Path("/var/lib/longhaul-restore")
-"""Folder of the record, on the system disk: the data disk may be lost with what is on it. While its file ``record``
-is there, no backup is made; while ``hold`` is there, neither etcd nor kube-apiserver starts (their units)."""
+"""Folder of the record, on the system disk: the data disk may be lost with its content. While its file ``record``
+exists, no backup is made; while ``hold`` exists, neither etcd nor kube-apiserver starts (their units)."""
 
 
 class RestoreError(Exception):
@@ -35,7 +35,7 @@ class Step(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A restore, as far as this member has come."""
+    """A restore, with this member's progress."""
 
     id: str
     backup: str
@@ -54,7 +54,7 @@ class Records:
     folder: Path = FOLDER
 
     def read(self) -> Record | None:
-        """Return the restore that is under way, or the last one that was finished; None without any."""
+        """Return the restore under way, or the last one that was finished; None without any."""
         for name in ("record", "finished"):
             try:
                 return Record(**json.loads((self.folder / name).read_text()))
@@ -74,7 +74,7 @@ class Records:
         return record
 
     def hold(self, id_: str) -> None:
-        """Keep etcd or kube-apiserver from being started, by whatever."""
+        """Keep etcd or kube-apiserver from being started, by any means."""
         self._put("hold", id_ + "\n")
 
     def held(self) -> str:
@@ -101,7 +101,7 @@ class Records:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Do one step at a time: the command that began another may have been killed."""
+        """Do one step at a time: the command that began another step may have been killed."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("w") as lock:
             flock(lock, LOCK_EX)
@@ -119,7 +119,7 @@ class Records:
 
 
 def sync_folder(folder: Path) -> None:
-    """Let a power cut forget none of the names in a folder."""
+    """Sync the names in a folder, so that a power cut loses none."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,9 +1,9 @@
-"""Steps of a restore on this machine, each of which may be repeated; ``longhaul restore`` asks for them one by one.
+"""Steps of a restore on this machine, each of which may be repeated; ``longhaul restore`` requests them one by one.
 
 A member: ``look``, ``stop`` (and set the data aside), ``rebuild``, ``start``, ``finish``; before ``rebuild`` also
-``give-up``, which moves the data back. An API server: ``look``, ``stop``, ``finish``. The learner: these too, its data
-set aside, since it joins the new etcd cluster as it joined the old one. Each prints one JSON object; ``error`` in it
-says why a step is not done.
+``give-up``, which moves the data back. An API server: ``look``, ``stop``, ``finish``. The learner: the same, with its
+data set aside, since it joins the new etcd cluster as it joined the old one. Each prints one JSON object; its ``error``
+is the reason why a step was not done.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ KEYS = Path("/run/longhaul-restore")
 DISK = Path(SSD)
 
 RETRY_S = 0.5
-"""Seconds between looks at etcd: nothing signals from outside that it has a leader."""
+"""Seconds between looks at etcd: nothing outside signals that it has a leader."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class Restore:
     keygen: str = "/usr/local/bin/age-keygen"
 
     def look(self) -> dict[str, Any]:
-        """Return what this machine knows; changes nothing."""
+        """Return this machine's state, and change nothing."""
         noted = self.records.read()
         record = self._checked(noted)
         report: dict[str, Any] = {
@@ -88,11 +88,11 @@ class Restore:
         return self.etcdctl.first_cluster(map(client_url, self.node.stores[self.node.role].values()))
 
     def _made(self, record: Record) -> bool:
-        """Return whether the data here is what a restore has made."""
+        """Return whether a restore made the data here."""
         return bool(record.cluster) and self.data.cluster() == record.cluster
 
     def _checked(self, record: Record | None) -> Record | None:
-        """Return a record as the disk bears it out: without the new data, a member is stopped and no more."""
+        """Return a record, corrected by the disk's content: without the new data, a member is only stopped."""
         if record is None or not Step.REBUILT <= record.step <= Step.STARTED or self._made(record):
             return record
         return replace(record, step=Step.STOPPED)
@@ -137,7 +137,7 @@ class Restore:
         return self.records.write(record)
 
     def rebuild(self, id_: str, plan: str) -> dict[str, Any]:
-        """Make new data of the backup that the plan names."""
+        """Make new data from the backup that the plan names."""
         record = self._mine(id_, at_least=Step.STOPPED)
         if record.step == Step.STOPPED:
             if not (record.cluster and self.data.cluster() == record.cluster):
@@ -164,8 +164,8 @@ class Restore:
         return self.records.under_way() or made
 
     def start(self, id_: str, *, wait_s: float) -> dict[str, Any]:
-        """Start etcd with the new data, and wait until it commits. A backup brings its alarms along (etcd 3.6,
-        etcdutl/snapshot, ``saveDB`` drops the members alone): they are lifted."""
+        """Start etcd with the new data, and wait until it commits. A backup contains its alarms (etcd 3.6,
+        etcdutl/snapshot, ``saveDB`` drops only the members): they are lifted."""
         record = self._mine(id_, at_least=Step.REBUILT)
         if record.step < Step.STARTED:
             record = self.records.write(replace(record, step=Step.STARTED))
@@ -187,8 +187,8 @@ class Restore:
             time.sleep(RETRY_S)
 
     def _lift(self) -> list[str]:
-        """Lift the alarms that came with the backup, and return their names. They name members of the cluster that was:
-        the ids of this one's are new. An alarm of one of these keeps all: etcdctl lifts all or none."""
+        """Lift the alarms that came with the backup, and return their names. They name members of the former cluster:
+        the new cluster's ids are new. An alarm of a new member keeps all: etcdctl lifts all or none."""
         url = client_url(self.node.address)
         members = {member.id for member in self.etcdctl.cluster(url).members}
         alarms = self.etcdctl.alarms(url)
@@ -198,7 +198,7 @@ class Restore:
         return sorted({alarm.name for alarm in alarms})
 
     def give_up(self, id_: str) -> dict[str, Any]:
-        """Go back to the data that was set aside; ``RestoreError`` once there is new data."""
+        """Return to the data that was set aside; raise ``RestoreError`` once there is new data."""
         record = self.records.under_way()
         if record is not None and record.id == id_:
             if record.step >= Step.REBUILT or self._made(record):
@@ -210,8 +210,8 @@ class Restore:
         return self._started()
 
     def finish(self, id_: str, *, joined: bool) -> dict[str, Any]:
-        """End the restore here: the service is started, and backups go on. ``joined``: the others have a quorum
-        without this member, which joins them as one without data does."""
+        """End the restore here: start the service, and resume backups. ``joined``: the others have a quorum without
+        this member, which joins them like a member without data."""
         if self.node.role == "api":
             self.records.release()
             self.units.start("longhaul-api.target", *SERVER)
@@ -243,7 +243,7 @@ class Restore:
 
 
 def of_this_machine() -> Restore:
-    """Return the restore of the machine on which this runs."""
+    """Return the restore of this machine."""
     node = NodeConfig.read()
     part = "etcd-client" if node.role == "api" else "client"
     return Restore(

@@ -21,20 +21,20 @@ CLIENTS = (
     "jobset.service",
 )
 SERVER = (*CLIENTS, KUBE_APISERVER)
-"""All that has something of the cluster in its memory, the API server last."""
+"""All units that keep something of the cluster in memory, the API server last."""
 
 END_S = 30.0
-"""Seconds that an API server gets to end: its shutdown delay of 15, and as many for requests. Without etcd it takes
-minutes (one still ran after 240 s): its end waits for a renewal of its lease, five tries of 34 s (Kubernetes 1.36,
+"""Seconds that an API server gets to end: its shutdown delay of 15, and the same again for requests. Without etcd it
+takes minutes (one still ran after 240 s), because it tries to renew its lease five times, 34 s each (Kubernetes 1.36,
 component-helpers/apimachinery/lease/controller.go, ``maxUpdateRetries``; apiserver/pkg/endpoints/handlers/rest.go,
-``requestTimeoutUpperBound``). A kill loses nothing: it keeps no state, and its own leases run out."""
+``requestTimeoutUpperBound``). A kill loses nothing: it keeps no state, and its own leases expire."""
 
 LIMIT_S = 180.0
 """Time limit in seconds: longer than any of these units may take to stop."""
 
 
 class StillRunningError(RestoreError):
-    """Raised when systemctl is not done in time."""
+    """Raised when systemctl does not finish in time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,15 +44,16 @@ class Units:
     program: str = "systemctl"
 
     def stop(self, *units: str) -> None:
-        """Stop units, and return when none of them runs; ``RestoreError`` when one goes on."""
+        """Stop units, and return when none of them runs; raise ``RestoreError`` when one still runs."""
         self._run("stop", *units)
 
     def end(self, unit: str) -> None:
-        """Stop a unit, and kill what has not ended after :data:`END_S`; ``RestoreError`` when it goes on."""
+        """Stop a unit, and kill processes that have not ended after :data:`END_S`; raise ``RestoreError`` when it still
+        runs."""
         try:
             self._run("stop", unit, limit_s=END_S)
         except StillRunningError:
-            with suppress(RestoreError):  # it has ended meanwhile, or the next line says that it goes on
+            with suppress(RestoreError):  # it has ended meanwhile, or the next line reports that it still runs
                 self._run("kill", "--signal=SIGKILL", unit)
             self.stop(unit)
 
@@ -65,7 +66,8 @@ class Units:
         self._run("restart", unit)
 
     def _run(self, verb: str, *words: str, limit_s: float = LIMIT_S) -> None:
-        """Run systemctl; ``RestoreError`` when it refuses or is not done in time: what it began goes on."""
+        """Run systemctl; raise ``RestoreError`` when it refuses or does not finish in time: the job that it started
+        goes on."""
         what = f"systemctl {verb} {' '.join(words)}"
         try:
             done = subprocess.run(

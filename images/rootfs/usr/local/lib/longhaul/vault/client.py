@@ -19,8 +19,8 @@ TIMEOUT_S = 10.0
 
 
 class VaultError(Exception):
-    """Raised when the vault or the metadata service did not give what was asked for. Never contains a secret's
-    value."""
+    """Raised when the vault or the metadata service did not return the requested value. The message never contains a
+    secret's value."""
 
 
 class WithheldError(VaultError):
@@ -58,7 +58,7 @@ class MachineVault:
     _identity: OwnIdentity | None = None
 
     def token(self) -> str:
-        """Return this machine's access token; ``AwayError`` when the metadata service gives none."""
+        """Return this machine's access token; raise ``AwayError`` when the metadata service gives none."""
         if self._identity is None:
             root = self.metadata.partition("/metadata/")[0]
             self._identity = OwnIdentity(audience=VAULT, metadata=root)
@@ -68,8 +68,8 @@ class MachineVault:
             raise AwayError(str(error)) from None
 
     def read(self, name: str) -> str:
-        """Return the current value of the secret ``name``; ``VaultError`` with the secret's name when it cannot be
-        read."""
+        """Return the current value of the secret ``name``; raise ``VaultError`` with the secret's name when it cannot
+        be read."""
         url = f"{self.url}/secrets/{urllib.parse.quote(name)}?api-version={VAULT_VERSION}"
         headers = {"Authorization": f"Bearer {self.token()}"}
         value = _get(url, what=f"secret {name}", headers=headers).get("value")

@@ -28,7 +28,7 @@ CONFIG = Path("/etc/longhaul/secrets.json")
 PLACEHOLDER = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
 
 RETRY_S = 1.0
-"""Seconds between attempts at boot. Azure does not report when a role assignment comes into force, which takes up to
+"""Seconds between attempts at boot. Azure does not announce when a role assignment comes into force, which takes up to
 ten minutes (learn.microsoft.com, "Troubleshoot Azure RBAC"), or when a missing secret is made. Secrets that were read
 are not read again."""
 
@@ -58,7 +58,7 @@ class Config:
 
     @classmethod
     def read(cls, path: Path) -> Config:
-        """Read the configuration; ``OSError``, ``ValueError`` or ``KeyError`` when it is not one."""
+        """Read the configuration; raise ``OSError``, ``ValueError`` or ``KeyError`` when it is malformed."""
         raw = json.loads(path.read_text())
         return cls(vault=raw["vault"], metadata=raw["metadata"], files=tuple(_file(item) for item in raw["files"]))
 
@@ -79,7 +79,7 @@ def _file(raw: dict[str, Any]) -> FetchedFile:
 
 
 def render(content: str, values: dict[str, str]) -> str:
-    """Return ``content`` with every placeholder replaced; ``VaultError`` when a secret lacks the field."""
+    """Return ``content`` with every placeholder replaced; raise ``VaultError`` when a secret lacks the field."""
 
     def value(match: re.Match[str]) -> str:
         name, field = match[1], match[2]
@@ -140,7 +140,7 @@ def fetch(config: Config, read: Callable[[str], str]) -> tuple[list[FetchedFile]
 
 
 def main() -> int:
-    """Return 0 when every file is as the vault has it, or, at boot, when every file at least exists."""
+    """Return 0 when every file has the vault's content, or, at boot, when every file at least exists."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--boot-wait", type=float, default=0.0, metavar="SECONDS", help="how long files may be missing")

@@ -1,4 +1,4 @@
-"""Certificate of a laptop: made of a request's key, and of nothing else that the request says."""
+"""Certificate of a laptop: made from the key of a request; the rest of the request is ignored."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ CLOCK_SKEW = timedelta(minutes=5)
 """Time before now from which certificates are valid, for laptops whose clocks lag."""
 
 MARK = 16
-"""Number of characters of a laptop's mark in its certificate, a part of its key's digest. OpenVPN takes both for who is
-connected (``x509-username-field CN UID``): a laptop that comes back with its key has its address, and goes on."""
+"""Number of characters of a laptop's mark in its certificate, a prefix of its key's digest. OpenVPN identifies a client
+by name and mark together (``x509-username-field CN UID``): a laptop that comes back with its key gets its address
+again."""
 
 LONGEST_NAME = 64 - 1 - MARK
-"""Number of characters of the longest name of a person: OpenVPN holds 64 of name and mark (OpenVPN 2.6,
+"""Number of characters of the longest name of a person: OpenVPN stores 64 for name and mark together (OpenVPN 2.6,
 src/openvpn/common.h, ``TLS_USERNAME_LEN``)."""
 
 
 class RequestError(ValueError):
-    """The request is none, or not of a key that is taken; the message says why."""
+    """Raised when the request is malformed, or its key is not accepted; the message has the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class Signer:
 
     @classmethod
     def parse(cls, pem: str) -> Signer:
-        """Parse a certificate and its key in one text; ``ValueError`` when they are none."""
+        """Parse a certificate and its key in one text; raise ``ValueError`` when it has none."""
         key = serialization.load_pem_private_key(pem[pem.index("-----BEGIN PRIVATE KEY") :].encode(), password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise ValueError("the authority's key is not one of an elliptic curve")
@@ -89,8 +90,8 @@ class Signer:
 
 
 def key_of(request: str) -> Key:
-    """Return the key of a PKCS#10 request, PEM, whose holder has signed it; ``RequestError`` otherwise. Its subject and
-    the extensions that it asks for are not read."""
+    """Return the key of a PKCS#10 request, PEM, whose holder has signed it; raise ``RequestError`` otherwise. The
+    request's subject and extensions are ignored."""
     try:
         parsed = x509.load_pem_x509_csr(request.encode())
         key = parsed.public_key()
@@ -108,5 +109,5 @@ def key_of(request: str) -> Key:
 
 
 def end(now: datetime, *, hours: float, token_ends: float) -> datetime:
-    """Return when a certificate ends that is made now: never after the token."""
+    """Return the expiry of a certificate that is made now: never later than the token's."""
     return min(now + timedelta(hours=hours), datetime.fromtimestamp(token_ends, UTC)).replace(microsecond=0)

@@ -16,7 +16,7 @@ from contract.endpoints import KUBE_PROXY_HEALTH_PORT
 from vpn.sessions import SOCKET, end_sessions, sessions
 
 KUBE_PROXY = f"http://127.0.0.1:{KUBE_PROXY_HEALTH_PORT}/livez"
-"""kube-proxy's health without its Node's (kubernetes 1.36, pkg/proxy/healthcheck): this machine is none."""
+"""kube-proxy's health path that ignores its Node (kubernetes 1.36, pkg/proxy/healthcheck): this machine has no Node."""
 
 
 def checks(node: NodeConfig, *, management: Path = SOCKET) -> tuple[MachineCheck, ...]:
@@ -37,8 +37,8 @@ def _openvpn(management: Path) -> MachineCheck:
 
 
 def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> RefusedClients:
-    """End the sessions of those whose access was revoked, and return the digest of their names. Nobody of them gets a
-    new one: OpenVPN asks vpn/verify.py, which reads the same file."""
+    """End the sessions of people whose access was revoked, and return the digest of their names. None of them gets a
+    new session: OpenVPN asks vpn/verify.py, which reads the same file."""
     people: tuple[str, ...] = ()
     try:
         people = refused_names.names(path)
@@ -51,7 +51,7 @@ def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> 
 
 def await_refused(*, wanted: str, wait_s: float) -> RefusedClients:
     """Return the same once the sessions of the list with the digest ``wanted`` have ended, or the last answer after
-    ``wait_s`` seconds. Another list in the file is not waited for."""
+    ``wait_s`` seconds. When the file has another list, return at once."""
     return awaited(
         refused,
         lambda answer: answer.loaded or bool(wanted and answer.digest != wanted),

@@ -36,16 +36,16 @@ SIGNER_S = 30.0
 A_SECOND, AT_ONCE = 5.0, 20.0
 """Questions to the API server, per second and at once: each starts a program. A laptop asks once an hour."""
 SENDER_A_SECOND, SENDER_AT_ONCE = 1.0, 10.0
-"""Questions from one address, per second and at once; an office may be behind one."""
+"""Questions from one address, per second and at once; several people may share an address."""
 FALSE_A_SECOND, FALSE_AT_ONCE = 1 / 20, 5.0
-"""Tokens of one address that the API server refuses, per second and at once. Each takes a turn of others."""
+"""Refused tokens of one address, per second and at once. Each uses up capacity of others."""
 PERSON_A_SECOND, PERSON_AT_ONCE = 1 / 60, 10.0
 """Certificates of one person, per second and at once. Each is good for a session, for an hour: so nobody gets more than
-70 of a machine, which has 500 places. A laptop whose company gives tokens of ten minutes asks eight times an hour."""
+70 of a machine's 500 places. A laptop whose company gives tokens of ten minutes asks eight times an hour."""
 
 PATIENCE_S = 5.0
-"""Longest time in seconds from a connection's beginning to its complete request. A few bytes now and then would hold a
-place for longer, and sixteen addresses would hold all."""
+"""Longest time in seconds from a connection's start to its complete request. Otherwise a few bytes now and then would
+keep a place for longer, and sixteen addresses could occupy all."""
 
 _TOKEN = re.compile(r"Bearer ([A-Za-z0-9._~+/=-]{1,24576})", re.IGNORECASE)
 """A token in a header (RFC 6750, 2.1)."""
@@ -55,7 +55,7 @@ class Door:
     """Answers laptops, from many threads."""
 
     def __init__(self, ask: Callable[[bytes], bytes], *, clock: Callable[[], float] = time.monotonic) -> None:
-        """``ask`` hands a question to the signer, and returns its answer; ``OSError`` when it has none."""
+        """``ask`` passes a question to the signer, and returns its answer; it raises ``OSError`` when there is none."""
         self._ask = ask
         self._all = Buckets(rate=A_SECOND, burst=AT_ONCE, clock=clock)
         self._senders = Buckets(rate=SENDER_A_SECOND, burst=SENDER_AT_ONCE, clock=clock)
@@ -64,7 +64,7 @@ class Door:
 
     def sign_in(self, authorization: str, posted: bytes, *, sender: str) -> JoinAnswer:
         """Return the answer to a laptop at the address ``sender``."""
-        # What is no question takes none of the questions that others may ask.
+        # Malformed requests do not count against the questions that others may ask.
         token = _TOKEN.fullmatch(authorization)
         if token is None:
             return refusal(401, "send a token as `Authorization: Bearer`")
@@ -91,8 +91,8 @@ class Door:
 
 
 class LaptopHandler(HttpConnection):
-    """Handles one connection of a laptop, which asks once: a connection that waits for its next request has a place
-    that others need."""
+    """Handles one connection of a laptop, which makes one request: a connection that waits for a next request would
+    occupy a place that others need."""
 
     head = HEAD
     server: Server[Door]
@@ -105,7 +105,7 @@ class LaptopHandler(HttpConnection):
         )
 
     def do_POST(self) -> None:  # noqa: N802
-        """Take a token and a request."""
+        """Accept a token and a request."""
         self.close_connection = True
         length = length_of(self.headers.get("Content-Length", ""))
         if self.path != VPN_CERTIFICATE_PATH or not 0 <= length <= LARGEST:
@@ -120,12 +120,12 @@ class LaptopHandler(HttpConnection):
 
 
 def refusal(status: int, why: str) -> JoinAnswer:
-    """Return an answer that says why there is no certificate."""
+    """Return an answer with the reason why there is no certificate."""
     return JoinAnswer(status=status, body={"error": why})
 
 
 def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
-    """Hand a question to the signer, and return its answer; ``OSError`` when it has none."""
+    """Pass a question to the signer, and return its answer; raise ``OSError`` when it has none."""
     deadline = time.monotonic() + SIGNER_S
     answer = bytearray()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:

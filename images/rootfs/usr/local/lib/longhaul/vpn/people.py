@@ -1,5 +1,5 @@
-"""Question about a person, to kube-apiserver, with the person's own token. It alone judges tokens: issuers, claims,
-audiences, clocks and whose access was revoked. Here nothing of a token is believed before it has answered."""
+"""Question about a person to kube-apiserver, with the person's own token. Only kube-apiserver judges tokens: issuers,
+claims, audiences, clocks and revoked access. Nothing in a token is believed here before it has answered."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MAY = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}")
-"""Name of a person, whose access can be revoked by it (components/model/access/revoked.py)."""
+"""Form of a person's name, so that access can be revoked by it (components/model/access/revoked.py)."""
 
 
 class PersonRefusedError(Exception):
-    """The person is refused; ``status`` is the answer's."""
+    """Raised when the person is refused; ``status`` is the answer's."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -48,7 +48,7 @@ class VpnPerson:
 
 @dataclass(frozen=True, kw_only=True)
 class People:
-    """The API that knows people."""
+    """The API server, which is asked about people."""
 
     url: str
     authority: Path
@@ -56,7 +56,7 @@ class People:
     """Non-resource URL for which a person needs the verb ``get``."""
 
     def find(self, token: str) -> VpnPerson:
-        """Return the person whose token it is; ``PersonRefusedError`` when the token or the person is refused,
+        """Return the person whose token it is. Raise ``PersonRefusedError`` when the token or the person is refused,
         ``OSError`` when the API does not answer."""
         user = self._ask(token, WHO, "SelfSubjectReview", "authentication.k8s.io/v1", {})
         name = str(_inside(user, "status", "userInfo").get("username", ""))
@@ -106,7 +106,7 @@ def _inside(document: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _end(token: str) -> float:
-    """Return the end of a token that the API server has believed; ``PersonRefusedError`` when it tells none."""
+    """Return the expiry of a token that the API server has accepted; raise ``PersonRefusedError`` when it has none."""
     try:
         claims = token.split(".")[1]
         return float(json_object(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])

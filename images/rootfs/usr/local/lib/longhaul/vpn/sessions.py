@@ -1,4 +1,4 @@
-"""Sessions of laptops, by OpenVPN's management socket (OpenVPN 2.6, doc/management-notes.txt)."""
+"""Sessions of laptops, through OpenVPN's management socket (OpenVPN 2.6, doc/management-notes.txt)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TIMEOUT_S = 10.0
 GONE_S = 15.0
 RETRY_S = 0.2
 LAST = 1 << 20
-"""Most bytes of an answer: 500 laptops take a tenth of it."""
+"""Largest answer, in bytes: 500 laptops need a tenth of it."""
 
 _WITH_MARK = re.compile(r"_[0-9a-f]{16}$")
-"""End of a laptop's name in OpenVPN: its mark (vpn/certificate.py), behind the person's name."""
+"""Suffix of a laptop's name in OpenVPN: its mark (vpn/certificate.py), after the person's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,19 +28,19 @@ class LaptopSession:
 
     person: str
     client: str
-    """OpenVPN's number of it."""
+    """OpenVPN's number of the session."""
 
 
 def sessions(path: Path = SOCKET) -> tuple[LaptopSession, ...]:
-    """Return the sessions that are open; ``OSError`` when OpenVPN does not answer."""
+    """Return the open sessions; raise ``OSError`` when OpenVPN does not answer."""
     with _Management(path) as asked:
         return tuple(_listed(asked.lines("status 3")))
 
 
 def end_sessions(people: Collection[str], path: Path = SOCKET) -> int:
-    """End the sessions of ``people``, and return their number once they are gone; ``OSError`` when OpenVPN does not
-    answer, or keeps one of them. A laptop that is told HALT does not try again. OpenVPN gives it five seconds, and then
-    ends the session by itself (src/openvpn/push.c, ``send_restart``)."""
+    """End the sessions of ``people``, and return their number once they are gone; raise ``OSError`` when OpenVPN does
+    not answer, or keeps one of them. A laptop that receives HALT does not try again. OpenVPN gives it five seconds, and
+    then ends the session by itself (src/openvpn/push.c, ``send_restart``)."""
     deadline = time.monotonic() + GONE_S
     with _Management(path) as asked:
         ending = [session for session in _listed(asked.lines("status 3")) if session.person in people]
@@ -55,8 +55,8 @@ def end_sessions(people: Collection[str], path: Path = SOCKET) -> int:
 
 
 def _listed(lines: list[str]) -> Iterator[LaptopSession]:
-    """Yield the sessions in an answer to ``status 3``, whose columns its headers name. Those that have not shown a
-    certificate yet have no name."""
+    """Yield the sessions in an answer to ``status 3``, whose headers name its columns. Sessions without a certificate
+    yet have no name."""
     columns: list[str] = []
     for line in lines:
         words = line.split("\t")
@@ -69,7 +69,7 @@ def _listed(lines: list[str]) -> Iterator[LaptopSession]:
 
 
 class _Management:
-    """A connection to the socket. OpenVPN speaks with one at a time; the next one waits."""
+    """A connection to the socket. OpenVPN serves one connection at a time; the next one waits."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,9 +1,9 @@
-"""Sign a laptop's certificate for a person's token: reads ``token`` and ``csr`` as JSON, and answers with ``status``
-and ``body``, and with ``person`` beside a certificate.
+"""Sign a laptop's certificate for a person's token: read ``token`` and ``csr`` as JSON, and answer with ``status`` and
+``body``, and with ``person`` beside a certificate.
 
-systemd starts it for each connection to longhaul-vpn-signer.socket, which the sign-in endpoint alone may open. The
-endpoint, which strangers talk to, holds no key that signs, and this program believes nothing that it says: it asks
-kube-apiserver itself about each token.
+systemd starts it for each connection to longhaul-vpn-signer.socket, which only the sign-in endpoint may open. The
+endpoint, to which strangers connect, has no signing key, and this program does not trust it: it asks kube-apiserver
+itself about each token.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ log = logging.getLogger(__name__)
 SETTINGS = Path("/etc/longhaul/vpn-signer.json")
 REMOTES = Path("/etc/longhaul/vpn-remotes.json")
 LARGEST = 256 * 1024
-"""Largest question in bytes: a body and a token as the endpoint takes them."""
+"""Largest question in bytes: a body and a token of the sizes that the endpoint accepts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """Everything that a signature needs."""
+    """All that a signature needs."""
 
     people: People
     signer: Signer
     hours: float
     facts: dict[str, Any]
-    """Facts that a laptop is told beside its certificate."""
+    """Facts that a laptop gets with its certificate."""
 
     @classmethod
     def read(cls, *, settings: Path = SETTINGS, remotes: Path = REMOTES, pki: Path = PKI) -> Desk:
-        """Read the machine's files; ``OSError``, ``ValueError`` or ``LookupError`` when one is not as it should be."""
+        """Read the machine's files; raise ``OSError``, ``ValueError`` or ``LookupError`` when one is malformed."""
         config = json.loads(settings.read_text())
         signer = Signer.parse((pki / "vpn-authority.pem").read_text())
         facts = {

@@ -1,10 +1,9 @@
 #!/usr/bin/python3 -IS
-"""Refuse people whose access was revoked, for OpenVPN (``tls-verify``; doc/man-sections/script-options.rst): it runs
-this whenever a laptop shows its certificate, which it has verified by then. Without a list that can be read, everybody
-is refused.
+"""Refuse people whose access was revoked, for OpenVPN (``tls-verify``; doc/man-sections/script-options.rst). OpenVPN
+runs this whenever a laptop shows its certificate, after verifying it. Without a readable list, everybody is refused.
 
-OpenVPN moves no packet of any laptop meanwhile. So Python starts without what it would look for of its own accord
-(``-IS``), and this reads the list with the standard library's json alone, and only where it counts.
+OpenVPN moves no packet of any laptop meanwhile. So Python starts without its usual search for modules (``-IS``), and
+this program reads the list with only the standard library's json, and only when it matters.
 """
 
 import sys
@@ -13,11 +12,11 @@ DEPTH = "0"
 """Depth of the laptop's own certificate in its chain."""
 NAME = "X509_0_CN"
 PEOPLE = "/etc/longhaul/revoked.json"
-"""The list, as quarantine/refused_names.py reads it."""
+"""The list, in the form that quarantine/refused_names.py reads."""
 
 
 def is_let_in(depth: str, name: str, *, path: str = PEOPLE) -> bool:
-    """Return whether a certificate of the chain may stay; ``name`` is the common name of the laptop's own."""
+    """Return whether a certificate of the chain is accepted; ``name`` is the common name of the laptop's own."""
     if depth != DEPTH:
         return True
     # Not for the authority's own certificate, which comes first.
@@ -33,7 +32,7 @@ def is_let_in(depth: str, name: str, *, path: str = PEOPLE) -> bool:
 
 
 def main() -> int:
-    """Return the exit code for OpenVPN: 0 lets in."""
+    """Return the exit code for OpenVPN: 0 accepts."""
     if sys.argv[1] != DEPTH:
         return 0
     import os
