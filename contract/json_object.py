@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote."""
+"""JSON from another program."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 
 def json_object(text: str | bytes) -> dict[str, Any]:
-    """Return the object that is written in ``text``; ``ValueError`` when something else is, or nothing that can be
-    read."""
+    """Return the object that is written in ``text``; raise ``ValueError`` when it is not a readable JSON object."""
     try:
         document = json.loads(text)
     except RecursionError:
