@@ -74,9 +74,18 @@ class Result:
     """Seconds of processor time of it and of all that it awaited."""
     summary: str
     """The last line that pytest printed."""
+    failures: Sequence[str] = ()
+    """Lines of pytest's summary that name a failed test."""
 
     def __str__(self) -> str:
         return f"{self.part.name:<9} {self.seconds:6.0f} s, {self.processor:6.0f} s of processor: {self.summary}"
+
+
+def failures(lines: Sequence[str]) -> list[str]:
+    """Return the lines of pytest's summary that name a failed test. Logs of tests, which may begin alike, come before
+    the summary."""
+    begins = max((at for at, line in enumerate(lines) if "= short test summary info =" in line), default=len(lines))
+    return [line for line in lines[begins:] if line.startswith(("FAILED ", "ERROR "))]
 
 
 @dataclass
@@ -112,11 +121,11 @@ class Lane:
             start_new_session=True,
         )
         self.running = process
-        last = ""
+        lines = []
         assert process.stdout is not None
         for line in process.stdout:
-            last = line.strip() or last
-            _say(f"{part.name}: {line.rstrip()}")
+            lines.append(line.rstrip())
+            _say(f"{part.name}: {lines[-1]}")
         _, code, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)
         self.running = None
@@ -125,7 +134,8 @@ class Lane:
             status=process.returncode,
             seconds=time.monotonic() - started,
             processor=usage.ru_utime + usage.ru_stime,
-            summary=last,
+            summary=next(filter(None, reversed(lines)), ""),
+            failures=failures(lines),
         )
 
     def stop(self) -> None:
@@ -152,6 +162,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _run_side_by_side(lanes)
     results = [result for lane in lanes for result in lane.results]
     print()
+    for result in results:
+        for line in result.failures:
+            print(f"{result.part.name}: {line}")
     for result in results:
         print(result)
     missing = [part.name for lane in lanes for part in lane.parts[len(lane.results) :]]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from longhaul.cli.command_list import OF_EXAMPLES, commands
+from longhaul.cli.command_list import OF_EXAMPLES, command
 from longhaul.cli.examples import example_project
 from longhaul.cli.parsing import parse
 from longhaul.engine.failure import report
@@ -33,7 +33,7 @@ def _main(argv: Sequence[str] | None) -> int:
         invocation = parse(given)
         _quieten()
         with _located(invocation):
-            return int(commands()[invocation.command].run(invocation))
+            return int(command(invocation.command).run(invocation))
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:

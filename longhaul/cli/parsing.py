@@ -7,20 +7,23 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
-from longhaul.cli.command_list import OF_EXAMPLES, commands, listing
+from longhaul.cli.command_list import COMMANDS, OF_EXAMPLES, command, listing
 from longhaul.cli.completion import SHELLS
 from longhaul.project.checkout import example_names
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import Exit, help_text
 
+DESCRIPTION = "Build, look at and take down the cluster that an environment file describes"
+
 
 def parser(first: str = "") -> argparse.ArgumentParser:
-    """Return the parser of the command line. When ``first`` is a command, the other commands' options are left out,
-    because building them would slow down each start."""
+    """Return the parser of the command line. When ``first`` is a command, the others are left out: importing them would
+    slow down each start."""
+    names = (first,) if first in COMMANDS else COMMANDS
     top = argparse.ArgumentParser(
         prog="longhaul",
         usage="longhaul COMMAND [--env E] [option …]     longhaul COMMAND --help",
-        description="Build, look at and take down the cluster that an environment file describes:\n" + listing(),
+        description=None if first in COMMANDS else f"{DESCRIPTION}:\n{listing()}",
         epilog=help_text(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -29,14 +32,12 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     shells = f"print a shell's script and exit: {', '.join(SHELLS)}"
     top.add_argument("--completion", choices=SHELLS, metavar="SHELL", help=shells)
     subparsers = top.add_subparsers(prog="longhaul", dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
-    known = commands()
-    for name, command in known.items():
-        if first in known and name != first:
-            continue
+    for name in names:
+        module = command(name)
         sub = subparsers.add_parser(
             name,
-            help=command.HELP.split(";")[0],
-            description=command.HELP[0].upper() + command.HELP[1:] + ".",
+            help=module.HELP.split(";")[0],
+            description=module.HELP[0].upper() + module.HELP[1:] + ".",
             epilog=help_text(name),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
@@ -47,7 +48,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         shown = f"in place of it an example: {', '.join(example_names())}" if name in OF_EXAMPLES else argparse.SUPPRESS
         which.add_argument("--example", metavar="NAME", help=shown)
         sub.add_argument("--project", metavar="DIR", help="the checkout (default: found from here upwards)")
-        command.add_arguments(sub)
+        module.add_arguments(sub)
     return top
 
 
@@ -55,8 +56,8 @@ def parse(argv: Sequence[str]) -> Invocation:
     """Parse ``argv`` into an invocation; on wrong usage, exit with 2 and a message."""
     split = list(argv).index("--") if "--" in argv else len(argv)
     grammar = parser(*argv[:1])
-    if argv and not argv[0].startswith("-") and argv[0] not in commands():
-        grammar.exit(Exit.USAGE, f"longhaul {argv[0]}: no such command{_meant(argv[0], commands())}; longhaul --help\n")
+    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
+        grammar.exit(Exit.USAGE, f"longhaul {argv[0]}: no such command{_meant(argv[0], COMMANDS)}; longhaul --help\n")
     options, unknown = grammar.parse_known_args(argv[:split])
     if options.command is None:
         _answer(options, grammar)
@@ -66,11 +67,11 @@ def parse(argv: Sequence[str]) -> Invocation:
         grammar.exit(Exit.USAGE)
     _take_late(options, unknown)
     if unknown:
-        after = "; words for what it runs go after --" if commands()[options.command].TAKES_REST else ""
+        after = "; words for what it runs go after --" if command(options.command).TAKES_REST else ""
         meant = _meant(unknown[0], _options_of(options.command))
         grammar.error(f"unrecognized arguments: {' '.join(unknown)}{meant}{after}")
     rest = tuple(argv[split + 1 :])
-    if rest and not commands()[options.command].TAKES_REST:
+    if rest and not command(options.command).TAKES_REST:
         grammar.error(f"{options.command} takes nothing after --")
     return Invocation(command=options.command, options=options, rest=rest, argv=tuple(argv))
 
@@ -93,17 +94,17 @@ def _take_late(options: argparse.Namespace, unknown: list[str]) -> None:
     """Give an optional positional argument the word that follows an option: argparse has already treated the argument
     as missing (github.com/python/cpython, issue 59317)."""
     grammar = argparse.ArgumentParser(add_help=False)
-    commands()[options.command].add_arguments(grammar)
+    command(options.command).add_arguments(grammar)
     for action in grammar._actions:
         may_be_left_out = not action.option_strings and action.nargs == "?" and action.choices is None
         if may_be_left_out and getattr(options, action.dest) is None and unknown and not unknown[0].startswith("-"):
             setattr(options, action.dest, unknown.pop(0))
 
 
-def _options_of(command: str) -> list[str]:
+def _options_of(name: str) -> list[str]:
     """Return the options of a command."""
     grammar = argparse.ArgumentParser(add_help=False)
-    commands()[command].add_arguments(grammar)
+    command(name).add_arguments(grammar)
     return ["--env", "--example", "--project", "--help", *grammar._option_string_actions]
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from longhaul import cli
 from longhaul.cli import main
-from longhaul.cli.command_list import commands, groups, listing
+from longhaul.cli.command_list import COMMANDS, GROUPS, listing
 from longhaul.terminal.exits import Exit, meanings
 from tests.longhaul.conftest import Checkout, FakeEngine
 
-COMMANDS = tuple(commands())
 SCREEN = (100, 43)
 """Columns and lines that ``--help`` may take."""
 
@@ -52,7 +52,7 @@ def test_help_has_a_line_for_each_command_by_its_task_and_fits_on_a_screen(capsy
     text = capsys.readouterr().out
     listed = re.findall(r"^  (\w* +)(\w+) +\w.*", text.split("options:")[0], re.MULTILINE)
     assert [name for _, name in listed] == list(COMMANDS)
-    assert [task.strip() for task, _ in listed if task.strip()] == list(groups())
+    assert [task.strip() for task, _ in listed if task.strip()] == list(GROUPS)
     lines = text.splitlines()
     assert (max(map(len, lines)) <= SCREEN[0], len(lines) <= SCREEN[1]) == (True, True)
 
@@ -60,7 +60,7 @@ def test_help_has_a_line_for_each_command_by_its_task_and_fits_on_a_screen(capsy
 def test_the_page_of_commands_lists_each_by_its_task(root: Path) -> None:
     rows = re.findall(r"^\| ?([a-z]*) \| `longhaul ([a-z]+)", (root / "docs/commands.md").read_text(), re.MULTILINE)
     assert [name for _, name in rows] == list(COMMANDS)
-    assert [task for task, _ in rows if task] == list(groups())
+    assert [task for task, _ in rows if task] == list(GROUPS)
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_schema_is_json_that_knows_the_environment(checkout: Checkout) -> None:
 def test_a_bug_shows_neither_traceback_nor_values(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken() -> dict[str, cli.Command]:
+    def broken(name: str) -> NoReturn:
         raise KeyError("the secret is 12345")
 
     monkeypatch.delenv("LONGHAUL_DEBUG", raising=False)
-    monkeypatch.setattr(cli, "commands", broken)
+    monkeypatch.setattr(cli, "command", broken)
     assert main(["validate"]) == Exit.FAILED
     told = capsys.readouterr().err
     assert "KeyError" in told
@@ -147,11 +147,11 @@ def test_a_bug_shows_neither_traceback_nor_values(
 def test_a_bug_shows_its_traceback_to_who_asks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken() -> dict[str, cli.Command]:
+    def broken(name: str) -> NoReturn:
         raise KeyError("where")
 
     monkeypatch.setenv("LONGHAUL_DEBUG", "1")
-    monkeypatch.setattr(cli, "commands", broken)
+    monkeypatch.setattr(cli, "command", broken)
     assert main(["validate"]) == Exit.FAILED
     assert "Traceback" in capsys.readouterr().err
 
