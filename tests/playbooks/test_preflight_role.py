@@ -56,16 +56,21 @@ SIGNED = "Secure Boot is on, so the kernel refuses modules that were built here"
 PYTHON = """\
 case $# in
   3) exit 0 ;; # the question whether it is there
-  2) cat >/dev/null ;; # duplicate.py
-  4) cat >/dev/null; echo "$*" >>{folder}/asked; cat {folder}/gpus ;;
-  1) cat >/dev/null; cat {folder}/driver ;;
+  2) echo "$2" >{folder}/asker-$PPID
+     [ "$2" != {plain} ] || exec {python} "$@" # duplicate.py
+     cat >/dev/null; exit ;;
+esac
+host={folder}/$(cat {folder}/asker-$PPID)
+case $# in
+  4) cat >/dev/null; echo "$*" >$host/asked; cat $host/gpus ;;
+  1) cat >/dev/null; cat $host/driver ;;
   *) exit 2 ;;
 esac
 """
 
 
 class Role:
-    """The playbooks that use the role, with Ansible's result."""
+    """One run of the playbook that uses the role, on several hosts, with Ansible's result."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root, self.folder, self.tools = root, folder, folder / "tools"
@@ -73,22 +78,37 @@ class Role:
         for plugins in ("callback_plugins", "filter_plugins"):
             (folder / plugins).symlink_to(root / "playbooks" / plugins)
         program(self.tools, "ping", f'echo "$*" >> {folder}/pings')
+        text = PYTHON.format(folder=folder, plain=NODE["address"], python=sys.executable)
+        program(self.tools, "python3", text)
+        self.nodes: dict[str, dict[str, Any]] = {"node": NODE}
+        self.problems: dict[str, list[str]] = {}
 
-    def has_gpus(self, *lines: str, driver: str = json.dumps(SEEN)) -> None:
-        """Set the output of the scripts that look at GPUs."""
-        program(self.tools, "python3", PYTHON.format(folder=self.folder))
-        (self.folder / "gpus").write_text("".join(f"{line}\n" for line in lines))
-        (self.folder / "driver").write_text(f"{driver}\n")
+    def has(self, name: str, **variables: Any) -> Path:
+        """Add a node with the variables; return the folder with what its tools answer."""
+        address = f"203.0.113.{21 + len(self.nodes)}"
+        self.nodes[name] = {"address": address, **variables}
+        (self.folder / address).mkdir()
+        return self.folder / address
 
-    def run(self, *words: str, nodes: dict[str, dict[str, Any]], alone: bool = True) -> dict[str, list[str]]:
-        """Run the playbook and return the problems of each host."""
+    def has_gpus(self, name: str, *lines: str, driver: str = json.dumps(SEEN), **variables: Any) -> None:
+        """Add a node with two GPUs and the output of the scripts that look at them."""
+        folder = self.has(name, gpus=2, **variables)
+        (folder / "gpus").write_text("".join(f"{line}\n" for line in lines))
+        (folder / "driver").write_text(f"{driver}\n")
+
+    def asked(self, name: str) -> str:
+        """Return the arguments of the script that looked at a node's GPUs."""
+        return (self.folder / self.nodes[name]["address"] / "asked").read_text()
+
+    def run(self, *, alone: bool) -> None:
+        """Run the playbook and note the problems of each host."""
         play = (self.root / "playbooks" / "preflight.yml").read_text().replace("become: true", "become: false")
         if not alone:
             play = play.replace("      vars:\n        preflight_alone: true\n", "")
             assert "preflight_alone" not in play
         (self.folder / "play.yml").write_text(play)
-        hosts = {"gw": GATEWAY, **nodes}
-        groups = {"gateways": {"hosts": {"gw": {}}}, "nodes": {"hosts": {name: {} for name in nodes}}}
+        hosts = {"gw": GATEWAY, **self.nodes}
+        groups = {"gateways": {"hosts": {"gw": {}}}, "nodes": {"hosts": {name: {} for name in self.nodes}}}
         inventory = {"all": {"hosts": hosts, "vars": EVERYWHERE, "children": groups}}
         (self.folder / "inventory.json").write_text(json.dumps(inventory))
         variables = {
@@ -100,90 +120,103 @@ class Role:
             "LONGHAUL_VERDICTS": str(self.folder / "verdicts.json"),
         }
         ansible = str(Path(sys.executable).with_name("ansible-playbook"))
-        argv = [ansible, "--inventory", str(self.folder / "inventory.json"), *words, str(self.folder / "play.yml")]
+        argv = [ansible, "--inventory", str(self.folder / "inventory.json"), str(self.folder / "play.yml")]
         done = subprocess.run(argv, env=variables, capture_output=True, text=True, check=False, cwd=self.folder)
         assert "Traceback" not in done.stdout + done.stderr
-        found = json.loads((self.folder / "verdicts.json").read_text())["hosts"]
-        for host in found.values():
+        verdicts = json.loads((self.folder / "verdicts.json").read_text())["hosts"]
+        for host in verdicts.values():
             assert (host["state"], host["failed"]["role"]) == ("failed", "preflight"), done.stdout
-        return {name: host["failed"]["messages"] for name, host in found.items()}
+        self.problems = {name: host["failed"]["messages"] for name, host in verdicts.items()}
+
+    def about_gpus(self, name: str) -> list[str]:
+        """Return the problems of a host that are no everyday ones of this machine."""
+        return [each for each in self.problems[name] if not each.startswith(("no interface has", "systemd does not"))]
 
 
-@pytest.fixture(name="role")
-def _role(root: Path, tmp_path: Path) -> Role:
-    return Role(root, tmp_path)
+def begin(root: Path, folder: Path) -> Role:
+    role = Role(root, folder)
+    role.has_gpus("ill", "problem one is missing", "unhealthy another is ill")
+    role.has_gpus("joined", "fact node", "unhealthy another is ill")
+    return role
+
+
+@pytest.fixture(name="role", scope="module")
+def _role(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Role:
+    """The playbook that only looks, run once on a host for each test."""
+    role = begin(root, tmp_path_factory.mktemp("alone"))
+    now = int(time.time())
+    role.has("late", preflight_now=now + 7200)
+    role.has("early", preflight_now=str(now - 7200))
+    for name in ("node_gpu_driver", "gpu_driver"):
+        role.has_gpus(name, **{name: "provided"})
+    role.has_gpus("without", "problem none is there", driver=json.dumps({**SEEN, "gpus": []}))
+    role.has("blind", gpus=2)
+    role.run(alone=True)
+    return role
+
+
+@pytest.fixture(name="first", scope="module")
+def _first(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Role:
+    """The same as the beginning of a run that sets hosts up."""
+    role = begin(root, tmp_path_factory.mktemp("first"))
+    role.run(alone=False)
+    return role
 
 
 def test_the_probe_is_given_what_it_takes_and_each_problem_is_reported(role: Role) -> None:
-    found = role.run(nodes={"node": NODE})
-    assert set(found) == {"gw", "node"}
+    assert set(role.problems) == {"gw", *role.nodes}
     for name, host in (("gw", GATEWAY), ("node", NODE)):
-        assert any(f"no interface has {host['address']}" in message for message in found[name])
-        assert not any(message.startswith(("problem", "unhealthy")) for message in found[name])
-        assert not any("its clock" in message for message in found[name])
-    # Only the node pings its site's gateway, with both sizes.
+        assert any(f"no interface has {host['address']}" in message for message in role.problems[name])
+        assert not any(message.startswith(("problem", "unhealthy")) for message in role.problems[name])
+        assert not any("its clock" in message for message in role.problems[name])
+    # Only nodes ping their site's gateway, with both sizes.
     pings = [line.split() for line in (role.folder / "pings").read_text().splitlines()]
-    assert [(words[-2], words[-1]) for words in pings] == [("56", "203.0.113.10"), ("1372", "203.0.113.10")]
+    sizes = ("56", "1372")
+    expected = sorted((size, "203.0.113.10") for size in sizes for _ in role.nodes)
+    assert sorted((words[-2], words[-1]) for words in pings) == expected
 
 
 def test_a_clock_is_compared_with_the_reference(role: Role) -> None:
-    now = int(time.time())
-    late, early = {**NODE, "preflight_now": now + 7200}, {**NODE, "preflight_now": str(now - 7200)}
-    found = role.run("--limit", "nodes", nodes={"late": late, "early": early})
     for name, side in (("late", "behind"), ("early", "ahead of")):
-        (said,) = [message for message in found[name] if "its clock" in message]
-        seconds = re.fullmatch(rf"its clock is (\d+) seconds {side} this machine: let both follow a time server", said)
-        assert seconds is not None, said
+        (message,) = [message for message in role.problems[name] if "its clock" in message]
+        pattern = rf"its clock is (\d+) seconds {side} this machine: let both follow a time server"
+        seconds = re.fullmatch(pattern, message)
+        assert seconds is not None, message
         assert int(seconds[1]) > 3600
 
 
-def about_gpus(messages: list[str]) -> list[str]:
-    return [one for one in messages if not one.startswith(("no interface has", "systemd does not run"))]
-
-
 def test_gpus_are_looked_at_where_they_are_declared(role: Role) -> None:
-    role.has_gpus("problem one is missing", "unhealthy another is ill")
-    found = role.run(nodes={"gpu": {**NODE, "gpus": 2}, "other": {"address": "203.0.113.21"}})
-    first, second, third = about_gpus(found["gpu"])
+    first, second, third = role.about_gpus("ill")
     assert (first, second) == ("one is missing", "another is ill")
     assert third.startswith(SIGNED)
-    assert about_gpus(found["other"]) == about_gpus(found["gw"]) == []
-    assert (role.folder / "asked").read_text() == "- 2 installed hosts, gpu-0, in stacks/it's.yaml\n"
+    assert role.about_gpus("node") == role.about_gpus("gw") == []
+    assert role.asked("ill") == "- 2 installed hosts, gpu-0, in stacks/it's.yaml\n"
 
 
-def test_before_a_run_only_what_it_cannot_repair_is_wrong(role: Role) -> None:
-    role.has_gpus("problem one is missing", "unhealthy another is ill")
-    first, second = about_gpus(role.run(nodes={"gpu": {**NODE, "gpus": 2}}, alone=False)["gpu"])
-    assert first == "one is missing"
-    assert second.startswith(SIGNED)
+def test_before_a_run_only_what_it_cannot_repair_is_wrong(first: Role) -> None:
+    missing, unsigned = first.about_gpus("ill")
+    assert missing == "one is missing"
+    assert unsigned.startswith(SIGNED)
 
 
-def test_the_driver_of_a_node_is_left_to_its_role(role: Role) -> None:
-    role.has_gpus("fact node", "unhealthy another is ill")
-    assert about_gpus(role.run(nodes={"gpu": {**NODE, "gpus": 2}}, alone=False)["gpu"]) == []
-    first, second = about_gpus(role.run(nodes={"gpu": {**NODE, "gpus": 2}})["gpu"])
-    assert first == "another is ill"
-    assert second.startswith(SIGNED)
+def test_the_driver_of_a_node_is_left_to_its_role(role: Role, first: Role) -> None:
+    assert first.about_gpus("joined") == []
+    ill, unsigned = role.about_gpus("joined")
+    assert ill == "another is ill"
+    assert unsigned.startswith(SIGNED)
 
 
-def test_a_provided_driver_is_not_judged_as_one_of_ours(role: Role) -> None:
-    role.has_gpus()
-    named = {name: {**NODE, "gpus": 2, name: "provided"} for name in ("node_gpu_driver", "gpu_driver")}
-    found = role.run(nodes=named)
-    assert [about_gpus(found[name]) for name in named] == [[], []]
-    asked = (role.folder / "asked").read_text().splitlines()
-    assert [line.split()[2] for line in asked] == ["provided", "provided"]
+@pytest.mark.parametrize("name", ["node_gpu_driver", "gpu_driver"])
+def test_a_provided_driver_is_not_judged_as_one_of_ours(role: Role, name: str) -> None:
+    assert role.about_gpus(name) == []
+    assert role.asked(name).split()[2] == "provided"
 
 
 def test_without_a_gpu_on_the_bus_nothing_is_said_of_its_driver(role: Role) -> None:
-    role.has_gpus("problem none is there", driver=json.dumps({**SEEN, "gpus": []}))
-    assert about_gpus(role.run(nodes={"gpu": {**NODE, "gpus": 2}})["gpu"]) == ["none is there"]
+    assert role.about_gpus("without") == ["none is there"]
 
 
 def test_what_cannot_be_looked_at_is_said(role: Role) -> None:
-    role.has_gpus()
-    for name in ("gpus", "driver"):
-        (role.folder / name).unlink()
-    first, second = about_gpus(role.run(nodes={"gpu": {**NODE, "gpus": 2}})["gpu"])
-    assert first.startswith("its GPUs cannot be looked at")
-    assert second.startswith("its kernels and drivers cannot be looked at")
+    gpus, drivers = role.about_gpus("blind")
+    assert gpus.startswith("its GPUs cannot be looked at")
+    assert drivers.startswith("its kernels and drivers cannot be looked at")

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-
-from longhaul.cli.examples import example_project
-from longhaul.racks.ansible_script import PROJECT
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 ROLES = sorted(path for path in (PLAYBOOKS / "roles").iterdir() if path.is_dir())
@@ -92,21 +86,3 @@ def test_what_holds_a_secret_is_not_logged() -> None:
     assert shown == [
         ("main.yml", "Look at the files that are there"),
     ]
-
-
-@pytest.mark.parametrize("playbook", ["site.yml", "prepare.yml", "preflight.yml", "image.yml"])
-def test_ansible_takes_the_playbooks(playbook: str, tmp_path: Path) -> None:
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "--syntax-check", str(PLAYBOOKS / playbook)]
-    environ = {
-        "HOME": str(tmp_path),
-        "PATH": os.environ["PATH"],
-        "LC_ALL": "C.UTF-8",
-        "LONGHAUL_ENV": "prod",
-        "TMPDIR": str(tmp_path),
-        "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
-    }
-    inventory = ["--inventory", str(PLAYBOOKS / "inventory.py")]
-    with example_project("prod") as project:
-        environ[PROJECT] = str(project.root)
-        done = subprocess.run([*argv, *inventory], env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.ansible_cases import run_cases
+
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 LIMIT_S = 120.0
 PLAY = "- name: Play\n  hosts: all\n  gather_facts: false\n  strategy: free\n  tasks:\n"
@@ -100,55 +102,65 @@ def test_tasks_are_told_as_they_begin_and_end(folder: Path) -> None:
     ]
 
 
-def test_a_command_that_failed_is_quoted(folder: Path) -> None:
-    found = play(folder, PLAY + task("Do", "command: {argv: [sh, -c, 'echo why >&2; exit 3']}"), code=2)
-    assert found["hosts"]["one"]["failed"]["messages"] == ["non-zero return code", "why"]
+def failing(script: str, **more: Any) -> dict[str, Any]:
+    return {"name": "Do", "ansible.builtin.command": {"argv": ["sh", "-c", script]}, **more}
 
 
-def test_of_a_loop_the_failed_items_are_quoted(folder: Path) -> None:
-    text = PLAY + task(
-        "Do", "command: {argv: [sh, -c, 'echo {{ item }} >&2; exit {{ item }}']}", "loop: [0, 3]", "changed_when: false"
-    )
-    assert play(folder, text, code=2)["hosts"]["one"]["failed"]["messages"] == ["non-zero return code", "3"]
+AWAY = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+TRY = {"name": "Try", "ansible.builtin.raw": "false", "changed_when": False}
+CASES: dict[str, dict[str, Any]] = {
+    "command": failing("echo why >&2; exit 3"),
+    "loop": failing("echo {{ item }} >&2; exit {{ item }}", loop=[0, 3], changed_when=False),
+    "hidden": failing("echo hunter2 >&2; exit 3", no_log=True),
+    "hidden loop": failing("echo hunter2 >&2; exit 3", no_log=True, loop=[1]),
+    "away": {"name": "Go", "ansible.builtin.raw": "true", "vars": AWAY},
+    "ignored": {**TRY, "ignore_errors": True},
+    "rescued": {
+        "name": "Both",
+        "block": [TRY],
+        "rescue": [{"name": "Mend", "ansible.builtin.raw": "true", "changed_when": False}],
+    },
+    "role": {"name": "Look", "ansible.builtin.include_role": {"name": "preflight"}},
+}
 
 
-@pytest.mark.parametrize("loop", [(), ("loop: [1]",)])
-def test_what_a_task_hides_is_not_quoted(folder: Path, loop: tuple[str, ...]) -> None:
-    text = PLAY + task("Do", "command: {argv: [sh, -c, 'echo hunter2 >&2; exit 3']}", "no_log: true", *loop)
-    found = play(folder, text, code=2)
-    assert found["hosts"]["one"]["state"] == "failed"
-    assert "hunter2" not in json.dumps(found)
-
-
-def test_who_cannot_be_reached(folder: Path) -> None:
-    text = PLAY + task("Go", "raw: 'true'", "vars: {ansible_connection: ssh, ansible_host: 127.0.0.1, ansible_port: 1}")
-    host = play(folder, text, code=4)["hosts"]["one"]
-    assert host["state"] == "unreachable"
-    assert "port 1" in host["failed"]["messages"][0]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        task("Try", "raw: 'false'", "changed_when: false", "ignore_errors: true"),
-        "    - name: Both\n      block:\n"
-        + task("Try", "raw: 'false'", "changed_when: false", indent=8)
-        + "      rescue:\n"
-        + task("Mend", "raw: 'true'", "changed_when: false", indent=8),
-    ],
-    ids=["ignored", "rescued"],
-)
-def test_a_failure_that_stops_nothing_is_none(folder: Path, text: str) -> None:
-    host = play(folder, PLAY + text)["hosts"]["one"]
-    assert (host["state"], host["failed"]) == ("ok", None)
-
-
-def test_a_failed_role_is_named(folder: Path) -> None:
+@pytest.fixture(name="verdicts", scope="module")
+def _verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The verdict of each case, all of one run."""
+    folder = tmp_path_factory.mktemp("cases")
     (folder / "roles" / "preflight" / "tasks").mkdir(parents=True)
     (folder / "roles" / "preflight" / "tasks" / "main.yml").write_text(task("Refuse", "fail: {msg: full}", indent=0))
-    found = play(folder, PLAY + task("Look", "include_role: {name: preflight}"), code=2)
-    assert found["hosts"]["one"]["failed"] == {"task": "Refuse", "role": "preflight", "messages": ["full"]}
-    assert "preflight : Refuse" in found["tasks"]
+    verdicts: dict[str, Any] = run_cases(folder, {name: [case] for name, case in CASES.items()})
+    assert "preflight : Refuse" in account(folder)["tasks"]
+    return verdicts
+
+
+def test_a_command_that_failed_is_quoted(verdicts: dict[str, Any]) -> None:
+    assert verdicts["command"]["failed"]["messages"] == ["non-zero return code", "why"]
+
+
+def test_of_a_loop_the_failed_items_are_quoted(verdicts: dict[str, Any]) -> None:
+    assert verdicts["loop"]["failed"]["messages"] == ["non-zero return code", "3"]
+
+
+@pytest.mark.parametrize("case", ["hidden", "hidden loop"])
+def test_what_a_task_hides_is_not_quoted(verdicts: dict[str, Any], case: str) -> None:
+    assert verdicts[case]["state"] == "failed"
+    assert "hunter2" not in json.dumps(verdicts)
+
+
+def test_who_cannot_be_reached(verdicts: dict[str, Any]) -> None:
+    assert verdicts["away"]["state"] == "unreachable"
+    assert "port 1" in verdicts["away"]["failed"]["messages"][0]
+
+
+@pytest.mark.parametrize("case", ["ignored", "rescued"])
+def test_a_failure_that_stops_nothing_is_none(verdicts: dict[str, Any], case: str) -> None:
+    assert (verdicts[case]["state"], verdicts[case]["failed"]) == ("ok", None)
+
+
+def test_a_failed_role_is_named(verdicts: dict[str, Any]) -> None:
+    assert verdicts["role"]["failed"] == {"task": "Refuse", "role": "preflight", "messages": ["full"]}
 
 
 def test_a_task_that_fails_once_for_all_is_everybodys(folder: Path) -> None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +19,7 @@ from longhaul.artifacts.served_files import read
 from longhaul.artifacts.serving import served
 from longhaul.artifacts.signature import SignatureError, check
 from longhaul.toolchain.spec import repository
+from tests.support.ansible_cases import run_cases
 from tests.support.depot_apt import Apt
 from tests.support.gpg import end_agent, gpg, needs_gpg
 from tests.support.modules import module_at
@@ -52,35 +53,48 @@ def _evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_depot(tmp_path_factory.mktemp("evil") / "depot", content=b"evil", signer=None)
 
 
+@pytest.fixture(scope="module", name="all_attacked")
+def _all_attacked(
+    tmp_path_factory: pytest.TempPathFactory, keys: tuple[Key, Key], good: Path, evil: Path
+) -> dict[str, Path]:
+    """Depots as the attacker serves them, by what he does."""
+    folder = tmp_path_factory.mktemp("attacked")
+    depots = {name: folder / f"depot-{number}" for number, name in enumerate(ATTACKS)}
+    for name, depot in depots.items():
+        attacks(good, evil, keys[1])[name](depot)
+    return depots
+
+
 @pytest.fixture(params=ATTACKS, name="attacked")
-def _attacked(request: pytest.FixtureRequest, tmp_path: Path, keys: tuple[Key, Key], good: Path, evil: Path) -> Path:
-    """A depot as the attacker serves it."""
-    attacks(good, evil, keys[1])[request.param](tmp_path / "depot")
-    return tmp_path / "depot"
+def _attacked(request: pytest.FixtureRequest, all_attacked: dict[str, Path]) -> Path:
+    return all_attacked[request.param]
 
 
-def asked_by_ansible(depot: Path, key: str, name: str) -> subprocess.CompletedProcess[str]:
-    """Read a file of the served depot as the roles do."""
-    with served(depot) as address:
-        lookup = f"lookup('longhaul_depot', {name!r}, address={address!r}, key={key!r})"
-        argv = [sys.executable, "-m", "ansible", "adhoc", "localhost", "--connection=local", "-m", "debug"]
-        argv += ["--playbook-dir", str(PLAYBOOKS)]
-        argv += ["-a", f"msg={{{{ {lookup} | b64encode }}}}"]
-        environ = {**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
-        return subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module", name="verdicts")
+def _verdicts(
+    tmp_path_factory: pytest.TempPathFactory, keys: tuple[Key, Key], good: Path, all_attacked: dict[str, Path]
+) -> dict[Path, dict[str, Any]]:
+    """What became of the operator's Ansible that read a file of each served depot as the roles do."""
+    depots = {str(depot): depot for depot in (good, *all_attacked.values())}
+    with ExitStack() as serving:
+        cases = {}
+        for name, depot in depots.items():
+            address = serving.enter_context(served(depot))
+            lookup = f"lookup('longhaul_depot', 'binaries/SHA256SUMS', address={address!r}, key={keys[0].public!r})"
+            cases[name] = [{"ansible.builtin.debug": {"msg": f"{{{{ {lookup} | b64encode }}}}"}}]
+        verdicts = run_cases(tmp_path_factory.mktemp("ansible"), cases)
+    return {depots[name]: verdict for name, verdict in verdicts.items()}
 
 
-def test_the_operator_s_ansible_takes_what_is_signed(good: Path, keys: tuple[Key, Key]) -> None:
-    done = asked_by_ansible(good, keys[0].public, "binaries/SHA256SUMS")
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_operator_s_ansible_takes_what_is_signed(good: Path, verdicts: dict[Path, dict[str, Any]]) -> None:
+    assert verdicts[good]["state"] == "ok", verdicts[good]
 
 
-def test_and_no_sums_of_a_changed_binary(attacked: Path, keys: tuple[Key, Key]) -> None:
+def test_and_no_sums_of_a_changed_binary(attacked: Path, verdicts: dict[Path, dict[str, Any]]) -> None:
     sums = (attacked / "binaries/SHA256SUMS").read_text()
     assert hashlib.sha256((attacked / BINARY).read_bytes()).hexdigest() in sums, "a sum alone would not tell"
-    done = asked_by_ansible(attacked, keys[0].public, "binaries/SHA256SUMS")
-    assert done.returncode != 0
-    assert "SHA256SUMS" in done.stdout + done.stderr
+    assert verdicts[attacked]["state"] == "failed"
+    assert "SHA256SUMS" in str(verdicts[attacked]["failed"]["messages"])
 
 
 def test_apt_takes_what_is_signed(good: Path, keys: tuple[Key, Key], tmp_path: Path) -> None:

@@ -4,11 +4,9 @@ depot itself, as its builder has signed it: only the certificate tells."""
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from components.render.node_files import DEPOT_AUTHORITY
 from lab.cloud.pki import Pki, ensure_pki
 from longhaul.artifacts.serving import served
 from tests.redteam.test_depot import PLAYBOOKS, VERIFIER, digest_in
+from tests.support.ansible_cases import run_cases
 from tests.support.depot_apt import Apt
 from tests.support.gpg import needs_gpg
 from tests.support.signed_depot import BINARY, IMAGE, Key, make_depot, two_keys
@@ -67,30 +66,64 @@ def _ours(tmp_path_factory: pytest.TempPathFactory) -> Pki:
     return ensure_pki(tmp_path_factory.mktemp("ours"), ("127.0.0.1", "localhost"))
 
 
+@pytest.fixture(scope="module", name="servers")
+def _servers(
+    tmp_path_factory: pytest.TempPathFactory, depot: Path, builder: Key, ours: Pki
+) -> Iterator[dict[str, Server]]:
+    """Servers with a certificate of the authority, of another, and of the authority for another machine."""
+    folder = tmp_path_factory.mktemp("servers")
+    neighbour = shutil.copytree(ours.ca_certificate.parent, folder / "neighbour")
+    shown = {
+        "the depot": ours,
+        "a stranger": ensure_pki(folder / "stranger", ("127.0.0.1", "localhost")),
+        "a neighbour": ensure_pki(neighbour, ("other.example",)),
+    }
+    with ExitStack() as serving:
+        servers = {}
+        for name in SERVERS:
+            address = serving.enter_context(served(depot, tls=shown[name].server_context()))
+            right = name == "the depot"
+            servers[name] = Server(address, right=right, authority=ours.ca_certificate, key=builder.public, depot=depot)
+        yield servers
+
+
 @pytest.fixture(name="server", params=SERVERS)
-def _server(request: pytest.FixtureRequest, tmp_path: Path, depot: Path, builder: Key, ours: Pki) -> Iterator[Server]:
-    """A server with a certificate of the authority, of another, or of the authority for another machine."""
-    shown = ours
-    if request.param == "a stranger":
-        shown = ensure_pki(tmp_path / "stranger", ("127.0.0.1", "localhost"))
-    elif request.param == "a neighbour":
-        folder = shutil.copytree(ours.ca_certificate.parent, tmp_path / "neighbour")
-        shown = ensure_pki(folder, ("other.example",))
-    with served(depot, tls=shown.server_context()) as address:
-        right = request.param == "the depot"
-        yield Server(address, right=right, authority=ours.ca_certificate, key=builder.public, depot=depot)
+def _server(request: pytest.FixtureRequest, servers: dict[str, Server]) -> Server:
+    return servers[request.param]
 
 
-def play(folder: Path, tasks: list[dict[str, Any]], **variables: object) -> subprocess.CompletedProcess[str]:
-    """Run tasks here, with the variables of the role."""
-    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}
-    play["vars_files"] = [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")]
-    (folder / "play.yml").write_text(yaml.safe_dump([play]))
-    argv = [sys.executable, "-m", "ansible", "playbook", "--extra-vars", json.dumps(variables)]
-    environ = {**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "no_proxy": "*"}
-    environ["ANSIBLE_LOOKUP_PLUGINS"] = str(PLAYBOOKS / "lookup_plugins")
-    argv.append(str(folder / "play.yml"))
-    return subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
+def fetching(server: Server, fetch: str, into: Path) -> dict[str, Any]:
+    """Return the task that fetches something: the sums as the operator's Ansible does, a binary or an image as hosts
+    do in the roles binaries and preloaded_images, whose tasks have this environment."""
+    lookup = "lookup('longhaul_depot', 'binaries/SHA256SUMS', address=address, key=key, authority=authority)"
+    tasks: dict[str, dict[str, Any]] = {
+        "sums": {"ansible.builtin.copy": {"content": f"{{{{ {lookup} }}}}", "dest": str(into / "sums")}},
+        "binary": {"ansible.builtin.get_url": {"url": f"{server.address}/{BINARY}", "dest": f"{into}/"}},
+        "image": {"ansible.builtin.script": {"cmd": f"{PULL} --depot={server.address} --into={into} {IMAGE}"}},
+    }
+    of_lookup = {"address": server.address, "key": server.key, "authority": server.pem}
+    of_role = {"depot_authority": server.pem, "depot_authority_file": str(server.authority)}
+    if fetch == "sums":
+        return {**tasks[fetch], "vars": of_lookup}
+    return {**tasks[fetch], "vars": of_role, "environment": "{{ depot_authority_environment }}"}
+
+
+@pytest.fixture(scope="module", name="fetched")
+def _fetched(
+    tmp_path_factory: pytest.TempPathFactory, servers: dict[str, Server]
+) -> dict[tuple[str, str], tuple[dict[str, Any], list[Path]]]:
+    """The verdict and the files of each fetch from each server."""
+    folder = tmp_path_factory.mktemp("fetched")
+    cases, folders = {}, {}
+    for server in servers.values():
+        for fetch in ("sums", "binary", "image"):
+            into = folders[server.address, fetch] = tmp_path_factory.mktemp(fetch)
+            cases[f"{server.address} {fetch}"] = [fetching(server, fetch, into)]
+    verdicts = run_cases(folder, cases, vars_files=[ROLE / "defaults/main.yml", ROLE / "vars/main.yml"])
+    return {
+        (address, fetch): (verdicts[f"{address} {fetch}"], list(into.iterdir()))
+        for (address, fetch), into in folders.items()
+    }
 
 
 def test_apt_asks_the_depot_alone(server: Server, tmp_path: Path) -> None:
@@ -110,24 +143,12 @@ def test_without_an_authority_apt_goes_by_the_machine_s_store(server: Server, tm
     assert Apt(tmp_path / "apt", server.address, server.key).install() == ""
 
 
-def test_the_operator_s_ansible_does_too(server: Server, tmp_path: Path) -> None:
-    lookup = "lookup('longhaul_depot', 'binaries/SHA256SUMS', address=address, key=key, authority=authority)"
-    task = {"ansible.builtin.copy": {"content": f"{{{{ {lookup} }}}}", "dest": str(tmp_path / "sums")}}
-    done = play(tmp_path, [task], address=server.address, key=server.key, authority=server.pem)
-    assert (done.returncode == 0) == (tmp_path / "sums").exists() == server.right, done.stdout
-
-
-@pytest.mark.parametrize("fetch", ["binary", "image"])
-def test_hosts_do_when_they_fetch(server: Server, tmp_path: Path, fetch: str) -> None:
-    """As the roles binaries and preloaded_images, whose tasks have this environment."""
-    into = tmp_path / "into"
-    into.mkdir()
-    binary = {"ansible.builtin.get_url": {"url": f"{server.address}/{BINARY}", "dest": f"{into}/"}}
-    image = {"ansible.builtin.script": {"cmd": f"{PULL} --depot={server.address} --into={into} {IMAGE}"}}
-    task = {"binary": binary, "image": image}[fetch]
-    of_role = {"depot_authority": server.pem, "depot_authority_file": str(server.authority)}
-    done = play(tmp_path, [{**task, "environment": "{{ depot_authority_environment }}"}], **of_role)
-    assert (done.returncode == 0) == bool(list(into.iterdir())) == server.right, done.stdout
+@pytest.mark.parametrize("fetch", ["sums", "binary", "image"])
+def test_the_operator_s_ansible_and_hosts_do_when_they_fetch(
+    server: Server, fetched: dict[tuple[str, str], tuple[dict[str, Any], list[Path]]], fetch: str
+) -> None:
+    verdict, files = fetched[server.address, fetch]
+    assert (verdict["failed"] is None) == bool(files) == server.right, verdict
 
 
 def test_the_roles_have_that_environment() -> None:

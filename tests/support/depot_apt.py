@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -98,14 +99,12 @@ def _as_roles_write(scheme: str, key: str, authority: str) -> Mapping[str, str]:
     }
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        tasks = [
-            {"ansible.builtin.copy": {"content": "{{ item.value }}", "dest": f"{folder}/{{{{ item.key }}}}"}}
-            | {"loop": "{{ files | dict2items }}"}
-        ]
+        written = folder / "files.json"
+        tasks = [{"ansible.builtin.copy": {"content": "{{ files | to_json }}", "dest": str(written)}}]
         play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}
         play["vars"] = variables | {"files": FILES}
         play["vars_files"] = [str(ROLES / role / "vars/main.yml") for role in ("packages", "depot_authority")]
         (folder / "play.yml").write_text(yaml.safe_dump([play]))
         argv = [sys.executable, "-m", "ansible", "playbook", str(folder / "play.yml")]
         subprocess.run(argv, check=True, capture_output=True)
-        return {name: (folder / name).read_text() for name in FILES}
+        return dict(json.loads(written.read_text()))
