@@ -7,17 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import yaml
 
 from tests.longhaul import fake_engine
 from tests.longhaul.fake_ansible import FakeAnsible, install
-from tests.support.commands import run_command
+from tests.support.commands import RunningCommand, run_command
 from tests.support.programs import write_program
 from tests.support.project import environment, hybrid
 
@@ -90,10 +91,16 @@ class Checkout:
     def run(self, *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         return run_command(words, cwd=self.path, environ=self.variables(), limit_s=LIMIT_S, stdin=stdin)
 
-    def start(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            self.argv(*words), cwd=self.path, env=self.variables(), stdin=subprocess.DEVNULL, **options
-        )
+    def start(
+        self,
+        *words: str,
+        stdout: IO[bytes] | int | None = None,
+        stderr: IO[bytes] | int | None = None,
+        prepare: Callable[[], object] = lambda: None,
+    ) -> RunningCommand:
+        """Start the command, with nothing to read. ``prepare`` is called in its process."""
+        streams = (subprocess.DEVNULL, stdout, stderr)
+        return RunningCommand(words, cwd=self.path, environ=self.variables(), streams=streams, prepare=prepare)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -224,12 +224,9 @@ def _check_machine_types(environment: Environment) -> Iterator[Fault]:
 
 
 def _check_machine_type(types: dict[str, MachineProperties], *, wanted: _Wanted, cloud: str) -> Iterator[Fault]:
-    fitting = [name for name, t in types.items() if t.cloud == cloud and (t.local_ssd_gb > 0 or not wanted.needs_ssd)]
-    write = suggestion(fitting, wanted.name)
     machine_type = types.get(wanted.name)
     if machine_type is None:
         wrong = "is not a machine type that Longhaul knows"
-        write = f"{write}; or declare it under `machine_types`"
     elif machine_type.cloud != cloud:
         wrong = f"is a type of {machine_type.cloud}, and {wanted.site_name} is on {cloud}"
     elif wanted.needs_ssd and not machine_type.local_ssd_gb:
@@ -242,6 +239,10 @@ def _check_machine_type(types: dict[str, MachineProperties], *, wanted: _Wanted,
         ("machine_types", wanted.name),
         *(("machine_types", wanted.name, key) for key in ("cloud", "local_ssd_gb")),
     )
+    fitting = [name for name, t in types.items() if t.cloud == cloud and (t.local_ssd_gb > 0 or not wanted.needs_ssd)]
+    write = suggestion(fitting, wanted.name)
+    if machine_type is None:
+        write = f"{write}; or declare it under `machine_types`"
     yield Fault(at=wanted.at, wrong=f"{wanted.name!r} {wrong}", write=write, basis=basis)
 
 

@@ -113,6 +113,17 @@ def with_values(section: Any, path: str, value: Any) -> Any:
     return section.model_copy(update={key: with_values(getattr(section, key), rest, value) if rest else value})
 
 
+@pytest.fixture(scope="module")
+def small(prod: Environment) -> Environment:
+    return prod.model_copy(update={"pools": {}})
+
+
+@pytest.fixture(scope="module")
+def before(small: Environment) -> dict[str, list[Any]]:
+    """What makes each machine of the environment anew, before any change of it."""
+    return machines(declare_whole(small))
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -127,10 +138,9 @@ def with_values(section: Any, path: str, value: Any) -> Any:
     ],
 )
 def test_the_control_plane_s_machines_that_are_made_anew_are_those_of_the_field(
-    prod: Environment, path: str, value: Any
+    small: Environment, before: dict[str, list[Any]], path: str, value: Any
 ) -> None:
-    small = prod.model_copy(update={"pools": {}})
-    before, after = machines(declare_whole(small)), machines(declare_whole(with_values(small, path, value)))
+    after = machines(declare_whole(with_values(small, path, value)))
     anew = {role for role in Role for name in before if f"-{role}-" in name and before[name] != after[name]}
     says = replaced_by(small, path)
     named = {role for role in Role if role in path.split(".")} if Replaces.ROLE in says else set()

@@ -16,6 +16,7 @@ from lab import tools
 from longhaul.engine import processes
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, UP, Checkout
+from tests.support.commands import RunningCommand
 
 pytestmark = pytest.mark.engine
 
@@ -86,7 +87,7 @@ def _killed(checkout: Checkout, world: Path) -> int:
     return provider
 
 
-def await_first(world: Path, process: subprocess.Popen[bytes]) -> int:
+def await_first(world: Path, process: RunningCommand) -> int:
     """Wait until ``first`` is being made; return the pid of the process that makes it."""
     deadline = time.monotonic() + LIMIT_S
     made = world / "first"

@@ -166,7 +166,7 @@ def test_a_hang_up_of_the_whole_group_reaches_every_phase_once(
     """A second interrupt would make the engine stop at once."""
     ansible.waits()
     engine.waits("dev-objects")
-    process = checkout.start(*ALL, start_new_session=True)
+    process = checkout.start(*ALL, prepare=os.setsid)
     wait_for(engine.folder / "waiting")
     wait_for(engine.folder / "ansible-waiting")
     os.killpg(process.pid, signal.SIGHUP)
@@ -183,8 +183,9 @@ def test_a_killed_phase_failed_and_is_not_one_that_did_not_begin(
     wait_for(engine.folder / "waiting")
     pid = int((engine.folder / "waiting").read_text())
     os.kill(int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
-    said = process.communicate(timeout=LIMIT_S)[1].decode()
-    assert process.returncode == Exit.FAILED
+    assert process.stderr is not None
+    said = process.stderr.read().decode()
+    assert process.wait(LIMIT_S) == Exit.FAILED
     assert "objects: its process ended with -9 and left no account" in said
     assert "failed in objects, as it says above" in said
     assert row(said, "objects").split()[1] == "failed"

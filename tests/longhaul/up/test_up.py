@@ -6,7 +6,6 @@ import json
 import os
 import select
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,12 +15,13 @@ import pytest
 from clouds.azure.images import AzureMachineImages
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, SUBSCRIPTION, UP, Checkout, FakeEngine
+from tests.support.commands import RunningCommand
 
 JUDGED = "preview --stack dev --suppress-outputs --show-sames --json --refresh"
 """Command that asks the engine for the changes that it would make."""
 
 
-def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+def wait_for(path: Path, process: RunningCommand) -> None:
     """Wait until the engine has written the file; fail when the command ends before."""
     deadline = time.monotonic() + LIMIT_S
     while not (path.exists() and path.read_text()):
@@ -123,7 +123,7 @@ def test_a_hang_up_that_is_ignored_is_left_alone(checkout: Checkout, engine: Fak
     """As with nohup(1)."""
     engine.has_stack()
     engine.waits()
-    process = checkout.start(*UP, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = checkout.start(*UP, prepare=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     wait_for(engine.folder / "waiting", process)
     process.send_signal(signal.SIGHUP)
     # Had the hang-up been taken for an interrupt, the engine would have caught that one too.
