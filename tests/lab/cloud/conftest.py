@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import socket
+import tempfile
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,6 +51,8 @@ class Live:
     def __init__(
         self, state: Path, *, port: int = 0, regions: tuple[str, ...] = (), delays: Delays | None = None
     ) -> None:
+        if not state.exists():
+            shutil.copytree(_blank().name, state)
         self.state = state
         self.delays = delays
         self.regions = regions
@@ -168,6 +173,14 @@ class Live:
             verify=str(self.cloud.ca_certificate),
         )
         return str(answer.json()["access_token"])
+
+
+@cache
+def _blank() -> tempfile.TemporaryDirectory[str]:
+    """Return the state folder of a cloud without any resource: keys and databases, which take most of its start."""
+    folder = tempfile.TemporaryDirectory()
+    Live(Path(folder.name)).stop()
+    return folder
 
 
 def resolve(live: Live, listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
