@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.longhaul.conftest import SUBSCRIPTION, Checkout
 from tests.support.programs import write_program
@@ -38,9 +39,16 @@ class FakePacker:
         return folder
 
 
+@pytest.fixture(scope="session", name="key")
+def _key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(public_exponent=65537, key_size=3072)
+
+
 @pytest.fixture(name="packer")
-def _packer(checkout: Checkout, tmp_path: Path) -> FakePacker:
+def _packer(checkout: Checkout, tmp_path: Path, key: rsa.RSAPrivateKey, monkeypatch: pytest.MonkeyPatch) -> FakePacker:
     """An environment with a site in each cloud, credentials for both, and a Packer that only records its calls."""
+    # One key for all bakes here: making it takes most of the time of one.
+    monkeypatch.setattr(rsa, "generate_private_key", lambda **_size: key)
     raw = hybrid("dev", supernet="10.64.0.0/12")
     raw["sites"]["weu"] |= {"subscription": SUBSCRIPTION, "image": f"{GALLERY}/node/versions/1.0.0"}
     (checkout.path / "stacks" / raw["bare_metal"]).write_text("hosts: []\n")

@@ -29,8 +29,7 @@ def environments(draw: st.DrawFn) -> Environment:
     return Environment.model_validate(raw)
 
 
-@given(environments())
-def test_names_and_addresses_are_nobody_elses(environment: Environment) -> None:
+def names_and_addresses_are_nobody_elses(environment: Environment) -> None:
     machines = control_machines(environment, plan(environment))
     assert len({machine.name for machine in machines}) == len(machines)
     assert len({machine.address for machine in machines}) == len(machines)
@@ -41,8 +40,7 @@ def test_names_and_addresses_are_nobody_elses(environment: Environment) -> None:
         assert len(machine.name) <= 63
 
 
-@given(environments())
-def test_there_are_as_many_as_were_asked_for(environment: Environment) -> None:
+def there_are_as_many_as_were_asked_for(environment: Environment) -> None:
     machines = control_machines(environment, plan(environment))
     control = environment.control_plane
     counts = {Role.ETCD: control.etcd.members, Role.EVENTS: control.events.members, Role.API: control.api.servers}
@@ -53,8 +51,7 @@ def test_there_are_as_many_as_were_asked_for(environment: Environment) -> None:
         assert {machine.machine_type for machine in of_role} == {types[role]}
 
 
-@given(environments())
-def test_each_is_in_its_roles_subnet_and_the_zones_take_turns(environment: Environment) -> None:
+def each_is_in_its_roles_subnet_and_the_zones_take_turns(environment: Environment) -> None:
     addresses = plan(environment)
     site = addresses.sites["weu"]
     zones = environment.sites["weu"].zones  # type: ignore[union-attr]
@@ -62,6 +59,13 @@ def test_each_is_in_its_roles_subnet_and_the_zones_take_turns(environment: Envir
         assert machine.address in site.subnet(machine.role)
         assert machine.site == "weu"
         assert machine.zone == zones[machine.index % len(zones)]
+
+
+@given(environments())
+def test_the_machines_of_any_environment(environment: Environment) -> None:
+    names_and_addresses_are_nobody_elses(environment)
+    there_are_as_many_as_were_asked_for(environment)
+    each_is_in_its_roles_subnet_and_the_zones_take_turns(environment)
 
 
 def test_the_stores_are_made_first() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 from hypothesis import example, given
 
@@ -33,14 +34,21 @@ VAULT_NAME = re.compile(r"(?=.{3,24}$)[a-zA-Z]([a-zA-Z0-9]|-(?!-))*[a-zA-Z0-9]")
 """learn.microsoft.com, "Naming rules and restrictions for Azure resources": no two hyphens in a row."""
 
 
-def planned(environment: Environment) -> tuple[tuple[Machine, ...], tuple[Certificate, ...]]:
+class Planned(NamedTuple):
+    """An environment with its machines and certificates."""
+
+    environment: Environment
+    machines: tuple[Machine, ...]
+    issued: tuple[Certificate, ...]
+
+
+def planned(environment: Environment) -> Planned:
     addresses = plan(environment)
-    return control_machines(environment, addresses), certificates(environment, addresses)
+    return Planned(environment, control_machines(environment, addresses), certificates(environment, addresses))
 
 
-@given(environments())
-def test_every_secret_has_a_name_of_its_own_that_the_vault_takes(environment: Environment) -> None:
-    machines, issued = planned(environment)
+def every_secret_has_a_name_of_its_own_that_the_vault_takes(whole: Planned) -> None:
+    environment, machines, issued = whole
     names = [certificate.name for certificate in issued]
     names += [authority.secret for authority in authorities(environment)]
     names += [secret.name for secret in shared_secrets(machines)]
@@ -49,9 +57,8 @@ def test_every_secret_has_a_name_of_its_own_that_the_vault_takes(environment: En
     assert all(SECRET_NAME.fullmatch(name) for name in names)
 
 
-@given(environments())
-@example(Environment.model_validate({**make.minimal(), "name": "eleven-char-more"}))
-def test_the_vault_has_a_name_that_azure_takes(environment: Environment) -> None:
+def the_vault_has_a_name_that_azure_takes(whole: Planned) -> None:
+    environment = whole.environment
     assert VAULT_NAME.fullmatch(vault_name(environment))
 
 
@@ -65,18 +72,16 @@ def test_the_vaults_name_tells_environments_and_subscriptions_apart() -> None:
     assert len(names) == 5
 
 
-@given(environments())
-def test_only_machines_and_the_operator_hold_certificates(environment: Environment) -> None:
-    machines, issued = planned(environment)
+def only_machines_and_the_operator_hold_certificates(whole: Planned) -> None:
+    _, machines, issued = whole
     holders = {machine.name for machine in machines} | {OPERATOR}
     assert {certificate.holder for certificate in issued} == holders
     for certificate in issued:
         assert certificate.name == f"{certificate.holder}-{certificate.part}"
 
 
-@given(environments())
-def test_no_certificate_speaks_for_someone_else(environment: Environment) -> None:
-    machines, issued = planned(environment)
+def no_certificate_speaks_for_someone_else(whole: Planned) -> None:
+    environment, machines, issued = whole
     by_name = {machine.name: machine for machine in machines}
     frontend = plan(environment).sites["weu"].subnet("api")[FRONTEND]
     shared = {frontend, plan(environment).kubernetes_service, IPv4Address("127.0.0.1")}
@@ -90,9 +95,8 @@ def test_no_certificate_speaks_for_someone_else(environment: Environment) -> Non
             assert set(certificate.addresses) <= {holder.address, *shared}
 
 
-@given(environments())
-def test_a_server_is_known_by_every_name_it_is_called_by(environment: Environment) -> None:
-    machines, issued = planned(environment)
+def a_server_is_known_by_every_name_it_is_called_by(whole: Planned) -> None:
+    environment, machines, issued = whole
     addresses = plan(environment)
     for machine in machines:
         own = [c for c in issued if c.holder == machine.name and Usage.SERVER in c.usages]
@@ -106,9 +110,8 @@ def test_a_server_is_known_by_every_name_it_is_called_by(environment: Environmen
             assert {environment.api_name, "kubernetes.default.svc"} <= set(served[0].dns_names)
 
 
-@given(environments())
-def test_the_join_service_is_not_to_be_taken_for_the_api(environment: Environment) -> None:
-    machines, issued = planned(environment)
+def the_join_service_is_not_to_be_taken_for_the_api(whole: Planned) -> None:
+    environment, machines, issued = whole
     joins = [certificate for certificate in issued if certificate.part == "join"]
     assert {each.holder for each in joins} == {machine.name for machine in machines if machine.role is Role.API}
     for each in joins:
@@ -116,9 +119,8 @@ def test_the_join_service_is_not_to_be_taken_for_the_api(environment: Environmen
         assert each.dns_names == (f"join.{environment.domain}",)
 
 
-@given(environments())
-def test_stores_and_api_servers_are_under_the_right_authority(environment: Environment) -> None:
-    machines, issued = planned(environment)
+def stores_and_api_servers_are_under_the_right_authority(whole: Planned) -> None:
+    environment, machines, issued = whole
     known = {authority.name for authority in authorities(environment)}
     # Nodes' certificates are not in the vault: the node controller signs them. Administrators' are made on demand.
     assert {certificate.authority for certificate in issued} == known - {NODES, ADMINISTRATORS}
@@ -136,32 +138,29 @@ def test_stores_and_api_servers_are_under_the_right_authority(environment: Envir
             assert all(c.usages == (Usage.CLIENT,) and not c.dns_names and not c.addresses for c in clients)
 
 
-@given(environments())
-def test_no_machine_is_an_administrator(environment: Environment) -> None:
-    _, issued = planned(environment)
+def no_machine_is_an_administrator(whole: Planned) -> None:
+    _, _, issued = whole
     masters = [certificate.holder for certificate in issued if "system:masters" in certificate.organizations]
     assert masters == [OPERATOR]
 
 
-@given(environments())
-def test_leaves_live_shorter_than_their_authority(environment: Environment) -> None:
-    _, issued = planned(environment)
+def leaves_live_shorter_than_their_authority(whole: Planned) -> None:
+    environment, _, issued = whole
     days = {authority.name: authority.days for authority in authorities(environment)}
     assert all(0 < certificate.days < days[certificate.authority] for certificate in issued)
 
 
 def test_the_identities_that_kubernetes_gives_rights_to() -> None:
     """kubernetes.io, "PKI certificates and requirements" and "Using RBAC Authorization" (core component roles)."""
-    _, issued = planned(make.environment())
+    _, _, issued = planned(make.environment())
     names = {c.part: c.common_name for c in issued if c.holder == "test-api-0"}
     assert names["controller-manager"] == "system:kube-controller-manager"
     assert names["scheduler"] == "system:kube-scheduler"
     assert {c.authority for c in issued if c.part in ("controller-manager", "scheduler", "admin")} == {"kubernetes"}
 
 
-@given(environments())
-def test_shared_secrets_are_held_by_those_who_use_them(environment: Environment) -> None:
-    machines, _ = planned(environment)
+def shared_secrets_are_held_by_those_who_use_them(whole: Planned) -> None:
+    _, machines, _ = whole
     of_role = {role: {machine.name for machine in machines if machine.role is role} for role in Role}
     holders = {secret.name: set(secret.holders) for secret in shared_secrets(machines)}
     assert holders == {
@@ -177,3 +176,25 @@ def test_shared_secrets_are_held_by_those_who_use_them(environment: Environment)
     assert kinds["encryption-keys"] is SecretKind.ENCRYPTION_KEYS
     assert kinds["service-account-keys"] is SecretKind.SIGNING_KEYS
     assert kinds["rotations"] is SecretKind.ROTATIONS
+
+
+PROMISES = (
+    every_secret_has_a_name_of_its_own_that_the_vault_takes,
+    the_vault_has_a_name_that_azure_takes,
+    only_machines_and_the_operator_hold_certificates,
+    no_certificate_speaks_for_someone_else,
+    a_server_is_known_by_every_name_it_is_called_by,
+    the_join_service_is_not_to_be_taken_for_the_api,
+    stores_and_api_servers_are_under_the_right_authority,
+    no_machine_is_an_administrator,
+    leaves_live_shorter_than_their_authority,
+    shared_secrets_are_held_by_those_who_use_them,
+)
+
+
+@given(environments())
+@example(Environment.model_validate({**make.minimal(), "name": "eleven-char-more"}))
+def test_any_environment_keeps_the_promises(environment: Environment) -> None:
+    whole = planned(environment)
+    for promise in PROMISES:
+        promise(whole)
