@@ -120,6 +120,7 @@ def _become(
     code = 1
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup(1)
         prepare()
         os.chdir(cwd)
         os.environ.clear()
