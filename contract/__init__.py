@@ -1,4 +1,4 @@
-"""Facts on which several sides must agree: machines' programs, services, clouds, what is declared, the command, its
+"""Facts on which several sides must agree: machines' programs, services, clouds, declared resources, the command, its
 client and the lab.
 
 It needs the standard library alone, but for ``certificate_requests.py``, because every side gets it: machines have it

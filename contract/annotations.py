@@ -10,25 +10,25 @@ SCALE_IN = "longhaul.dev/scale-in-since"
 KEEP = "longhaul.dev/keep"
 """Annotation of a Node that the autoscaler leaves alone, with any value but ``false``."""
 
-# Of a Node: what a roll does with it. All of them begin alike.
+# Of a Node: what a roll does with it. All of these have the same prefix.
 ROLL = "longhaul.dev/roll"
-"""Annotation of a Node that a roll cordoned: the target that is to replace it. A cordon without it is somebody
-else's."""
+"""Annotation of a Node that a roll cordoned: the target model of its replacement. A cordon without this annotation was
+made by somebody else."""
 ROLL_SINCE = "longhaul.dev/roll-since"
 """Annotation with the time of the cordon, RFC 3339, by the API servers' clock."""
 ROLL_STAGE = "longhaul.dev/roll-stage"
-"""Annotation with the stage of the machine's replacement; absent while nothing was begun."""
+"""Annotation with the stage of the machine's replacement; absent before it was begun."""
 
-# Of a Node: what it says of itself.
+# Of a Node: its reports about itself.
 AUTHORITIES = "longhaul.dev/authorities"
-"""Annotation with the SHA-256 of each certificate of API servers' authorities that the node believes, in their order,
+"""Annotation with the SHA-256 of the certificate of each API servers' authority that the node trusts, in order,
 separated by commas."""
 AUTHORITIES_BOOT = "longhaul.dev/authorities-boot"
-"""Annotation with the kernel's id of the boot in which that was said. A machine that its cloud makes anew under its
-name believes what its user-data has from long before, and says so only minutes later."""
+"""Annotation with the kernel's id of the boot in which that was reported. A rebuilt machine with the same name trusts
+the authorities in its older user-data, and reports that only minutes later."""
 GPU_BOOT = "longhaul.dev/gpu-preflight-boot"
-"""Annotation with the kernel's boot id of the boot in which the conditions of its GPUs were written. After another boot
-they mean nothing: GPUs that were healthy may not have come back."""
+"""Annotation with the kernel's id of the boot in which the conditions of its GPUs were written. After another boot
+these conditions are void: GPUs that were healthy may not have come back."""
 
 # Of a pod.
 CHECKPOINT = "longhaul.dev/checkpointed-at"
@@ -39,9 +39,9 @@ DISPOSABLE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 (github.com/kubernetes/autoscaler, cluster-autoscaler/FAQ.md, "What types of pods can prevent CA from removing a
 node?"), so pods need only this one."""
 MIRROR = "kubernetes.io/config.mirror"
-"""Annotation of a pod that the kubelet runs from a file of its own (k8s.io/api/core/v1, ``MirrorPodAnnotationKey``)."""
+"""Annotation of a pod that the kubelet runs from its own file (k8s.io/api/core/v1, ``MirrorPodAnnotationKey``)."""
 
-# Of a certificate request: what the join endpoint states that a machine proved.
+# Of a certificate request: what a machine has proved, according to the join endpoint.
 PROVED_SITE = SITE_LABEL
 PROVED_MACHINE = "longhaul.dev/machine"
 
@@ -51,13 +51,13 @@ IMAGE_NAME = "io.containerd.image.name"
 
 # Of our own objects.
 GROUP_ANNOTATION = GROUP_LABEL
-"""Annotation of a binding: the group's name, which may have characters that an object's name cannot have. It has
-the key of a Node's label for its scale set."""
+"""Annotation of a binding: the group's name, which may contain characters that an object's name cannot. It has the same
+key as a Node's label for its scale set."""
 CONFIG_DIGEST = "longhaul.dev/config"
-"""Digest of a pod's configuration, for programs that read it once: another one takes another pod."""
+"""Digest of a pod's configuration, for programs that read it once: a changed digest makes a new pod."""
 FIELD_MANAGER = "pulumi.com/patchFieldManager"
-"""Annotation that tells Pulumi's provider under which name server-side apply keeps an object's fields. The provider's
-own name is random for each object and is lost with a killed run. With a name of ours, the next run goes on with the
-existing objects."""
+"""Annotation that tells Pulumi's provider the field manager's name for server-side apply. The provider's default is
+random for each object and is lost with a killed run. With a fixed name, the next run continues with the existing
+objects."""
 SKIP_AWAIT = "pulumi.com/skipAwait"
 """Annotation, ``true``, of an object whose readiness Pulumi's provider does not wait for."""

@@ -1,4 +1,4 @@
-"""Azure's addresses, for machines' programs as well as for the command."""
+"""Azure's addresses, for machines' programs and for the command."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ SIGN_IN_HOST = "login.microsoftonline.com"
 """Host at which Entra ID issues tokens; its issuers have that host as well."""
 SIGN_IN = f"https://{SIGN_IN_HOST}"
 MANAGEMENT = "https://management.azure.com"
-"""Address of the resource manager, and the resource that tokens for it are for."""
+"""Address of the resource manager, and audience of tokens for it."""
 STORAGE = "https://storage.azure.com"
 """Resource that tokens for blobs are for."""
 MACHINES = "Microsoft.Compute/virtualMachines"
@@ -14,9 +14,8 @@ MACHINES = "Microsoft.Compute/virtualMachines"
 BLOBS = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
 """Type of blobs, in conditions of role assignments and in actions."""
 BLOBS_VERSION = "2021-12-02"
-"""Version of blobs' interface."""
+"""API version of blobs."""
 VAULT = "https://vault.azure.net"
-"""Resource that tokens for vaults are for (learn.microsoft.com, "Authentication, requests and responses" of Azure Key
-Vault)."""
+"""Audience of tokens for vaults (learn.microsoft.com, "Authentication, requests and responses" of Azure Key Vault)."""
 TOKENS_VARIABLE = "LONGHAUL_AZURE_TOKENS"
-"""Variable with the path of a socket that gives tokens, on a machine of the control plane."""
+"""Environment variable with the path of a socket that returns tokens, on a machine of the control plane."""

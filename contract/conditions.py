@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 GPU_HEALTHY = "longhaul.dev/GpuHealthy"
-"""Condition: the GPUs passed their test, and every look since found them healthy."""
+"""Condition: the GPUs passed their test, and every check since found them healthy."""
 DRIVER_MISMATCH = "longhaul.dev/DriverToolkitMismatch"
-"""Condition: kernel module, libraries and what containers are given are of different versions."""
+"""Condition: kernel module, libraries and the container toolkit's files have different versions."""
 INTERRUPTION = "longhaul.dev/Interruption"
-"""Condition: the cloud takes the machine back, at a time that its message says."""
+"""Condition: the cloud takes the machine back, at the time in its message."""

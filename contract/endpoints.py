@@ -1,4 +1,4 @@
-"""Ports and paths at which machines' programs answer."""
+"""Ports and paths on which machines' programs answer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ ETCD_PEER_PORT = 2380
 NODE_CONTROLLER_PORT = 10261
 """Port of the node controller's health and metrics, on loopback."""
 AUTOSCALER_PORT = 10268
-"""The same of the autoscaler."""
+"""Port of the autoscaler's health and metrics, on loopback."""
 KUBE_PROXY_HEALTH_PORT = 10256
-"""Port of kube-proxy's health, on loopback."""
+"""Port of kube-proxy's health check, on loopback."""
 KUEUE_PORT, KUEUE_HEALTH_PORT = 10263, 10264
-"""Ports of Kueue's webhooks and of its health, on loopback."""
+"""Ports of Kueue's webhooks and of its health check, on loopback."""
 JOBSET_PORT, JOBSET_HEALTH_PORT = 10266, 10267
-"""The same of JobSet."""
+"""Ports of JobSet's webhooks and of its health check, on loopback."""
 
 JOIN_PORT = 6444
 """Port of the join endpoint, on the load balancer and on the machines. The API must have another port."""
@@ -21,4 +21,4 @@ JOIN_HEALTH_PATH = "/healthz"
 """Path that the load balancer requests to check the join endpoint."""
 
 VPN_CERTIFICATE_PATH = "/v1/certificate"
-"""Path at which a VPN machine's sign-in endpoint gives laptops their certificates."""
+"""Path at which a VPN machine's sign-in endpoint issues laptops' certificates."""

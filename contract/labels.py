@@ -1,6 +1,7 @@
 """Labels of Nodes, pods, namespaces and other objects, by their keys.
 
-A key of ``longhaul.dev/`` is ours; who writes it is said beside it. All others belong to Kubernetes or NVIDIA.
+Keys with ``longhaul.dev/`` are Longhaul's; their docstrings say who writes them. All others belong to Kubernetes or
+NVIDIA.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ RDMA_LABEL = "longhaul.dev/rdma"
 """Label with the RDMA network of a host. Pools have none: all machines of a pool have the same network, and the pool's
 own label selects them."""
 UNCHECKED = "longhaul.dev/unchecked"
-"""Key of the label and the taint that a Node registers with. The node controller takes both away once the Node's labels
-are what its site's list and the environment's file say."""
+"""Key of the label and the taint with which a Node registers. The node controller removes both once the Node's labels
+agree with its site's list and the environment's file."""
 
 # Of a Node: what only its machine knows.
 IMAGE_LABEL = "longhaul.dev/image"
 """Label with the version of a machine's image; each machine sets its own."""
 INTERRUPTED = "longhaul.dev/interrupted"
-"""Key of the label with which a node says that its cloud takes it back, and of the taint that the node controller gives
-it for that: pods that tolerate it stay until the machine ends."""
+"""Key of the label with which a node reports that its cloud takes it back, and of the taint that the node controller
+then adds: pods that tolerate it stay until the machine ends."""
 MACHINE_LABELS = (
     "kubernetes.io/os",
     "kubernetes.io/arch",
@@ -45,16 +46,16 @@ MACHINE_LABELS = (
     "beta.kubernetes.io/os",
     "beta.kubernetes.io/arch",
 )
-"""Labels of a machine's system: it may add them where they are missing."""
+"""Labels of a machine's operating system, which the machine may add when they are missing."""
 
 # Of a Node: its GPUs.
 NVIDIA = "nvidia.com/"
-"""Beginning of NVIDIA's labels and of its device plugin's resources."""
+"""Prefix of NVIDIA's labels and of its device plugin's resources."""
 GPU_LABEL = "nvidia.com/gpu.present"
 """Label that is ``true`` on every node with promised GPUs, from its registration on. NVIDIA's own objects select nodes
 by it (github.com/NVIDIA/k8s-device-plugin, ``deployments/static``), and so does the node controller."""
 CUDA_LABELS = "nvidia.com/cuda"
-"""Beginning of the labels with the versions of driver and CUDA, written by NVIDIA's discovery and the node's own check
+"""Prefix of the labels with the versions of driver and CUDA, written by NVIDIA's discovery and the node's own check
 (docs/gpus.md)."""
 DRIVER_LABEL = f"{CUDA_LABELS}.driver-version.major"
 """Label with the running driver's branch."""
@@ -63,12 +64,12 @@ DRIVER_LABEL = f"{CUDA_LABELS}.driver-version.major"
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 """Label of every namespace: its name."""
 TEAM_LABEL = "longhaul.dev/team"
-"""Label of a team's namespace. The webhooks of Kueue and JobSet are asked about nothing in others, and neither program
-may write there."""
+"""Label of a team's namespace. The webhooks of Kueue and JobSet apply only to namespaces with it, and the two programs
+may write only there."""
 HOST_NETWORK_LABEL = "longhaul.dev/host-network"
 """Label, ``allowed``, of a namespace whose pods may use the host's network."""
 OUTLIVE_LABEL = "longhaul.dev/outlive-network-cuts"
-"""Label with which a pod waits longer for a node that does not answer (``true``), or does not (``false``)."""
+"""Label with which a pod waits longer for a node that does not answer (``true``), or does not wait (``false``)."""
 
 # Of other objects.
 HOST_LABEL = "longhaul.dev/node"

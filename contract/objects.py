@@ -9,25 +9,25 @@ CLUSTER_DOMAIN = "cluster.local"
 """DNS zone of the cluster's own Services and pods."""
 
 AUTHORITIES_CONFIGMAP, AUTHORITIES_KEY = "kube-root-ca.crt", "ca.crt"
-"""ConfigMap, and its key, in which kube-controller-manager publishes the authorities of API servers for nodes and
+"""ConfigMap, and its key, in which kube-controller-manager publishes the API servers' authorities for nodes and
 pods."""
 
 COREDNS = "coredns"
-"""The add-on that every name look-up on the cluster needs."""
+"""The add-on that resolves all names on the cluster."""
 
 NODE_CONTROLLER_LEASE = "longhaul-node-controller"
-"""Lease of the node controller that leads, and the component of its Events."""
+"""Lease of the leading node controller, and component of its Events."""
 LOOKED_AT, LOOKED_AT_KEY, LOOKED_AT_YES = "longhaul-node-labels", "looked-at", "true"
-"""ConfigMap, its key and value, by which the node controller says that it looks at new Nodes. The API servers mark them
-from then on."""
+"""ConfigMap, its key and value, with which the node controller announces that it checks new Nodes. From then on, the
+API servers mark new Nodes as unchecked."""
 
 AUTOSCALER, MEMORY_KEY = "longhaul-autoscaler", "memory"
-"""Lease of the autoscaler that leads. Its memory is a ConfigMap of the same name, in that key."""
+"""Lease of the leading autoscaler. Its memory is a ConfigMap of the same name, under that key."""
 CAPACITY_CONFIGMAP, CAPACITY_KEY = "longhaul-capacity", "pools"
-"""ConfigMap, and its key, with the declared pools, for people who have no environment file."""
+"""ConfigMap, and its key, with the declared pools, for people without the environment file."""
 
 GANGS = "gangs.longhaul.dev"
-"""Class of the ProvisioningRequests that our autoscaler serves (docs/autoscaler.md)."""
+"""Class of the ProvisioningRequests that Longhaul's autoscaler serves (docs/autoscaler.md)."""
 
 NODE_PROOF_REFUSED = "NodeProofRefused"
 """Reason of the join endpoint's Event about a machine that did not prove its identity. An Event is kept for an hour."""

@@ -1,4 +1,4 @@
-"""Files and folders on machines that several programs use, besides the documents (:mod:`contract.documents`)."""
+"""Files and folders on machines that several programs use, except the documents (:mod:`contract.documents`)."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ SSD = "/var/lib/longhaul/ssd"
 IMAGES = "/usr/share/longhaul/images"
 """Folder of the container images that are loaded at boot."""
 VPN_MANAGEMENT = "/run/longhaul-vpn/management.sock"
-"""Socket by which OpenVPN is told to end sessions."""
+"""Socket through which OpenVPN is told to end sessions."""

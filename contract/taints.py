@@ -1,4 +1,4 @@
-"""Taints of Nodes, by their keys, and those that several sides write whole."""
+"""Taints of Nodes, by their keys, and complete taints that several sides write."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ PREFLIGHT_TAINT = "longhaul.dev/preflight"
 test."""
 PREFLIGHT_VALUE = "pending"
 PREFLIGHT_EFFECT: Final = "NoSchedule"
-"""Never NoExecute: what runs on the node continues."""
+"""Never NoExecute: pods on the node continue to run."""
 PREFLIGHT = {"key": PREFLIGHT_TAINT, "value": PREFLIGHT_VALUE, "effect": PREFLIGHT_EFFECT}
 
 UNCHECKED_TAINT = {"key": UNCHECKED, "value": "true", "effect": "NoSchedule"}
 INTERRUPTED_TAINT = {"key": INTERRUPTED, "value": "true", "effect": "NoExecute"}
-"""kube-controller-manager deletes every pod that does not tolerate it."""
+"""kube-controller-manager deletes every pod that does not tolerate this taint."""
 QUARANTINE_TAINT = {"key": "longhaul.dev/quarantine", "value": "true", "effect": "NoExecute"}
-"""Taint of a Node that is about to be deleted, so that nothing new is put there meanwhile."""
+"""Taint of a Node that is about to be deleted, so that no new pods are placed on it."""
 
 SYSTEM_TAINT = "longhaul.dev/system"
 """Key of the taint of machines that are reserved for the cluster's own pods."""
@@ -28,6 +28,6 @@ CORDON = "node.kubernetes.io/unschedulable"
 CUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Keys of the taints of nodes that do not answer."""
 STARTING = ("longhaul.dev/", "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""Beginnings of the keys of taints which say that a node is not fit for pods yet, or no longer: a GPU node's preflight,
-and Kubernetes' own (kubernetes.io, "Well-known labels, annotations and taints"). Other taints are somebody's choice for
-a healthy node."""
+"""Prefixes of the keys of taints that mark a node as not fit for pods yet, or no longer: a GPU node's preflight, and
+Kubernetes' own (kubernetes.io, "Well-known labels, annotations and taints"). Other taints are somebody's choice for a
+healthy node."""

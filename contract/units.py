@@ -1,4 +1,4 @@
-"""Units of systemd that several programs start, stop and look at."""
+"""Units of systemd that several programs start, stop and check."""
 
 from __future__ import annotations
 

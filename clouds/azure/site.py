@@ -47,7 +47,7 @@ class AzureSite(SiteBase):
     existing: Annotated[AzureExisting, Replaces.STATE] = Field(default_factory=AzureExisting)
     """Existing parts of the site, which Longhaul does not make."""
     encrypted: Annotated[bool, Replaces.STATE] = False
-    """Whether Azure encrypts traffic between machines of this site, and with peered sites that have this setting too.
+    """True when Azure encrypts traffic between machines of this site, and with peered sites that have this setting too.
     It works only between machines of some series, none of which has GPUs; all other traffic stays unencrypted. An
     existing machine takes part after it was stopped and started (learn.microsoft.com, "What is Azure Virtual Network
     encryption?"). With an existing `network`, turn encryption on there."""

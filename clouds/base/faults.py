@@ -41,7 +41,7 @@ class Caution(Fault):
     site: str = ""
     """Site that it is about; empty for one about the environment."""
     never_safe: bool = False
-    """Whether every plan of the file is unsafe, whatever changes."""
+    """True when every plan of the file is unsafe, whatever changes."""
     refused: bool = False
-    """Whether a plan that introduces it is refused. A caution that existed before needs care and blocks no other
+    """True when a plan that introduces it is refused. A caution that existed before needs care and blocks no other
     change."""

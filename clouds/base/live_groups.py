@@ -32,7 +32,7 @@ class LiveMachine:
     """True when the machine was made from the group's present model or template."""
     life: Life = Life.PRESENT
     counted: bool = True
-    """Whether the group's size includes the machine."""
+    """True when the group's size includes the machine."""
     keep_reason: str = ""
     """Reason why the machine must be left alone; empty when the cloud records none."""
 

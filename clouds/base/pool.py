@@ -58,10 +58,10 @@ class Pool(Section):
     """Reserved capacity that the machines use. Left out, capacity is requested when a machine is made. Spot machines
     cannot use a reservation."""
     placement_group: Annotated[bool, Replaces.NEW_NODES] = False
-    """Whether the machines are close together, in a cluster placement group of AWS that Longhaul makes. They are then
+    """True when the machines are close together, in a cluster placement group of AWS that Longhaul makes. They are then
     in one zone. Azure's types with InfiniBand are in one group without this setting."""
     efa: Annotated[bool, Replaces.NEW_NODES] = False
-    """Whether every network card of the machine type that supports it has an Elastic Fabric Adapter, for traffic
+    """True when every network card of the machine type that supports it has an Elastic Fabric Adapter, for traffic
     between GPUs of several machines. Only AWS has them. Machines that use them together are in one zone."""
     system_disk_gib: Annotated[int | None, Replaces.NEW_NODES] = Field(default=None, ge=32, le=4095)
     """Size in GiB of each machine's system disk: system, logs, and images where the type has no local SSD. It is at

@@ -52,9 +52,9 @@ class Lasting:
     why: str
     """Reason, as the end of a sentence."""
     with_site: bool = False
-    """Whether such a resource is deleted with its site; otherwise only with the whole environment."""
+    """True when such a resource is deleted with its site; otherwise only with the whole environment."""
     with_learner: bool = False
-    """Whether it is deleted with the learner when the file drops the learner."""
+    """True when it is deleted together with the learner, once the file drops the learner."""
 
 
 class ResourceTypes:

@@ -1,4 +1,4 @@
-"""A cluster's API for the command, with the administrator's certificate: objects, lists, patches, a watch."""
+"""Client of a cluster's API with the administrator's certificate: objects, lists, patches, a watch."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from contract.kubernetes.connection import JSON, TIMEOUT_S, ApiClient, ApiError,
 PAGE = 500
 """Number of objects in one answer."""
 WATCH_S = 240
-"""Longest time of one watch, seconds; then another follows."""
+"""Longest duration of one watch, seconds; then another follows."""
 SILENCE_S = WATCH_S + TIMEOUT_S
-"""Time of silence after which a watch is dead, seconds. The server sends a bookmark about once a minute
+"""Time without data after which a watch counts as dead, seconds. The server sends a bookmark about once a minute
 (k8s.io/apiserver, ``defaultBookmarkFrequency``), but a busy one sends it late: with 90 s, watches of kinds that change
 rarely were given up in a lab under load, and the autoscaler made no pass."""
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-"""Media types of an object, and of a list, without the objects' contents (kubernetes.io, "API Concepts")."""
+"""Media types of an object, and of a list, with the objects' metadata only (kubernetes.io, "API Concepts")."""
 
 Renew = Callable[[Mapping[str, str]], Mapping[str, str] | None]
-"""Returns the identity that follows another one; None while that one is good."""
+"""Returns the identity that replaces the given one; None while that one remains valid."""
 
 
 def identity_of(kubeconfig: Mapping[str, Any]) -> dict[str, str]:
-    """Return the identity in a kubeconfig made by :func:`longhaul.cluster.api_access.kubeconfig`: one cluster,
-    everything embedded. Raise ``LookupError``, ``TypeError`` or ``ValueError`` when it is another one."""
+    """Return the identity in a kubeconfig from :func:`longhaul.cluster.api_access.kubeconfig`, which has one cluster
+    and embedded certificates. Raise ``LookupError``, ``TypeError`` or ``ValueError`` for any other kubeconfig."""
     cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
     parts = {
         "issuer": cluster["certificate-authority-data"],
@@ -43,7 +43,7 @@ def identity_of(kubeconfig: Mapping[str, Any]) -> dict[str, str]:
 
 
 class ApiReader(ApiClient):
-    """One cluster's API, as far as it is read."""
+    """Read-only client of a cluster's API."""
 
     def get(self, path: str, *, accept: str = JSON, **query: str) -> Object:
         """Read one object."""
@@ -64,7 +64,8 @@ class ApiReader(ApiClient):
             yield from page.get("items") or []
 
     def pages(self, path: str, **query: str) -> Iterator[Object]:
-        """Yield a list page by page, each with the version of the whole. ``query`` is what :meth:`get` takes."""
+        """Yield a list page by page, each with the version of the whole list. ``query`` has the parameters of
+        :meth:`get`."""
         follow: dict[str, str] = {}
         while True:
             answer = self.get(path, limit=str(PAGE), **query, **follow)
@@ -85,7 +86,7 @@ class ApiReader(ApiClient):
 
 
 class Api(ApiReader):
-    """One cluster's API."""
+    """Client of a cluster's API."""
 
     def __init__(
         self,
@@ -96,9 +97,9 @@ class Api(ApiReader):
         timeout_s: float = TIMEOUT_S,
         renew: Renew | None = None,
     ) -> None:
-        """``identity``: ``certificate`` and ``key``, and the ``issuer`` of the servers' certificates, PEM.
-        ``acting_as`` is a user, in no group, in whose name every call is made (kubernetes.io, "User impersonation");
-        administrators may do that. ``renew`` is asked before each request."""
+        """``identity`` has ``certificate`` and ``key``, and the ``issuer`` of the servers' certificates, PEM.
+        ``acting_as`` is a user without groups whom every call impersonates (kubernetes.io, "User impersonation");
+        administrators may do that. ``renew`` is called before each request."""
         context = ssl.create_default_context(cadata=identity["issuer"])
         self._identity, self._renew = identity, renew
         self._renewing = threading.Lock()
@@ -115,7 +116,7 @@ class Api(ApiReader):
         super().__init__(access)
 
     def prepare(self) -> None:
-        """Take another certificate, if there is one. A connection keeps the one that it was opened with."""
+        """Use a renewed certificate, if there is one. An open connection keeps its certificate."""
         if self._renew is None:
             return
         with self._renewing:
@@ -126,7 +127,7 @@ class Api(ApiReader):
                 self.reconnect()
 
     def believe(self, authorities: str) -> None:
-        """Believe further authorities (PEM) of API servers."""
+        """Trust further authorities (PEM) of API servers."""
         self.access.context.load_verify_locations(cadata=authorities)
 
     def _load(self, context: ssl.SSLContext) -> None:
@@ -140,7 +141,7 @@ class Api(ApiReader):
         timeout_s: float = TIMEOUT_S,
         renew: Renew | None = None,
     ) -> Api:
-        """Return the API of a kubeconfig made by :func:`longhaul.cluster.api_access.kubeconfig`."""
+        """Return the API of a kubeconfig from :func:`longhaul.cluster.api_access.kubeconfig`."""
         server = str(kubeconfig["clusters"][0]["cluster"]["server"])
         return cls(server, identity_of(kubeconfig), timeout_s=timeout_s, renew=renew)
 
@@ -159,9 +160,9 @@ class Api(ApiReader):
         return self._request("PUT", path, body=body)
 
     def delete(self, path: str, *, uid: str = "", grace_s: int | None = None) -> bool:
-        """Delete an object; with ``uid``, only the one that has it. Return False when it is gone, or when its name
-        belongs to another object. ``grace_s``: seconds that a pod has to end, instead of its own; 0: it is gone at
-        once, whatever its node does."""
+        """Delete an object; with ``uid``, only if the object has it. Return False when it no longer exists, or when its
+        name belongs to another object. ``grace_s`` replaces a pod's own grace period, seconds; 0 removes it at once,
+        whatever its node does."""
         body: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
         body |= {"preconditions": {"uid": uid}} if uid else {}
         body |= {} if grace_s is None else {"gracePeriodSeconds": grace_s}
@@ -174,8 +175,8 @@ class Api(ApiReader):
         return True
 
     def events(self, path: str, *, version: str, accept: str = JSON, **query: str) -> Iterator[Object]:
-        """Yield the events of a watch since a version, bookmarks included, until the server ends it. Raise
-        ``ApiError`` when it refuses or breaks off; 410 means that the version is too old."""
+        """Yield the events of a watch since a version, including bookmarks, until the server ends it. Raise
+        ``ApiError`` when the server refuses or the watch breaks off; 410 means that the version is too old."""
         wanted = {**query, "watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true"}
         wanted["timeoutSeconds"] = str(WATCH_S)
         try:
@@ -189,7 +190,7 @@ class Api(ApiReader):
             raise self.silent(problem) from None
 
     def await_change(self, path: str, *, version: str, limit_s: float, **query: str) -> None:
-        """Return once something in a list has changed since ``version``, and after ``limit_s`` seconds in any case."""
+        """Return once something in a list has changed since ``version``, or after ``limit_s`` seconds."""
         wanted = {**query, "watch": "1", "resourceVersion": version, "timeoutSeconds": str(max(1, round(limit_s)))}
         try:
             next(self.lines(path, wanted, silence_s=limit_s + TIMEOUT_S), None)

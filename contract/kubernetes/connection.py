@@ -25,11 +25,11 @@ TIMEOUT_S = 30.0
 IDLE_S = 60.0
 """Idle time after which a connection is not reused, seconds: a device on the path may have dropped it."""
 PAUSE_S = 10.0
-"""Longest wait on a server's ``Retry-After``, seconds."""
+"""Longest wait after a server's ``Retry-After``, seconds."""
 LATER = (429, 500, 503, 504)
 BUSY = (410, 502, *LATER)
 """Status codes after which the same request may succeed later (k8s.io/apimachinery, ``errors.SuggestsClientDelay``, and
-those of load balancers). 410 means that the next page of a list was requested too late; the list must be read anew."""
+those of load balancers). 410 means that the next page of a list was requested too late; the list must be read again."""
 
 Object = dict[str, Any]
 
@@ -40,8 +40,8 @@ class ApiError(Exception):
     def __init__(
         self, message: str, *, status: int = 0, reason: str = "", details: Mapping[str, Any] | None = None
     ) -> None:
-        """``status`` is the HTTP status, 0 when there was no answer. ``reason`` is the API's word for the refusal
-        (``Status.reason``), or why there was no answer."""
+        """``status`` is the HTTP status, 0 without an answer. ``reason`` is the API's word for the refusal
+        (``Status.reason``), or the reason why there was no answer."""
         super().__init__(message)
         self.status, self.reason, self.details = status, reason, details or {}
 
@@ -57,7 +57,7 @@ class CancelledError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterAccess:
-    """One cluster and one identity."""
+    """Address and identity for one cluster."""
 
     host: str
     port: int
@@ -70,11 +70,11 @@ class ClusterAccess:
 
 
 class ApiClient:
-    """One identity at one API server. It is safe for many threads; each has its own connection. Every call raises
-    :class:`ApiError` when it fails, and :class:`CancelledError` after :meth:`cancel`."""
+    """Client of one API server with one identity. It is safe for many threads; each has its own connection. Every call
+    raises :class:`ApiError` when it fails, and :class:`CancelledError` after :meth:`cancel`."""
 
     def __init__(self, access: ClusterAccess, *, tries: int = 1) -> None:
-        """``tries``: total number of times that a request is made when the server asks to repeat it later."""
+        """``tries`` is the total number of attempts when the server asks to repeat a request later."""
         self.access = access
         self.cancelled = threading.Event()
         self._tries = tries
@@ -85,8 +85,8 @@ class ApiClient:
         self._fresh_since = 0.0
 
     def now(self) -> datetime:
-        """Return the time on the API servers' clock, from their last answer. Times in objects are compared with those
-        that other machines write, and this machine's clock may be wrong."""
+        """Return the time by the API servers' clock, from their last answer. Use it for comparison with times in
+        objects, which other machines write: this machine's clock may be wrong."""
         return datetime.fromtimestamp(datetime.now(UTC).timestamp() + self._ahead, UTC)
 
     def send(
@@ -113,7 +113,7 @@ class ApiClient:
     def lines(
         self, path: str, query: Mapping[str, str], *, silence_s: float, accept: str = JSON
     ) -> Generator[bytes, None, None]:
-        """Yield the lines of a streamed answer, such as a watch, on its own connection; ``OSError`` or
+        """Yield the lines of a streamed answer, such as a watch, on a separate connection. Raise ``OSError`` or
         ``HTTPException`` when it breaks off."""
         self.prepare()
         connection = _ApiConnection(self.access, timeout=silence_s)
@@ -136,12 +136,12 @@ class ApiClient:
             raise CancelledError("the engine asked to stop")
 
     def cancel(self) -> None:
-        """Stop everything that is running."""
+        """Stop all running requests."""
         self.cancelled.set()
         self.hang_up()
 
     def hang_up(self) -> None:
-        """End every streamed answer that there is now; other requests go on."""
+        """Close all current streamed answers; other requests continue."""
         with self._lock:
             for connection in self._watches:
                 connection.cut()
@@ -150,16 +150,16 @@ class ApiClient:
         return {"User-Agent": "longhaul", **self.access.headers}
 
     def prepare(self) -> None:
-        """Do what an identity needs before each request: nothing, unless it can be renewed."""
+        """Renew the identity before a request, if that is possible; by default do nothing."""
 
     def reconnect(self) -> None:
-        """Reuse no connection that there is now."""
+        """Reuse no connection that is open now."""
         self._fresh_since = time.monotonic()
 
     def _exchange(
         self, method: str, target: str, payload: bytes | None, headers: Mapping[str, str]
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        """Send on the thread's own connection; once more on a fresh one when the server has closed the old one
+        """Send on the thread's own connection; once more on a new one when the server has closed the old one
         meanwhile."""
         self.prepare()
         kept = self._kept(method)
@@ -214,7 +214,7 @@ class _ApiConnection(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
 
     def cut(self) -> None:
-        """End a read that another thread waits in."""
+        """End a read in which another thread waits."""
         sock = self.sock
         if sock is not None:
             with suppress(OSError):
@@ -223,7 +223,7 @@ class _ApiConnection(http.client.HTTPConnection):
 
 def load_chain(context: ssl.SSLContext, pem: str) -> None:
     """Load a certificate and its key. OpenSSL needs a file, so they are put into one in memory that only this process
-    has."""
+    can open."""
     descriptor = os.memfd_create("client", os.MFD_CLOEXEC)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(pem)
@@ -236,7 +236,8 @@ def _target(path: str, query: Mapping[str, str] | None) -> str:
 
 
 def _checked(status: int, content: bytes) -> Object:
-    """Return the answer; :class:`ApiError` with the API's explanation of a refusal (its ``Status`` object)."""
+    """Return the answer. Raise :class:`ApiError` with the API's explanation (its ``Status`` object) when it is a
+    refusal."""
     try:
         answer = dict(json.loads(content)) if content else {}
     except (ValueError, TypeError):
@@ -251,8 +252,8 @@ def _checked(status: int, content: bytes) -> Object:
 
 
 def _ahead(date: str | None, before: float) -> float:
-    """Return how many seconds another clock, which tells whole seconds, is ahead of this one; 0 for differences too
-    small to matter."""
+    """Return by how many seconds another clock, which shows whole seconds, is ahead of this one; 0 when the difference
+    is too small to matter."""
     try:
         difference = parsedate_to_datetime(date or "").timestamp() - datetime.now(UTC).timestamp()
     except (TypeError, ValueError):

@@ -1,5 +1,5 @@
-"""Work on a node, and how a node is emptied: it is cordoned, then each pod is evicted by the Eviction API, which obeys
-disruption budgets. For everything that takes nodes out of service: cloud pools and racks alike."""
+"""Finds work on a node, and drains nodes: a node is cordoned, then each pod is evicted through the Eviction API, which
+obeys disruption budgets. It is used for everything that takes nodes out of service, in clouds and racks."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from contract.objects import SYSTEM_NAMESPACE
 OVER = ("Succeeded", "Failed")
 
 OVERDUE = timedelta(minutes=1)
-"""Time after which pods that should be gone no longer keep a machine whose node does not answer: nothing on it can end
-them, and the controllers that recreate them wait until they are gone."""
+"""Time after which overdue pods no longer keep a machine whose node does not answer: nothing on it can end them, and
+the controllers that recreate them wait until they are gone."""
 
 LOOK_S = 5.0
-"""Longest time between two looks at a node that is being drained, seconds, when no change of a pod is reported."""
+"""Longest time between two looks at a node that is being drained when no change of a pod is reported, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrainPod:
-    """The properties of a pod that matter when its node is emptied."""
+    """The properties of a pod that matter for a drain."""
 
     namespace: str
     name: str
     uid: str
     stays: bool
-    """True when it has no part in a drain: it belongs to a daemon set, is a static pod, or is over."""
+    """True when it has no part in a drain: it belongs to a daemon set, is a static pod, or has ended."""
     work: bool
     """True when something would be lost if it ended."""
     leaving: bool
-    """True when it is being ended already."""
+    """True when it is already being ended."""
     ends_at: datetime | None = None
     """Time at which it should be gone, including its grace period; only when it is being ended."""
     checkpointed_at: datetime | None = None
-    """Time at which it last announced a checkpoint."""
+    """Time of its last announced checkpoint."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 
 
 class DrainError(Exception):
-    """A node was not empty in time; the message says which pods are left and why."""
+    """A node was not empty in time; the message names the remaining pods and the reasons."""
 
 
 def pod_of(item: Mapping[str, Any]) -> DrainPod:
-    """Convert a Pod object. Every pod is work except: pods of daemon sets, static pods, pods that are over or being
-    ended, the cluster's own that a controller recreates, and pods that declare themselves disposable."""
+    """Convert a Pod object. Every pod is work except pods of daemon sets, static pods, pods that have ended or are
+    being ended, pods of the cluster itself that a controller recreates, and pods that declare themselves disposable."""
     metadata = item["metadata"]
     annotations = metadata.get("annotations") or {}
     owner = next(
@@ -89,23 +89,23 @@ def pods_on(api: Api, node: str) -> list[DrainPod]:
 
 
 def work_on(pods: Iterable[DrainPod]) -> list[DrainPod]:
-    """Return the pods that would lose something."""
+    """Return the pods that would lose work if they ended."""
     return [pod for pod in pods if pod.work]
 
 
 def cordon(api: Api, node: Object, *, annotations: Mapping[str, str]) -> bool:
     """Keep further pods off a node, and annotate it with the reason. Return False when the node has changed since
-    ``node`` was read, or is gone: it must be read again, since somebody else may have cordoned it."""
+    ``node`` was read, or no longer exists: read it again, since somebody else may have cordoned it."""
     return _change(api, node, unschedulable=True, annotations=annotations)
 
 
 def uncordon(api: Api, node: Object, *, annotations: Iterable[str]) -> bool:
-    """Remove a cordon and its annotations; False as in :func:`cordon`."""
+    """Remove a cordon and its annotations. Return False as :func:`cordon` does."""
     return _change(api, node, unschedulable=None, annotations=dict.fromkeys(annotations))
 
 
 def annotate(api: Api, node: Object, annotations: Mapping[str, str | None]) -> bool:
-    """Write annotations on a node, or remove those that are None; False as in :func:`cordon`."""
+    """Write annotations on a node; remove those that are None. Return False as :func:`cordon` does."""
     return _patch(api, node, {"metadata": {"annotations": dict(annotations)}})
 
 
@@ -127,15 +127,16 @@ def _patch(api: Api, node: Object, body: Object) -> bool:
 
 
 def evict(api: Api, pod: DrainPod) -> str:
-    """Ask one pod to leave, with its own grace period. Return why it may not leave yet; empty when it leaves or is
-    gone."""
+    """Ask one pod to leave, with its own grace period. Return why it may not leave yet; empty when it leaves or no
+    longer exists."""
     options: Object = {"preconditions": {"uid": pod.uid}}
     metadata = {"name": pod.name, "namespace": pod.namespace}
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
     try:
         api.post(path_of("api", "v1", "namespaces", pod.namespace, "pods", pod.name, "eviction"), body)
     except ApiError as error:
-        # 404: it is gone. 409: another pod of its name exists, or the budget just changed. 429: the budget forbids it.
+        # 404: it no longer exists. 409: another pod of its name exists, or the budget just changed. 429: the budget
+        # forbids it.
         if error.status == 404:
             return ""
         if error.status not in (409, 429):
@@ -145,8 +146,8 @@ def evict(api: Api, pod: DrainPod) -> str:
 
 
 def evict_all(api: Api, pods: Iterable[DrainPod]) -> dict[DrainPod, str]:
-    """Make one step of a drain: evict every pod that is not leaving yet. Return the pods that are still there, each
-    with the reason why it may not leave. Call it again with the current pods until it returns nothing."""
+    """Make one step of a drain: evict every pod that is not leaving yet. Return the remaining pods, each with the
+    reason why it may not leave. Call it again with the current pods until it returns nothing."""
     there = [pod for pod in pods if not pod.stays]
     return {pod: "" if pod.leaving else evict(api, pod) for pod in there}
 
@@ -158,8 +159,8 @@ def drain(
     limit_s: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Empty a cordoned node, and return when only pods that stay are left. Work is evicted like anything else: check
-    :func:`work_on` first. ``DrainError`` after ``limit_s`` seconds."""
+    """Drain a cordoned node, and return when only pods that stay are left. Work is evicted like anything else: check
+    :func:`work_on` first. Raise ``DrainError`` after ``limit_s`` seconds."""
     until = clock() + limit_s
     while True:
         selector = f"spec.nodeName={node}"
@@ -176,5 +177,5 @@ def drain(
 
 
 def drain_line(left: Mapping[DrainPod, str]) -> str:
-    """Return the pods that are left of a drain, in a line."""
+    """Return the remaining pods of a drain in one line."""
     return "; ".join(f"{pod}: {reason}" if reason else f"{pod} is ending" for pod, reason in left.items())

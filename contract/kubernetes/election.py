@@ -1,4 +1,4 @@
-"""Leader election: of several candidates one leads, as among controllers of client-go."""
+"""Leader election: one of several candidates leads, as among client-go's controllers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Leads = Callable[[], bool]
 
 
 def terms(*, gone: Callable[[str], bool]) -> LeaseTimes:
-    """Return a leader's terms; ``gone`` tells of a holder whether it is known to have ended."""
+    """Return a leader's terms; ``gone`` returns whether a holder is known to have ended."""
     return LeaseTimes(lasts_s=LEASE_S, renew_s=RETRY_S, gone=gone, yields_s=YIELD_S)
 
 
 class Candidate:
-    """One candidate. How long a leader has been silent is measured on this machine, from the moment at which a change
-    was seen: clocks may differ, and jump."""
+    """One candidate. A leader's silence is measured by this machine's clock from the last observed change, since clocks
+    may differ, and jump."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Candidate:
         clock: Callable[[], float] = time.monotonic,
         tell: Callable[[str], None] = lambda _trouble: None,
     ) -> None:
-        """``tell`` takes each new :attr:`trouble`."""
+        """``tell`` is called with each new :attr:`trouble`."""
         self._api, self._name, self._identity, self._clock, self._tell = api, name, identity, clock, tell
         self._observed_lease, self._seen_at = ("", ""), clock()
         self.leader = ""
@@ -51,8 +51,8 @@ class Candidate:
 
     @contextmanager
     def leading(self, stop: threading.Event) -> Iterator[Leads | None]:
-        """Wait until this candidate leads, and lead during the block. Yield what tells whether it still does; None
-        when it was stopped before."""
+        """Wait until this candidate leads, and lead during the block. Yield a function that returns whether it still
+        does; None when it was stopped before."""
         with ExitStack() as stack:
             is_leading = None
             while is_leading is None and not stop.is_set():

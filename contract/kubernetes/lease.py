@@ -1,4 +1,4 @@
-"""A Lease in the cluster (coordination.k8s.io/v1): one holder at a time, as in the leader election of controllers."""
+"""A Lease in the cluster (coordination.k8s.io/v1) with one holder at a time, as in leader election."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class LeaseTimes:
     renew_s: float
     """Interval between renewals, seconds."""
     gone: Callable[[str], bool]
-    """Tells whether a holder is known to have ended, so that its lease is free early."""
+    """Returns whether a holder is known to have ended, so that its lease is free early."""
     yields_s: float | None = None
-    """Time without a renewal after which this holder counts as one no longer, seconds; None for one whose work notices
-    by itself that the API does not answer."""
+    """Time without a renewal after which this process must not count as the holder any more, seconds; None when its
+    work notices by itself that the API does not answer."""
 
 
 @contextmanager
 def holding(api: Api, name: str, *, holder: str, times: LeaseTimes) -> Iterator[Callable[[], bool]]:
-    """Hold a lease during the block. Yield a function that tells whether it is still held.
+    """Hold a lease during the block. Yield a function that returns whether it is still held.
 
     Raises:
         HeldError: somebody else holds it.
@@ -62,7 +62,7 @@ def holding(api: Api, name: str, *, holder: str, times: LeaseTimes) -> Iterator[
 
 
 class _Held:
-    """The lease as one holder uses it."""
+    """The lease for one holder."""
 
     def __init__(self, api: Api, name: str, *, holder: str, times: LeaseTimes) -> None:
         self._api, self._name, self._holder, self._terms = api, name, holder, times
@@ -72,13 +72,13 @@ class _Held:
         self._lost = False
 
     def is_held(self) -> bool:
-        """Return whether this holder still has the lease. What was lost once stays lost: another may have had it."""
+        """Return whether this holder still has the lease. Once lost it stays lost, since another may have had it."""
         yields_s = self._terms.yields_s
         self._lost = self._lost or (yields_s is not None and time.monotonic() - self._renewed_at > yields_s)
         return not self._lost
 
     def take(self) -> None:
-        """Take the lease for this holder, also from one whose time is over."""
+        """Take the lease for this holder, even from an expired one."""
         try:
             lease = self._api.find(self._path) or self._make()
             other = holder_of(lease, self._api.now())
@@ -92,7 +92,7 @@ class _Held:
             raise HeldError("") from None
 
     def renew(self, over: threading.Event) -> None:
-        """Renew the lease again and again, until the block ends or somebody else holds it."""
+        """Renew the lease repeatedly, until the block ends or somebody else holds it."""
         while not over.wait(self._terms.renew_s) and self.is_held():
             try:
                 self._write(self._holder)
@@ -124,7 +124,7 @@ class _Held:
         return self._api.post(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
 
     def _write(self, holder: str) -> None:
-        """Write with the version that was written or read last, so that the write fails if anybody wrote since."""
+        """Write with the version that was written or read last, so that the write fails if anybody else wrote since."""
         began = time.monotonic()
         spec = {
             "holderIdentity": holder,

@@ -1,4 +1,5 @@
-"""A cluster's API for a program of a machine, whose certificate and authorities are files that are renewed in place."""
+"""Client of a cluster's API for a program on a machine, whose certificate and authorities are files that are renewed in
+place."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from contract.kubernetes.connection import TIMEOUT_S, ApiClient, ApiError, Clust
 
 
 class MachineApi(Api):
-    """The API at ``url``. The files are read before a request if they have changed; a connection keeps what it was
-    opened with, and is not used afterwards."""
+    """The API at ``url``. Changed files are read before the next request; connections that were opened with the former
+    content are not used any more."""
 
     def __init__(
         self, url: str, *, authority: Path, certificate: Path, agent: str = "longhaul", timeout_s: float = TIMEOUT_S
     ) -> None:
-        """``authority``: file with the authorities of API servers; ``certificate``: file with this client's certificate
-        and key; ``agent``: user agent of the requests."""
+        """``authority`` is the file with the API servers' authorities, ``certificate`` the file with this client's
+        certificate and key, ``agent`` the user agent of the requests."""
         self.url, self.authority, self.certificate = url, authority, certificate
         self._version: tuple[int, ...] = ()
         self._renewing = threading.Lock()
@@ -36,7 +37,7 @@ class MachineApi(Api):
         ApiClient.__init__(self, access)
 
     def prepare(self) -> None:
-        """Read the files again if they have changed; ``ApiError`` when they cannot be used."""
+        """Read the files again if they have changed. Raise ``ApiError`` when they are invalid."""
         with self._renewing:
             try:
                 version = tuple(
@@ -51,7 +52,7 @@ class MachineApi(Api):
             except OSError as error:
                 message = f"{self.certificate} or {self.authority}: {error}"
                 raise ApiError(message, reason="no identity") from None
-            # Noted as it was before the files were read, so that a change meanwhile is noticed at the next request.
+            # The state from before the files were read, so that a change meanwhile is noticed at the next request.
             self._version = version
             self.access = replace(self.access, context=context)
             self.reconnect()

@@ -1,5 +1,5 @@
-"""A collection of the API, kept up to date: one listing, then one watch. Only what :data:`Keep` returns is held, so
-that memory is bounded by what is needed of each object."""
+"""A collection of the API, kept up to date by one listing, then one watch. Only what :data:`Keep` returns is stored, so
+that memory is limited to the needed parts of each object."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ABSENT_S = 30.0
 """Time between two questions for a kind that the cluster does not know, seconds."""
 
 Keep = Callable[[Object], Object | None]
-"""Returns the parts of an object that are held, or None for one that is not."""
+"""Returns the parts of an object that are stored, or None to skip the object."""
 Changed = Callable[[Object | None, Object | None], None]
-"""Takes an object before and after a change; None when there was none, or is none any more."""
+"""Takes an object before and after a change; None when it did not exist before, or does not any more."""
 
 
 class Watch:
-    """Objects of one collection by namespace and name. :meth:`run` goes on until stopped."""
+    """Objects of one collection by namespace and name. :meth:`run` continues until stopped."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class Watch:
         known: bool = True,
         tell: Callable[[str], None] = lambda _trouble: None,
     ) -> None:
-        """``fields`` and ``labels`` are selectors. ``known`` is false for a kind that the cluster may not know: it is
-        empty then. ``tell`` takes each new :attr:`trouble`."""
+        """``fields`` and ``labels`` are selectors. ``known`` is false for a kind that the cluster may not know; then
+        the collection is empty. ``tell`` is called with each new :attr:`trouble`."""
         self._api, self.path, self._keep, self._changed, self._known = api, path, keep, changed, known
         self._tell = tell
         selectors = {"fieldSelector": fields, "labelSelector": labels}
@@ -79,7 +79,7 @@ class Watch:
                 stop.wait(pause_s)
 
     def _failed(self, error: ApiError) -> float:
-        """Note why a listing or a watch ended, and return the time to wait, seconds."""
+        """Record why a listing or a watch ended, and return the time to wait, seconds."""
         if error.status in (400, 404, 410):
             self._version = ""
         if error.status == 410:

@@ -1,1 +1,2 @@
-"""Reasons of what services and the command decide or find: a member for programs, beside each sentence for people."""
+"""Reasons for decisions and findings of services and the command: an enumeration for programs, beside each sentence for
+people."""

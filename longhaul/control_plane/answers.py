@@ -38,7 +38,7 @@ class EncryptionView:
     keys: tuple[str, ...]
     """Key names in order; the first one encrypts."""
     loaded: bool
-    """Whether the running server uses them."""
+    """True when the running server uses them."""
     error: str = ""
     """Reason why this is unknown; empty when it is known."""
 

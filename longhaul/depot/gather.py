@@ -45,7 +45,7 @@ class DepotSources:
     archives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Lines of a ``sources.list`` by suite. A missing suite uses the machine's own sources."""
     refresh: bool = False
-    """Whether to ask archives again for cached packages."""
+    """True to ask archives again for cached packages."""
 
 
 def gather(wanted: DepotContent, sources: DepotSources) -> DepotParts:

@@ -1,4 +1,4 @@
-"""Where the engine's state is, and reading a file backend without asking the engine.
+"""The place of the engine's state, and reading a file backend without asking the engine.
 
 The layout is from pulumi's source, ``pkg/backend/diy`` (v3.250.0): ``.pulumi/stacks/<project>/<stack>.json``, locks in
 ``.pulumi/locks/organization/<project>/<stack>/<uuid>.json``.

@@ -34,7 +34,7 @@ class EngineResult:
 
     code: int
     interrupted: bool
-    """Whether a signal asked it to end."""
+    """True when a signal asked it to end."""
 
 
 def run_engine(

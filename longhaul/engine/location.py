@@ -1,4 +1,4 @@
-"""Where the engine is, and its environment variables."""
+"""Location of the engine, and its environment variables."""
 
 from __future__ import annotations
 

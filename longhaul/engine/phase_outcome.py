@@ -45,9 +45,9 @@ class PhaseOutcome(PhaseResult):
     seconds: float | None
     """Duration; None for a phase that did not begin."""
     interrupted: bool = False
-    """Whether a signal came, even one that came too late to end the phase."""
+    """True when a signal came, even one that came too late to end the phase."""
     decides: bool = True
-    """Whether the command's exit code depends on this phase."""
+    """True when the command's exit code depends on this phase."""
 
     @property
     def word(self) -> str:

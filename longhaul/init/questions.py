@@ -44,7 +44,7 @@ class InterviewQuestion(Generic[AnswerT]):
     default: str = ""
     """Answer when none is given; empty when an answer is required."""
     many: bool = False
-    """Whether it takes several answers: a flag each, or a line each."""
+    """True when it takes several answers: a flag each, or a line each."""
 
     @property
     def dest(self) -> str:

@@ -31,4 +31,4 @@ class Case:
     apis: Ask = nobody
     """Asks the API servers which deprecated APIs are in use."""
     stateless: bool = False
-    """Whether there is no state. Then only the earlier file, if given, shows what existed before."""
+    """True when there is no state. Then only the earlier file, if given, shows what existed before."""

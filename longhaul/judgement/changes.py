@@ -81,9 +81,9 @@ class Change:
     new_outputs: Mapping[str, Any]
     """Its outputs after the change; with ``--refresh``, as the cloud reports them."""
     custom: bool
-    """Whether a provider makes the resource. A component only groups others."""
+    """True when a provider makes the resource. A component only groups others."""
     guarded: bool
-    """Whether a hook of the engine runs before the resource is deleted
+    """True when a hook of the engine runs before the resource is deleted
     (``components/control_plane/replacement.py``)."""
     differing: Mapping[str, bool]
     """Paths that the provider reports as different; True when the difference forces a new resource."""

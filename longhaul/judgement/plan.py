@@ -42,7 +42,7 @@ class ResourceLine:
     type: str
     action: ResourceAction
     component: bool
-    """Whether it is a group of resources, which does not exist in a cloud itself."""
+    """True when it is a group of resources, which does not exist in a cloud itself."""
     properties: tuple[Property, ...]
 
 
@@ -62,7 +62,7 @@ class Plan:
     against: str
     """Words for the base of the comparison; they follow a semicolon."""
     new: bool
-    """Whether there was no base: neither a state nor an earlier file."""
+    """True when there was no base: neither a state nor an earlier file."""
     verdict: Severity
     """The gravest severity of all findings."""
     reasons: tuple[Finding, ...]
@@ -98,7 +98,7 @@ class PlanTerms:
 
     against: str = "compared with the state"
     new: bool = False
-    """Whether there is no stack yet. A preview shows that by creating the stack itself."""
+    """True when there is no stack yet. A preview shows that by creating the stack itself."""
     base: Environment | None = None
     """The environment before the change, from the earlier file; None without that file."""
     images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -28,13 +28,13 @@ class ResourceState(_PreviewPart):
     """State of a resource before or after the change (``ResourceV3``)."""
 
     custom: bool = False
-    """Whether a provider makes the resource. Components only group others."""
+    """True when a provider makes the resource. Components only group others."""
     delete: bool = False
-    """Whether an earlier replacement left the resource to be deleted."""
+    """True when an earlier replacement left the resource to be deleted."""
     inputs: dict[str, Any] = Field(default_factory=dict)
     outputs: dict[str, Any] = Field(default_factory=dict)
     retain: bool = Field(default=False, alias="retainOnDelete")
-    """Whether the cloud keeps the resource after the engine has removed it from its state."""
+    """True when the cloud keeps the resource after the engine has removed it from its state."""
     hooks: dict[str, list[str]] = Field(default_factory=dict, alias="resourceHooks")
     """Names of hooks, by the event before or after which they run, such as ``BeforeDelete``."""
 

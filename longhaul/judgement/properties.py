@@ -28,7 +28,7 @@ class Property:
     before: str
     after: str
     replaces: bool
-    """Whether the change forces a new resource."""
+    """True when the change forces a new resource."""
     lines: tuple[str, ...] = ()
     """A few differing lines of a long text."""
 

@@ -178,7 +178,7 @@ class _Previewed:
     """Previews of the environment's stack and, if available, of the stack of cluster objects."""
     against: str
     new: bool = False
-    """Whether there was no stack to compare with."""
+    """True when there was no stack to compare with."""
     unseen: tuple[str, ...] = ()
     """Parts that were not previewed, each with the reason."""
 

@@ -57,7 +57,7 @@ class Engines:
     infrastructure: Engine
     objects: Engine | Unseen
     new: bool
-    """Whether there is no stack to compare with."""
+    """True when there is no stack to compare with."""
 
 
 @contextmanager

@@ -37,7 +37,7 @@ EVENTS = "LONGHAUL_TASKS"
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What to ask of Ansible, for any machines."""
+    """Options for a run of Ansible, independent of its machines."""
 
     words: Sequence[str]
     """Ansible's own options."""

@@ -68,7 +68,7 @@ class Reach:
     key: str | None
     """File of the private key; None to use the agent's and the user's own keys."""
     patient: bool = True
-    """Whether to wait for a machine that is booting, or for a tunnel; otherwise the machine must answer now."""
+    """True to wait for a machine that is booting, or for a tunnel; otherwise the machine must answer now."""
 
 
 def machines(

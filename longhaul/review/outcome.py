@@ -71,9 +71,9 @@ class Review(_ReviewPart):
     commit: str
     """Commit that was reviewed."""
     fork: bool = False
-    """Whether the change comes from a fork. The plan of a fork gets no credentials."""
+    """True when the change comes from a fork. The plan of a fork gets no credentials."""
     drift: bool = False
-    """Whether this compares the declared state with the clouds, instead of a change with its base."""
+    """True when this compares the declared state with the clouds, instead of a change with its base."""
     environments: tuple[EnvironmentReview, ...] = ()
     """The gravest first, then by name."""
 

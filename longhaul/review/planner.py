@@ -59,7 +59,7 @@ class Planned:
     summary: Summary
     markdown: str
     has_state: bool
-    """Whether there was a stack to compare with. Without one, everything is new."""
+    """True when there was a stack to compare with. Without one, everything is new."""
 
 
 class Planner(Protocol):

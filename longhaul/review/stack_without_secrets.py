@@ -42,7 +42,7 @@ class SealedProject:
     project: Project
     environ: Mapping[str, str]
     has_state: bool
-    """Whether there is a stack to compare with. Without one, the preview is of a new environment."""
+    """True when there is a stack to compare with. Without one, the preview is of a new environment."""
     backend: str
     """URL of the temporary backend. It has no meaning for people, so it must not be shown."""
 

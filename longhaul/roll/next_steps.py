@@ -91,7 +91,7 @@ class RollPlan:
     short: int = 0
     """Number of machines that the group should have and lacks."""
     done: bool = False
-    """Whether nothing is left to do or to wait for."""
+    """True when nothing is left to do or to wait for."""
 
 
 def state_of(observed: ObservedMachine, view: View, limits: RollLimits) -> RollState:

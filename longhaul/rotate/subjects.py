@@ -66,7 +66,7 @@ class KnownRotation:
     takes: frozenset[str] = frozenset()
     """Names of the options that it accepts."""
     master: bool = False
-    """Whether the run needs a certificate in ``system:masters``, because an administrator's becomes invalid during
+    """True when the run needs a certificate in ``system:masters``, because an administrator's becomes invalid during
     it."""
 
 

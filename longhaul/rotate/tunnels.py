@@ -33,7 +33,7 @@ class KeyedTunnel:
     users: tuple[str, ...]
     """URNs of clouds' resources that get the key."""
     of_cloud: bool = False
-    """Whether the cloud made the first key itself."""
+    """True when the cloud made the first key itself."""
 
 
 class Ends(Protocol):

@@ -64,7 +64,7 @@ class SiteView:
     room_left: int | None
     """Number of nodes for which addresses are left; ``None`` when the cloud does not know."""
     control_plane: bool
-    """Whether the control plane is here."""
+    """True when the control plane is here."""
     existing: tuple[str, ...]
     """Phrases about the existing cloud resources that the site uses."""
 
@@ -184,7 +184,7 @@ class CloudName:
     pool: str = ""
     """Pool that it belongs to; empty for none."""
     existing: bool = False
-    """Whether it existed before the environment."""
+    """True when it existed before the environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +210,7 @@ class Overview:
     hosts: tuple[HostsView, ...]
     people: PeopleView
     queues: bool
-    """Whether jobs queue for teams' shares of the capacity."""
+    """True when jobs queue for teams' shares of the capacity."""
     links: tuple[PlannedLink, ...]
     names: tuple[CloudName, ...]
     """Site by site."""

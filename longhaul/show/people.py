@@ -28,7 +28,7 @@ class GroupAccess:
     namespaces: tuple[str, ...]
     """Roles in namespaces, such as ``edit in research``."""
     vpn: bool
-    """Whether its members' laptops may connect to the VPN."""
+    """True when its members' laptops may connect to the VPN."""
 
 
 @dataclass(frozen=True, kw_only=True)

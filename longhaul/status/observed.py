@@ -28,7 +28,7 @@ class ApiEndpoint:
 
     url: str
     reached: bool
-    """Whether a connection was made, which is impossible from outside the environment's network."""
+    """True when a connection was made, which is impossible from outside the environment's network."""
     ready: bool = False
     reason: str = ""
 
@@ -41,7 +41,7 @@ class AddonView:
     ready: int
     wanted: int
     on_gpus: bool = False
-    """Whether it runs only on machines with GPUs."""
+    """True when it runs only on machines with GPUs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ class Knock:
     """Answer of a machine over SSH."""
 
     reached: bool | None
-    """Whether the machine was reached; None when nobody could ask."""
+    """True when the machine was reached; None when nobody could ask."""
     reason: str = ""
     """Reason why the answer is missing or incomplete."""
     troubles: tuple[str, ...] = ()

@@ -49,7 +49,7 @@ class MemberStatus:
     message: str
     leader: bool = False
     learner: bool = False
-    """Whether it does not vote, either yet or ever."""
+    """True when it does not vote, either yet or ever."""
 
     @property
     def healthy(self) -> bool:

@@ -39,11 +39,11 @@ class Output:
     log: Path | None
     """The run's log; None without one."""
     terminal: bool = False
-    """Whether they write on this terminal and not into the log."""
+    """True when they write on this terminal and not into the log."""
     prefix: str = ""
     """Prefix of each line, when two phases write at the same time."""
     json: bool = False
-    """Whether stdout is reserved for JSON."""
+    """True when stdout is reserved for JSON."""
 
     @contextmanager
     def streams(self, *, answers: bool) -> Iterator[Streams]:

@@ -42,7 +42,7 @@ class Progress:
     shown: set[str] = field(default_factory=set)
     """Warnings and errors that were shown: each is shown once, whichever program repeats it."""
     interrupted: bool = False
-    """Whether a signal has asked the phase to end."""
+    """True when a signal has asked the phase to end."""
 
     def say(self, line: str) -> None:
         """Show a line and log it; further lines in it are indented."""

@@ -39,9 +39,9 @@ class Binary:
     ldflags: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     test: bool = False
-    """Whether the package is a test program, which ``go test`` builds."""
+    """True when the package is a test program, which ``go test`` builds."""
     cgo: bool = False
-    """Whether the build uses a C compiler. The binary then needs the C library that it was built with, or a newer
+    """True when the build uses a C compiler. The binary then needs the C library that it was built with, or a newer
     one."""
     check: tuple[str, ...] = ()
     """Arguments that make it print its version."""
@@ -59,7 +59,7 @@ class Tool:
     downloads: Mapping[str, Download]
     """Downloads by machine architecture."""
     on_demand: bool = False
-    """Whether it is fetched only by name, since most environments do not need it."""
+    """True when it is fetched only by name, since most environments do not need it."""
     also: tuple[str, ...] = ()
     """Further pinned versions of its release."""
 

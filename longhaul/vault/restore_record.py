@@ -55,7 +55,7 @@ class HalfDone:
     revisions: Mapping[str, int] = field(default_factory=dict)
     """Highest revision with which any restore began, by name of the etcd cluster: a later restore begins above it."""
     although_healthy: bool = False
-    """Whether it replaces an etcd cluster that has a quorum."""
+    """True when it replaces an etcd cluster that has a quorum."""
 
 
 @dataclass(frozen=True, kw_only=True)

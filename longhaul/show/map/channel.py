@@ -36,7 +36,7 @@ class End:
 
     box: Box
     lower: bool
-    """Whether it is in the lower row, so that links leave it upwards."""
+    """True when it is in the lower row, so that links leave it upwards."""
 
 
 @dataclass(frozen=True, kw_only=True)

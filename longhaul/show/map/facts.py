@@ -22,9 +22,9 @@ class CardLine:
     swatch: str = ""
     """Part of the site's range whose colour is shown before the line."""
     inside: bool = False
-    """Whether the line belongs to the preceding line with a colour."""
+    """True when the line belongs to the preceding line with a colour."""
     starts: bool = False
-    """Whether an entry begins here, with some space above."""
+    """True when an entry begins here, with some space above."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class CardSection:
     note: str = ""
     lines: tuple[CardLine, ...] = ()
     panel: bool = False
-    """Whether the section has a separate background, as the control plane's has."""
+    """True when the section has a separate background, as the control plane's has."""
 
 
 @dataclass(frozen=True, kw_only=True)
