@@ -15,34 +15,33 @@ class Backoff:
     """A pool that failed."""
 
     failures: int
-    """Number of failures without a success between."""
+    """Number of consecutive failures."""
     until: datetime
-    """Time until which it is skipped."""
+    """Time until which the pool is skipped."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionMemory:
-    """State between decisions. An empty one is safe: clocks start anew."""
+    """State between decisions. An empty one is safe: waiting times begin again."""
 
     asked: Mapping[str, datetime] = field(default_factory=dict)
-    """Time since which a group has been asked for more machines than are nodes, by its name."""
+    """Times since which groups have been asked for more machines than are nodes, by group."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Number of machines that a group has or was asked for, by its name: reckoned with while its cloud does not
-    tell."""
+    """Numbers of machines that groups have or were asked for, by group; used while their cloud does not answer."""
     lost: frozenset[str] = frozenset()
-    """Machines that were nodes and are none any more, by their ids: somebody may have deleted these, with work on the
-    machines."""
+    """Ids of machines that were nodes and are not any more: somebody may have deleted their Nodes while the machines
+    still have work."""
     backoff: Mapping[str, Backoff] = field(default_factory=dict)
     """Failed pools by name."""
     idle: Mapping[str, datetime] = field(default_factory=dict)
-    """Time since which a node has had no work, by its name."""
+    """Times since which nodes have had no work, by node."""
     learned: Mapping[str, dict[str, int]] = field(default_factory=dict)
-    """Amounts that nodes of a pool really had for pods, by its name: a declared type promises a little too much."""
+    """Amounts that nodes of a pool really have for pods, by pool: a declared type promises a little too much."""
 
 
 def to_document(memory: DecisionMemory) -> dict[str, Any]:
-    """Return the memory as JSON's plain values."""
+    """Return the memory as plain JSON values."""
     return {
         "asked": _times(memory.asked),
         "sizes": dict(sorted(memory.sizes.items())),
@@ -57,8 +56,8 @@ def to_document(memory: DecisionMemory) -> dict[str, Any]:
 
 
 def of_document(document: Mapping[str, Any]) -> DecisionMemory:
-    """Return the memory that :func:`to_document` wrote. Raise ``AttributeError``, ``KeyError``, ``TypeError`` or
-    ``ValueError`` for anything else."""
+    """Return the memory from a document of :func:`to_document`. Raise ``AttributeError``, ``KeyError``, ``TypeError``
+    or ``ValueError`` for anything else."""
     return DecisionMemory(
         asked=_read(document["asked"]),
         sizes={name: int(count) for name, count in document["sizes"].items()},

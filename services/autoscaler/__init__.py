@@ -1,5 +1,6 @@
-"""Decides which machines a cluster needs: pending pods and gangs in, sizes of groups and nodes to remove out.
+"""Decides which machines a cluster needs: the input is pending pods and gangs, the output is sizes of groups and nodes
+to remove.
 
-:func:`services.autoscaler.plan.plan` is the decision. It is pure: everything it knows is in its arguments, and nobody
-is asked or told. ``reading.py`` and ``pools.py`` make its arguments out of the cluster and the clouds.
+:func:`services.autoscaler.plan.plan` is the decision. It is pure: all its input is in its arguments, and it sends no
+request. ``reading.py`` and ``pools.py`` make its arguments from the cluster and the clouds.
 """

@@ -12,7 +12,7 @@ class Verb(StrEnum):
     """Kind of action. Each may be repeated without harm."""
 
     SHRINK = "shrink"
-    """Set a group's size to a lower number; no machine goes, since none was made."""
+    """Set a group's size to a lower number; no machine is removed, since these were never made."""
     UNCORDON = "uncordon"
     GROW = "grow"
     """Set a group's size to a higher number."""
@@ -20,13 +20,13 @@ class Verb(StrEnum):
     DRAIN = "drain"
     """Ask the pods of a cordoned node to leave, within their disruption budgets."""
     END = "end"
-    """End one machine through its group, and let the group be smaller by it."""
+    """End one machine through its group, and lower the group's size by one."""
     GRANT = "grant"
-    """Tell a gang that there is room for all of it."""
+    """Tell a gang that there is room for all its members."""
     TELL = "tell"
     """Say on pods, or a gang, why nothing is done for them yet."""
     HOLD = "hold"
-    """Say that something is left alone which would otherwise be done."""
+    """Report that something is left alone which would otherwise be done."""
 
 
 ORDER = {verb: index for index, verb in enumerate(Verb)}
@@ -38,7 +38,7 @@ class ScalingAction:
 
     verb: Verb
     target: str
-    """Name of the group, the node, the first pod, the gang or the pool that it is about."""
+    """Name of its subject: a group, a node, the first pod, a gang or a pool."""
     reason: str
     pool: str = ""
     size: int | None = None
@@ -50,23 +50,23 @@ class ScalingAction:
     group: str = ""
     """Group of that machine."""
     pods: tuple[str, ...] = ()
-    """Every pod that is told."""
+    """Names of all pods that are told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """Pods of one shape that a decision counts on a node. Nobody binds them: the scheduler does."""
+    """Pods of one shape that a decision counts on a node. The decision does not bind them; the scheduler does."""
 
     node: str
-    """Name of the node; of one that is still to come, the group's name with a number."""
+    """Name of the node; for a node that is still to be made, the group's name with a number."""
     pods: tuple[str, ...]
-    """Names of the pods; for a gang's members that are no pods yet, its name with their set's number."""
+    """Names of the pods; for a gang's members that are not pods yet, the gang's name with the number of their set."""
     gang: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Answer to one snapshot."""
+    """Result for one snapshot."""
 
     actions: tuple[ScalingAction, ...] = ()
     memory: DecisionMemory = field(default_factory=DecisionMemory)

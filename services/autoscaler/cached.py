@@ -1,4 +1,4 @@
-"""Everything that a decision depends on, kept up to date by watches, and what of it makes a decision due at once."""
+"""All objects that a decision depends on, kept up to date by watches, and which changes make a decision due at once."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ POD = (
     "affinity", "nodeName", "nodeSelector", "overhead", "priority", "resourceClaims", "resources", "schedulingGates",
     "tolerations", "topologySpreadConstraints",
 )  # fmt: skip
-"""The same of a pod, beside its containers and volumes."""
+"""Fields of a pod that matter to a decision, in addition to its containers and volumes."""
 NODE_STATUS = ("allocatable", "conditions")
 
 
 class Lists:
-    """A cluster's objects, as far as a decision depends on them."""
+    """The objects of a cluster that a decision depends on."""
 
     def __init__(self, api: Api, wake: Callable[[], None]) -> None:
-        """``wake`` is called when something has happened that a decision is due for."""
+        """``wake`` is called after a change that makes a decision due."""
         self._api, self._wake = api, wake
         self._watches = {
             PODS: Watch(api, PODS, keep=slim_pod, changed=self._pod),
@@ -55,7 +55,7 @@ class Lists:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Follow everything during the block."""
+        """Watch all collections during the block."""
         stop = threading.Event()
         threads = [threading.Thread(target=watch.run, args=(stop,), daemon=True) for watch in self._watches.values()]
         for thread in threads:
@@ -64,7 +64,7 @@ class Lists:
             yield
         finally:
             stop.set()
-            # A watch that began just now is not among those that are hung up: again, until all have ended.
+            # A watch that has just begun is not among those that are hung up, so repeat until all have ended.
             while any(thread.is_alive() for thread in threads):
                 self._api.hang_up()
                 threads[0].join(0.1)
@@ -75,8 +75,8 @@ class Lists:
         return all(watch.synced.is_set() for watch in self._watches.values())
 
     def listed(self, memory: DecisionMemory, now: datetime) -> ListedObjects:
-        """Return what is known. Raise ``ApiError`` while something is not followed: a decision on what is old could be
-        a wrong one."""
+        """Return the objects. Raise ``ApiError`` while a watch is interrupted, since a decision on outdated objects
+        could be wrong."""
         for path, watch in self._watches.items():
             if watch.trouble:
                 raise ApiError(f"{path} is not followed: {watch.trouble}")
@@ -97,13 +97,13 @@ class Lists:
 
 
 def slim(item: Object) -> Object:
-    """Return an object without who wrote which of its fields."""
+    """Return an object without its managed fields."""
     metadata = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
     return {**item, "metadata": metadata}
 
 
 def slim_pod(item: Object) -> Object | None:
-    """Return what matters of a pod; None when it is over."""
+    """Return the fields of a pod that matter; None when it has ended."""
     status = item.get("status") or {}
     if status.get("phase") in OVER:
         return None
@@ -119,15 +119,15 @@ def slim_pod(item: Object) -> Object | None:
 
 
 def slim_node(item: Object) -> Object:
-    """Return what matters of a node."""
+    """Return the fields of a node that matter."""
     status = item.get("status") or {}
     shown = {key: status[key] for key in NODE_STATUS if key in status}
     return {"metadata": slim(item)["metadata"], "spec": item["spec"], "status": shown}
 
 
 def is_news(before: Object, after: Object) -> bool:
-    """Return whether a decision is due for what has changed of a node. None is for the times at which its kubelet
-    reported, nor for others' annotations: of those Kubernetes itself changes one on every node when a cluster grows."""
+    """Return whether a change of a node makes a decision due. The times of kubelets' reports do not, nor do annotations
+    of others: Kubernetes itself changes one of these on every node when a cluster grows."""
     return _telling(before) != _telling(after)
 
 

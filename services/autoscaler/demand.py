@@ -1,4 +1,4 @@
-"""Demand: waiting pods that are alike, counted together, and the order in which they get room."""
+"""Demand: equal waiting pods, counted together, and the order in which they get room."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from services.autoscaler.snapshot import Gang, PendingPod, Set
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """Pods that are alike."""
+    """Pods with equal needs."""
 
     need: PodNeed
     priority: int
     pods: tuple[str, ...]
     """Names, sorted."""
     declared: bool = False
-    """True for a gang's members that are no pods yet."""
+    """True for a gang's members that are not pods yet."""
 
     @property
     def name(self) -> str:
-        """Words for all of them."""
+        """Return text that names all of them."""
         return several(self.pods)
 
     @property
     def order(self) -> tuple[int, int, int, int, str]:
-        """Return a key that sorts the higher priority and, of one priority, the larger pod first."""
+        """Return a sort key: higher priority first; within a priority, larger pods first."""
         requests = dict(self.need.shape.requests)
         rare = sum(amount for name, amount in requests.items() if name not in COMMON)
         return (-self.priority, -rare, -requests.get("cpu", 0), -requests.get("memory", 0), self.pods[0])
@@ -44,30 +44,30 @@ class GangDemand:
     gang: Gang
     priority: int
     members: tuple[Demand, ...]
-    """The larger ones first."""
+    """Members, the larger ones first."""
 
     @property
     def count(self) -> int:
-        """Number of members."""
+        """Return the number of members."""
         return sum(len(member.pods) for member in self.members)
 
     @property
     def order(self) -> tuple[int, str, str]:
-        """Return a key that sorts the higher priority and, of one priority, the older gang first."""
+        """Return a sort key: higher priority first; within a priority, older gangs first."""
         created = self.gang.created
         return (-self.priority, created.astimezone(UTC).isoformat() if created else "", self.gang.name)
 
 
 def several(names: tuple[str, ...]) -> str:
-    """Return words for some pods."""
+    """Return text that names some pods."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def grouped(pods: Iterable[PendingPod], ledger: Ledger) -> list[Demand]:
-    """Return pods by what they need and their priority, in the order in which they get room."""
+    """Group pods by their needs and priority, in the order in which they get room."""
     by_need: dict[tuple[int, int], list[str]] = {}
     needs: dict[int, PodNeed] = {}
-    # Pods share their shapes' objects, so these are compared by identity, and by value once for each object.
+    # Pods share their shape objects, so these are compared by identity, and by value once for each object.
     same: dict[int, PodNeed] = {}
     labelled = ledger.has_apart
     for pod in pods:
@@ -88,7 +88,7 @@ def grouped(pods: Iterable[PendingPod], ledger: Ledger) -> list[Demand]:
 
 
 def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[PendingPod]], ledger: Ledger) -> list[GangDemand]:
-    """Return every gang of which members have no node. ``pods`` are those that wait, by the name of their gang."""
+    """Return the demand of every gang with members that have no node. ``pods`` are the waiting pods by gang name."""
     known = {gang.name: gang for gang in gangs}
     demands = []
     for name in known.keys() | pods.keys():
@@ -109,12 +109,12 @@ def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[PendingPod]], le
 
 
 def _absent(gang: Gang, waiting: Iterable[PendingPod], ledger: Ledger) -> list[Demand]:
-    """Return the members that a request declares and that are no pods yet. A pod, waiting or running, counts for the
-    set that it fits best, and one that fits none for the first that is left."""
+    """Return the members that a request declares and that are not pods yet. Each pod, waiting or running, counts for
+    the set that it fits best; a pod that fits no set counts for the first one that is not full."""
     left = [set_.count for set_ in gang.sets]
     requests = {set_.shape.requests for set_ in gang.sets}
     members = [*gang.runs, *(pod.shape for pod in waiting)] if gang.sets else []
-    # Pods share their shapes' objects, as above.
+    # Pods share their shape objects, as above.
     shapes, counts = {id(shape): shape for shape in members}, Counter(map(id, members))
     for shape in sorted(shapes.values(), key=lambda candidate: (candidate.requests not in requests, str(candidate))):
         _take(shape, counts[id(shape)], gang.sets, left)
@@ -127,8 +127,8 @@ def _absent(gang: Gang, waiting: Iterable[PendingPod], ledger: Ledger) -> list[D
 
 
 def _take(shape: Shape, count: int, sets: Sequence[Set], left: list[int]) -> None:
-    """Count pods of one shape for the sets that they fit best. What queues write into pods is not in the sets: so of
-    those that ask for the same, one is told from another by where it wants to be."""
+    """Count pods of one shape for the sets that they fit best. Queues add fields to pods that the sets lack, so among
+    sets with equal requests the node selector decides."""
     selector = {*shape.where.selector}
 
     def fit(place: int) -> tuple[bool, int]:

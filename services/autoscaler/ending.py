@@ -1,4 +1,4 @@
-"""The last look before a machine is ended: whether what the decision saw still holds."""
+"""The last check before a machine is ended: whether the facts behind the decision are still true."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from services.autoscaler.pod_objects import Object
 
 
 class Ending:
-    """Asks the API servers themselves, since what a watch has may be a moment old."""
+    """Asks the API servers directly, since a watch's content may be slightly outdated."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
     def why_not(self, action: ScalingAction, asked: GroupAnswer, looked: Looked) -> str:
-        """Return why a machine is not ended now; empty when it may be."""
+        """Return why a machine must not be ended now; empty when it may be."""
         machines = asked.group.machines if asked.group else ()
         name = next((machine.node for machine in machines if machine.id == action.machine), action.target)
         observed = looked.nodes.get(name)
@@ -34,7 +34,7 @@ class Ending:
         return why or self._occupied(name, all_must_go=_is_ours(observed))
 
     def _occupied(self, name: str, *, all_must_go: bool) -> str:
-        """Return what is still on a node: anything that may leave, or only work, where the node is dead."""
+        """Return what is still on a node: any pod that must leave, or only work when the node is dead."""
         pods = pods_on(self._api, name)
         left = [pod for pod in pods if not pod.stays] if all_must_go else work_on(pods)
         return f"{left[0]} is on it" if left else ""
@@ -55,7 +55,7 @@ def _protected(node: Object) -> str:
 
 
 def _fitness(node: Object) -> tuple[str, list[str]]:
-    """Return whether a node is ready, and what its taints are."""
+    """Return whether a node is ready, and its taints."""
     conditions = node.get("status", {}).get("conditions") or ()
     ready = next((str(condition["status"]) for condition in conditions if condition["type"] == "Ready"), "")
     return ready, sorted(taint["key"] for taint in node["spec"].get("taints") or ())

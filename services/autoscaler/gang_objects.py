@@ -1,4 +1,4 @@
-"""Gangs in the API: ProvisioningRequests of our class, PodGroups, and the pods that name them."""
+"""Gangs in the API: ProvisioningRequests of Longhaul's class, PodGroups, and the pods that name them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONSUMES = (
     "autoscaling.x-k8s.io/consume-provisioning-request",
     "cluster-autoscaler.kubernetes.io/consume-provisioning-request",
 )
-"""Annotations of a pod that comes for the room of a ProvisioningRequest (github.com/kubernetes/autoscaler,
+"""Annotations of a pod that uses the room of a ProvisioningRequest (github.com/kubernetes/autoscaler,
 cluster-autoscaler/FAQ.md, "How can I use ProvisioningRequest"); the second is the former name."""
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
 """Label of a pod that belongs to a PodGroup (github.com/kubernetes-sigs/scheduler-plugins, coscheduling)."""
@@ -23,9 +23,9 @@ WITHIN = "within"
 """Parameter of a ProvisioningRequest: ``site``, ``zone``, ``block``, or a label's key."""
 PLACES = {"site": SITE_LABEL, "zone": ZONE_LABEL, "block": GROUP_LABEL}
 HELD = timedelta(minutes=10)
-"""Time for which room that was granted is held while no pod comes, as upstream's autoscaler does."""
+"""Time for which granted room is reserved until pods come, as in the upstream autoscaler."""
 OVER = ("Failed", "BookingExpired", "CapacityRevoked")
-"""Conditions of a request that wants nothing any more (k8s.io/autoscaler, ``provisioningrequest`` API)."""
+"""Conditions of a request that needs nothing any more (k8s.io/autoscaler, ``provisioningrequest`` API)."""
 
 
 def gang_of_pod(item: Object) -> str:
@@ -47,8 +47,8 @@ def gangs(
     shapes: Shapes,
     now: datetime,
 ) -> list[Gang]:
-    """Return every gang that wants something. ``templates`` are pods' templates by namespace and name, ``running`` and
-    ``over`` the members that run and that have succeeded, by the gang's name."""
+    """Return every gang that needs something. ``templates`` are pods' templates by namespace and name; ``running`` and
+    ``over`` are the members that run and that have succeeded, by gang name."""
     complete = []
     for item in requests:
         gang = _request(item, templates, running, over, shapes, now)
@@ -64,7 +64,7 @@ def gangs(
 
 
 def has_expired(item: Object, now: datetime) -> bool:
-    """Return whether the room that a request of ours was granted is held no longer, and nobody has said so yet."""
+    """Return whether a granted request's reservation has expired, and the request does not say so yet."""
     conditions = {condition["type"]: condition for condition in (item.get("status") or {}).get("conditions") or ()}
     true = {type_ for type_, condition in conditions.items() if condition.get("status") == "True"}
     if item["spec"].get("provisioningClassName") != GANGS or "Provisioned" not in true or true.intersection(OVER):

@@ -1,8 +1,10 @@
-"""Writes groups: sizes and ends of machines. Pools go side by side, and so do the groups of one; what a cloud refuses
-or does not answer stops nobody else.
+"""Writes to groups: sets their sizes and ends machines. Pools are written side by side, and so are the groups of one. A
+cloud that refuses or does not answer stops no other.
 
-A size is only written while the group has the one that the decision was made on, and while this process has the lease
-of the pool, which rolls take too. A size is never set below what exists: its cloud would choose what goes."""
+A size is only written while the group still has the size on which the decision was based, and while this process holds
+the pool's lease, which rolls use too. A size is never set below the number of existing machines, since the cloud would
+choose which of them to remove.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,12 @@ from services.metrics import ServiceMetrics
 
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
 LOOKS_S = 1.0
-"""Time in which machines are looked at before a call that ends them, seconds: the first look should not be old when the
-last is done. Those that are left go by the next call."""
+"""Time for last checks before a call that ends machines, seconds: the first check should not be outdated when the last
+one is done. The remaining machines are ended by the next call."""
 
 
 class GroupHands:
-    """Writes of one process. Those that take long go on in the background, and their pools are left alone meanwhile."""
+    """Writes of one process. Slow writes continue in the background, and their pools are left alone meanwhile."""
 
     def __init__(
         self,
@@ -50,7 +52,7 @@ class GroupHands:
         journal: DecisionJournal,
         metrics: ServiceMetrics,
     ) -> None:
-        """``holder`` is who has a pool's lease: this process, as nobody else is called."""
+        """``holder`` is the name under which this process holds pools' leases; nobody else has it."""
         self._api, self._reader, self._guard, self._holder = api, reader, guard, holder
         self._journal, self._metrics = journal, metrics
         self._ending = Ending(api)
@@ -63,7 +65,7 @@ class GroupHands:
         self._threads = ThreadPoolExecutor(max_workers=max(1, len(reader.groups)))
 
     def closed(self) -> dict[str, str]:
-        """Return the pools that are to be left alone, with the reason."""
+        """Return the pools to leave alone, with the reason."""
         closed_groups = {
             pool: "what it was asked for is not answered yet" for pool, job in self._jobs.items() if not job.done()
         }
@@ -74,12 +76,13 @@ class GroupHands:
         return closed_groups
 
     def sent(self) -> dict[str, int]:
-        """Return the sizes that groups are being asked for and have not answered: they come all the same."""
+        """Return the sizes that were sent to groups and not confirmed yet, by group: their machines will come all the
+        same."""
         waits = [pool for pool, job in self._jobs.items() if not job.done()]
         return {name: size for pool in waits for name, size in self._sent[pool].items()}
 
     def begin(self, looked: Looked) -> None:
-        """Start to write the groups of a decision."""
+        """Begin to write the groups of a decision."""
         wanted: dict[str, dict[str, list[ScalingAction]]] = {}
         for action in looked.decision.actions:
             if action.verb in WRITES:
@@ -95,7 +98,7 @@ class GroupHands:
             self._jobs[pool] = self._threads.submit(self._write_pool, pool, groups, asked, looked)
 
     def finish(self, limit_s: float | None) -> dict[str, str]:
-        """Wait for what was started, and return the pools that were refused what they were asked for."""
+        """Wait for the writes that were begun, and return the pools whose growth was refused, with the reason."""
         done, _ = wait(self._jobs.values(), timeout=limit_s)
         for pool in [pool for pool, job in self._jobs.items() if job in done]:
             self._jobs.pop(pool).result()
@@ -104,7 +107,7 @@ class GroupHands:
         return refused
 
     def close(self) -> None:
-        """Start nothing more."""
+        """Begin no further writes."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _write_pool(
@@ -153,7 +156,7 @@ class GroupHands:
                 if len(step) == 1 or error.passing or not error.answered:
                     self._fail(name, step[0], error)
                     return
-                # One that is gone meanwhile, or the least size, keeps no other from going.
+                # A machine that no longer exists, or the minimum size, must not stop the others from being ended.
                 todo.extendleft([action] for action in reversed(step))
                 continue
             finally:
@@ -163,7 +166,7 @@ class GroupHands:
                 self._journal.done(action)
 
     def _write(self, live: LiveGroup, step: Sequence[ScalingAction], size: int) -> int:
-        """Do one step on a group of this size, and return its new size."""
+        """Write one step to a group of this size, and return its new size."""
         action = step[0]
         if action.size is None:
             live.end([end.machine for end in step])
@@ -175,8 +178,8 @@ class GroupHands:
     def _agreed(
         self, step: Sequence[ScalingAction], asked: GroupAnswer, looked: Looked
     ) -> tuple[Sequence[ScalingAction], Sequence[ScalingAction]]:
-        """Return what of a step still holds, and what is left for later. Each end is looked at once more, and nothing
-        that may take long comes between that and the write."""
+        """Return the actions of a step that are still valid, and those that are left for later. Each end is checked
+        once more, and nothing slow happens between the check and the write."""
         agreed: list[ScalingAction] = []
         until = time.monotonic() + LOOKS_S
         for number, action in enumerate(step):
@@ -190,7 +193,8 @@ class GroupHands:
         return agreed, ()
 
     def _fail(self, name: str, action: ScalingAction, error: CloudError) -> None:
-        """Note an error. What may pass is tried again after a pause; a refusal to grow sends the demand elsewhere."""
+        """Record an error. A transient one leads to a pause; a refused growth makes the pool fail, so that other pools
+        get the demand."""
         self._metrics.count(CALLS_FAILED, pool=action.pool)
         self._journal.left(action, str(error))
         if error.passing or not error.answered:
@@ -201,8 +205,8 @@ class GroupHands:
 
 
 def _steps(actions: Sequence[ScalingAction], asked: GroupAnswer, *, at_once: int) -> Iterator[Sequence[ScalingAction]]:
-    """Yield the writes of a group in their order; as many ends go together as its cloud takes. What was never made
-    counts in the size that growth begins from, and other ends lower what it reaches."""
+    """Yield the writes of a group in order, with as many ends together as its cloud allows. Growth begins from a size
+    that includes machines that were never made, and ends of other machines lower the size that it reaches."""
     never = {refusal.machine for refusal in asked.refusals if refusal.machine}
     ends = [action for action in actions if action.verb is Verb.END]
     yield from ([action] for action in actions if action.verb is Verb.SHRINK)
@@ -216,7 +220,7 @@ def _together(ends: Sequence[ScalingAction], most: int) -> Iterator[Sequence[Sca
 
 
 def _why_not(live: LiveGroup, action: ScalingAction, size: int) -> str:
-    """Return why a group is not written now, which had this size when it was decided; empty when it may be."""
+    """Return why a group must not be written now, whose size was ``size`` at the decision; empty when it may be."""
     if action.verb is Verb.SHRINK and action.size is not None:
         there = sum(machine.counted and machine.life is not Life.LEAVING for machine in live.look().machines)
         if there > action.size:
@@ -224,6 +228,7 @@ def _why_not(live: LiveGroup, action: ScalingAction, size: int) -> str:
     now = live.size()
     if now != size:
         return f"its size is {now} and no longer {size}"
-    # Ends that growth reckons with may have been left: it would lower the size, and the cloud choose what goes.
+    # Ends that the growth assumes may have been skipped: then it would lower the size, and the cloud would choose
+    # machines.
     lowers = action.verb is Verb.GROW and action.size is not None and action.size <= now
     return f"its size is {now} already" if lowers else ""

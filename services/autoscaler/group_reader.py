@@ -1,5 +1,5 @@
-"""Reads the groups of all pools: a question for each group and none for a machine, all clouds at the same time. A cloud
-that does not answer delays nobody but itself."""
+"""Reads the groups of all pools: one request for each group and none for single machines, all clouds at the same time.
+A cloud that does not answer delays no other."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 AT_ONCE = 16
-"""Number of groups of a cloud's region that are asked at the same time."""
+"""Number of groups in a cloud's region that are asked at the same time."""
 MOST = 100
-"""Largest number of machines of a group whose age is asked for."""
+"""Maximum number of machines of a group whose age is asked for."""
 LIMIT_S = 10.0
-"""Time after which a decision is made without a group, seconds."""
+"""Time after which a decision is made without a group's answer, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupAnswer:
-    """Answer of a cloud about one group."""
+    """A cloud's answer about one group."""
 
     declared: PoolGroup
     group: GroupState | None = None
     made: Mapping[str, str] | None = None
-    """Times at which machines that are no nodes were made, by their ids."""
+    """Creation times of machines that are not nodes, by machine id."""
     refusals: Sequence[Refusal] = ()
     error: str = ""
-    """Reason for which it does not tell now; all else is then what it told last."""
+    """Reason why there is no current answer; then all other fields are from the last answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Live:
-    """A group of a pool, and the way to it."""
+    """A group of a pool, with its cloud's interface."""
 
     pool: str
     cloud: str
-    """Cloud and region: what one failure is likely to be shared by."""
+    """Cloud and region, within which failures are likely to be shared."""
     declared: PoolGroup
     group: LiveGroup
 
@@ -64,7 +64,7 @@ def live_groups(environment: Environment) -> Iterator[Live]:
 
 
 class GroupReader:
-    """Answers about groups, each kept for as long as a reader says."""
+    """Reads groups, and stores each answer for as long as the caller allows."""
 
     def __init__(self, environment: Environment, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.groups = {group.declared.name: group for group in live_groups(environment)}
@@ -85,8 +85,8 @@ class GroupReader:
         keeps_s: Callable[[str], float] = lambda _name: 0.0,
         limit_s: float | None = None,
     ) -> dict[str, tuple[GroupAnswer, ...]]:
-        """Return the groups by pool. ``nodes`` are the names of all nodes. ``keeps_s`` says of a group for how many
-        seconds an answer is good; ``limit_s`` is the time for all that are asked now."""
+        """Return the groups by pool. ``nodes`` are the names of all nodes. ``keeps_s`` returns for how many seconds a
+        group's answer may be reused; ``limit_s`` is the time limit for all requests of this call."""
         answers: dict[str, GroupAnswer] = {}
         begun: dict[str, Future[GroupAnswer]] = {}
         for name, live in self.groups.items():
@@ -109,11 +109,11 @@ class GroupReader:
         }
 
     def forget(self, name: str) -> None:
-        """Ask anew about a group that was written."""
+        """Drop the answer about a group that was written."""
         self._answers.pop(name, None)
 
     def close(self) -> None:
-        """Ask for nothing more."""
+        """Send no further requests."""
         for threads in self._threads.values():
             threads.shutdown(wait=False, cancel_futures=True)
 
@@ -128,14 +128,14 @@ class GroupReader:
         if answer.error:
             answer = self._untold(live, answer.error)
         else:
-            # One that came too late ends no pause: those after it would be late as well.
+            # A late answer ends no pause: the next ones would be late as well.
             self._patience.answered(live.cloud)
             self._last[name] = answer
         self._answers[name] = (self._clock(), answer)
         return answer
 
     def _untold(self, live: Live, error: str) -> GroupAnswer:
-        """Return what a group told last, with the reason for which it does not now."""
+        """Return a group's last answer, with the reason why there is no current one."""
         return replace(self._last.get(live.declared.name, GroupAnswer(declared=live.declared)), error=error)
 
     def _ask(self, live: Live, nodes: frozenset[str]) -> GroupAnswer:
@@ -152,6 +152,6 @@ def _ask(declared: PoolGroup, live: LiveGroup, nodes: frozenset[str]) -> GroupAn
     group = live.look()
     unjoined = [machine for machine in group.machines if machine.life is not Life.LEAVING and machine.node not in nodes]
     made = live.made_at(unjoined[:MOST]) if unjoined else {}
-    # A group that has all it wants, as nodes, is not asked: mostly none is.
+    # A group whose machines are all nodes is not asked, which is the case for most groups.
     owes = unjoined or group.wanted > sum(machine.counted for machine in group.machines)
     return GroupAnswer(declared=declared, group=group, made=made, refusals=live.refusals() if owes else ())

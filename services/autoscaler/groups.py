@@ -1,6 +1,6 @@
-"""Groups of pools: what can be expected of them, and what has failed.
+"""Groups of pools: how many machines can be expected of them, and which have failed.
 
-A group that cannot make what it was asked for is put back to what exists, and its pool is skipped for a while.
+A group that cannot make the requested machines is set back to its existing ones, and its pool is skipped for a while.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from services.autoscaler.snapshot import (
 )
 
 CLOCKS = timedelta(minutes=1)
-"""Largest difference between a cloud's clock and the API servers' that is reckoned with: a failure that is older than
-the request by so much still belongs to it."""
+"""Largest difference between a cloud's clock and the API servers' that is assumed: a failure that is older than the
+request by up to this time still belongs to it."""
 LEARNED = ("memory", "ephemeral-storage")
-"""Resources of which nodes know more than their pool's declaration. Cores and devices are the machine type's: a node
-that has lost some, or claims more, says nothing of the next one."""
+"""Resources whose amount on nodes is more precise than the pool's declaration. Cores and devices are those of the
+machine type: a node that has lost some, or claims more, says nothing about the next one."""
 FEW = 3
-"""Least number of a pool's nodes of which the one in the middle is asked."""
+"""Number of a pool's nodes from which on the lower median counts."""
 LEAST_SHARE, MOST_SHARE = 0.85, 1.1
-"""Bounds of what nodes are believed, as parts of the declared amount. All that a system sees of a machine's memory is
-1.08 times the share that a declaration reckons with (:data:`services.autoscaler.pools.SEEN_SHARE`)."""
+"""Bounds for the amounts that nodes report, as a share of the declared amount. The whole memory of a machine is at most
+1.08 times the declared share (:data:`services.autoscaler.pools.SEEN_SHARE`)."""
 
 
 class JudgedGroup:
@@ -53,9 +53,9 @@ class JudgedGroup:
         since: datetime | None = None,
         lost: frozenset[str] = frozenset(),
     ) -> None:
-        """``nodes`` is the number of its machines that are nodes and stay, ``expected`` of those that it was last
-        known to have or to be asked for, ``since`` the time since which it lacks some, ``lost`` the ids of machines
-        that were nodes once."""
+        """``nodes`` is the number of its machines that are nodes and will stay. ``expected`` is the last known or
+        requested number of its machines. ``since`` is the time since which it has lacked machines. ``lost`` are the ids
+        of machines that were nodes before."""
         self.group, self.name = group, group.name
         self.late = tuple(
             machine for machine in group.unjoined if machine.made_at is not None and now - machine.made_at > join
@@ -69,24 +69,24 @@ class JudgedGroup:
         self.overdue = bool(group.error) and (since is None or now - since > join)
         """True when what it was asked for should be there by now, and its cloud does not tell."""
         if group.error:
-            # What it was asked for after its cloud last told of it comes all the same.
+            # Machines that were requested after the cloud's last answer will come all the same.
             self.size = max(self.size, nodes, expected)
         self.failed = ""
         """Reason for which it has not made what it was asked for; empty when it has, or still may."""
 
     @property
     def present(self) -> int:
-        """Number of machines that are there or expected."""
+        """Return the number of machines that exist or are expected."""
         return max(self.size, self.group.machines)
 
     @property
     def room(self) -> int:
-        """Number of machines by which the group may still grow."""
+        """Return the number of machines by which the group may still grow."""
         return 0 if self.group.error else max(0, self.group.max - self.present)
 
     @property
     def coming(self) -> int:
-        """Number of machines that are expected to become nodes."""
+        """Return the number of machines that are expected to become nodes."""
         return 0 if self.overdue else max(0, self.present - self.nodes - len(self.late))
 
 
@@ -103,25 +103,25 @@ class JudgedPool:
 
     @property
     def untold(self) -> str:
-        """Reason for which its nodes stay as they are: its size is somebody else's at the moment, or its cloud does not
-        tell of it. Empty when there is none."""
+        """Return the reason why its nodes are left alone: somebody else controls its size at the moment, or its cloud
+        does not answer. Empty without one."""
         blind = (f"its cloud does not tell of {view.name}" for view in self.groups if view.group.error)
         return self.pool.closed or next(blind, "")
 
     @property
     def present(self) -> int:
-        """Number of machines that are there or expected."""
+        """Return the number of machines that exist or are expected."""
         return sum(group.present for group in self.groups)
 
     @property
     def room(self) -> int:
-        """Number of machines by which the pool may still grow."""
+        """Return the number of machines by which the pool may still grow."""
         return 0 if self.blocked else max(0, self.pool.max - self.present)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedPools:
-    """All pools as one decision sees them."""
+    """All pools, as input of one decision."""
 
     pools: dict[str, JudgedPool]
     actions: list[ScalingAction]
@@ -140,10 +140,10 @@ def judge(
     settings: AutoscalerSettings,
     were: frozenset[str],
 ) -> JudgedPools:
-    """Return every pool with what may be expected of it, the groups to put back, and the memory of all that. ``were``
-    are the machines that were nodes a while ago, by their ids."""
+    """Return every pool with its expected machines, the groups to set back, and the new memory about them. ``were`` are
+    the ids of machines that were nodes at the last decision."""
     strays = Counter(node.pool for node in nodes if node.pool and not node.group and not node.machine)
-    # Machines that are being removed are nodes for some minutes yet, and no group counts them.
+    # Machines that are being removed remain nodes for some minutes, but no group counts them.
     counts = Counter(node.group for node in nodes if node.group and node.counted)
     judged = JudgedPools(
         pools={},
@@ -189,8 +189,8 @@ def _views(
     lost: frozenset[str],
     now: datetime,
 ) -> Iterator[JudgedGroup]:
-    """Yield a pool's groups. ``counts`` are the nodes of groups by name, ``strays`` the number of those of the pool of
-    which no group tells: a group that does not tell now has them, up to the size that is remembered."""
+    """Yield a pool's groups. ``counts`` are the numbers of nodes by group; ``strays`` is the number of the pool's nodes
+    that no group lists. A group without a current answer gets these, up to its remembered size."""
     for group in pool.groups:
         nodes, expected = counts.get(group.name, 0), memory.sizes.get(group.name, 0)
         unknown = min(strays, max(0, expected - nodes)) if group.error else 0
@@ -207,14 +207,14 @@ def _views(
 
 
 def _lost(pools: Iterable[ScalingPool], known: frozenset[str]) -> frozenset[str]:
-    """Return the ids of machines that are no nodes and are ``known`` to have been some."""
+    """Return the ids of machines that are not nodes, but are ``known`` as former nodes."""
     return known & {machine.id for pool in pools for group in pool.groups for machine in group.unjoined}
 
 
 def _learned(nodes: Iterable[ClusterNode], memory: DecisionMemory) -> dict[str, Resources]:
-    """Return what nodes of each pool really have, by those that are ready: of three and more the amounts that half of
-    them have at least, so that one that has lost its memory, or lies, says nothing of the next; of fewer the least.
-    Without any it is as before."""
+    """Return the amounts that ready nodes of each pool really have: with three or more nodes the lower median, so that
+    a node that has lost memory, or lies, does not affect the next one; with fewer the minimum. Without ready nodes,
+    return the remembered amounts."""
     alike: dict[str, Counter[tuple[tuple[str, int], ...]]] = {}
     for node in nodes:
         if node.pool and node.health is Health.READY and node.allocatable:
@@ -223,7 +223,7 @@ def _learned(nodes: Iterable[ClusterNode], memory: DecisionMemory) -> dict[str, 
 
 
 def _typical(counts: Counter[tuple[tuple[str, int], ...]]) -> Resources:
-    """Return the amounts that a pool's nodes have, of which some are alike."""
+    """Return the typical amounts of a pool's nodes, from the number of nodes with equal amounts."""
     every = [(dict(amounts), count) for amounts, count in counts.items()]
     if len(every) == 1:
         return every[0][0]
@@ -236,7 +236,7 @@ def _typical(counts: Counter[tuple[tuple[str, int], ...]]) -> Resources:
 
 
 def _ranked(amounts: Iterable[tuple[int, int]], skipped: int) -> int:
-    """Return the smallest amount after so many, each given with its number."""
+    """Return the smallest amount after the first ``skipped`` ones; each is given with its number."""
     for amount, count in sorted(amounts):
         skipped -= count
         if skipped < 0:
@@ -245,8 +245,8 @@ def _ranked(amounts: Iterable[tuple[int, int]], skipped: int) -> int:
 
 
 def _believed(pool: ScalingPool, learned: Resources) -> Resources:
-    """Return what of the nodes' amounts counts for the pool's next node: of what is declared, memory and storage within
-    bounds, so that one bad node neither stops the pool's growth nor multiplies it; of anything else, all."""
+    """Return the amounts of nodes that are accepted for the pool's next node: declared memory and storage within
+    bounds, so that one bad node neither stops the pool's growth nor multiplies it, and all undeclared resources."""
     believed = {}
     for name, amount in learned.items():
         declared = pool.capacity.get(name)
@@ -258,25 +258,26 @@ def _believed(pool: ScalingPool, learned: Resources) -> Resources:
 
 
 def _since(view: JudgedGroup, memory: DecisionMemory, now: datetime) -> datetime | None:
-    """Return the time since which a group has been asked for more than are nodes; None when it has not been. What its
-    cloud does not tell of now goes on as it was."""
+    """Return the time since which a group has been asked for more machines than are nodes; None when it has not. While
+    its cloud does not answer, return the remembered time."""
     if view.group.error:
         return memory.asked.get(view.name)
     return min(memory.asked.get(view.name, now), now) if view.group.wanted > view.nodes else None
 
 
 def _failed(pool: ScalingPool, view: JudgedGroup, since: datetime, memory: DecisionMemory, now: datetime) -> str:
-    """Return why the group will not give what it was asked for; empty while it may, and while nobody tells."""
+    """Return why the group will not make the requested machines; empty while it may, and while its cloud does not
+    answer."""
     if view.group.error:
         return ""
-    # Nobody knows when a size was raised that is seen for the first time.
+    # It is unknown when a size was raised that is observed for the first time.
     first = since if view.name in memory.asked else now - pool.join
     return _failure(pool, view, since, now, refused_since=first - CLOCKS)
 
 
 def _failure(pool: ScalingPool, view: JudgedGroup, since: datetime, now: datetime, *, refused_since: datetime) -> str:
-    """Return why the group will not give what it was asked for; empty while it may. A refusal counts from
-    ``refused_since``, and for as long as a machine stands for it."""
+    """Return why the group will not make the requested machines; empty while it may. Refusals count from
+    ``refused_since`` on, and older ones while the group has a refused machine."""
     group = view.group
     if group.wanted > group.machines:
         refused = _latest(failure for failure in group.failures if group.refused or failure.at >= refused_since)
@@ -296,8 +297,8 @@ def _latest(failures: Iterable[Failure]) -> str:
 
 
 def _never_made(pool: JudgedPool, view: JudgedGroup) -> Iterator[ScalingAction]:
-    """Yield the end of machines that were refused. Each is ended by itself: a lower size alone could end one that
-    works."""
+    """Yield the end of each refused machine. Each is ended explicitly: a lower size alone could end a working
+    machine."""
     reason = _latest(view.group.failures)
     for machine in sorted(view.group.refused):
         yield ScalingAction(
@@ -311,9 +312,9 @@ def _never_made(pool: JudgedPool, view: JudgedGroup) -> Iterator[ScalingAction]:
 
 
 def _skipped(view: JudgedPool, known: Backoff | None, now: datetime, settings: AutoscalerSettings) -> Backoff | None:
-    """Return what is remembered of a pool's failures; None when there is none."""
+    """Return the record of a pool's failures; None when there is none."""
     if known and now < known.until:
-        # A clock that jumped does not shut a pool for longer than the longest time.
+        # After a jump of the clock, a pool is not skipped for longer than the maximum.
         return Backoff(
             failures=known.failures, until=min(known.until, now + settings.backoff_most), reason=known.reason
         )
@@ -325,16 +326,16 @@ def _skipped(view: JudgedPool, known: Backoff | None, now: datetime, settings: A
 
 
 def backed_off(known: Backoff | None, reason: str, now: datetime, settings: AutoscalerSettings) -> Backoff:
-    """Return what is remembered of a pool that has just failed."""
+    """Return the record of a pool that has just failed."""
     failures = known.failures + 1 if known else 1
-    # More doublings than these change nothing, and would overflow.
+    # Further doublings change nothing, and would overflow.
     wait = min(settings.backoff * 2 ** min(failures - 1, 10), settings.backoff_most)
     return Backoff(failures=failures, until=now + wait, reason=reason)
 
 
 def _put_back(pool: JudgedPool, view: JudgedGroup, failure: Backoff) -> ScalingAction | None:
-    """Lower a failed group's size to what exists, and return the action; None when nothing is to be done. What it
-    should always have, it is left to try."""
+    """Return the action that lowers a failed group's size to its existing machines; None when nothing is to be done.
+    The group may still try to reach its minimum."""
     group = view.group
     if group.error:
         return None
@@ -353,7 +354,7 @@ def _put_back(pool: JudgedPool, view: JudgedGroup, failure: Backoff) -> ScalingA
 
 
 def format_duration(time: timedelta) -> str:
-    """Return a time in the largest unit that tells it in whole numbers above one, rounded up."""
+    """Return a duration as a whole number above one in the largest possible unit, rounded up."""
     seconds = max(1, math.ceil(time.total_seconds()))
     return f"{seconds} s" if seconds < 120 else f"{-(-seconds // 60)} min"
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 
 class LostError(Exception):
-    """This process leads no longer, and writes nothing more."""
+    """This process does not lead any more, and writes nothing."""
 
 
 class Guard:
-    """Checks that a process leads, and that nothing has told it to stop."""
+    """Checks that a process leads, and that it was not told to stop."""
 
     def __init__(self, leads: Callable[[], bool]) -> None:
         self.leads = leads

@@ -1,4 +1,4 @@
-"""The decision log: a line for each action with its reason, and for what came of it."""
+"""The decision log: a line for each action with its reason, and for its result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Write = Callable[[str], None]
 
 
 class DecisionJournal:
-    """Lines for people, or JSON for programs. What a pass finds as the one before did is not written again."""
+    """Lines for people, or JSON for programs. A finding that repeats one from the previous pass is not written
+    again."""
 
     def __init__(self, write: Write, *, as_json: bool, now: Callable[[], datetime]) -> None:
         self._write, self._as_json, self._now = write, as_json, now
@@ -24,23 +25,23 @@ class DecisionJournal:
         self._failures = 0
 
     def decided(self, action: ScalingAction) -> None:
-        """Note what is to be done."""
+        """Record a planned action."""
         if self._repeats.is_new(f"{action.verb} {action.target}", f"{action.reason} {action.was} {action.size}"):
             self._line(line(action), plain(action))
 
     def done(self, action: ScalingAction) -> None:
-        """Note what was done; each time, since nothing is done twice without a cause."""
+        """Record a finished action, every time, since nothing is repeated without a cause."""
         if action.verb not in (Verb.TELL, Verb.HOLD):
             self._line(f"done: {line(action).partition(':')[0]}", {**plain(action), "done": True})
 
     def left(self, action: ScalingAction, why: str) -> None:
-        """Note why an action is left to a later pass."""
+        """Record why an action is left to a later pass."""
         self._failures += 1
         if self._repeats.is_new(f"left {action.verb} {action.target}", why):
             self._line(f"not done: {line(action).partition(':')[0]}: {why}", {**plain(action), "left": why})
 
     def say(self, about: str, words: str) -> None:
-        """Note anything else."""
+        """Record anything else."""
         if self._repeats.is_new(about, words):
             self._line(f"{about}: {words}", {"about": about, "said": words})
 
@@ -50,7 +51,7 @@ class DecisionJournal:
         return failures
 
     def rest(self) -> None:
-        """Forget what may be said again."""
+        """Forget lines that may be written again."""
         self._repeats.forget()
 
     def _line(self, words: str, values: dict[str, Any]) -> None:

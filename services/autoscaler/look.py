@@ -1,4 +1,4 @@
-"""One look at a whole environment, and what would be decided."""
+"""One look at a whole environment, and the decision that follows."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from services.autoscaler.pod_objects import Object
 
 Answers = Mapping[str, Sequence[GroupAnswer]]
-"""Answers of clouds about groups, by pool."""
+"""Clouds' answers about groups, by pool."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """A decision, and what it was made of."""
+    """A decision, with its input."""
 
     decision: Decision
     listed: ListedObjects
@@ -38,24 +38,24 @@ class Looked:
     waiting: int = 0
     """Number of pods that wait for a node."""
     machines: frozenset[str] = frozenset()
-    """Machines that are nodes, by their ids."""
+    """Ids of machines that are nodes."""
 
     @cached_property
     def nodes(self) -> dict[str, Object]:
-        """Nodes as they were listed, by name."""
+        """Return the listed nodes by name."""
         return {item["metadata"]["name"]: item for item in self.listed.nodes}
 
     @property
     def blind(self) -> tuple[str, ...]:
-        """Groups that could not be read, with the reason."""
+        """Return the groups that could not be read, with the reason."""
         return tuple(
             f"{group.declared.name}: {group.error}" for groups in self.asked.values() for group in groups if group.error
         )
 
 
 def look(environment: Environment, api: Api, prices: PriceBook) -> Looked:
-    """Read cluster and clouds, and decide. Nothing is changed. Raise ``ApiError`` when the API refuses or does not
-    answer; a cloud that does not is left out."""
+    """Read cluster and clouds, and decide, without changing anything. Raise ``ApiError`` when the API refuses or does
+    not answer; a cloud that does not answer is left out."""
     listed = list_all(api)
     reader = GroupReader(environment)
     try:
@@ -76,8 +76,8 @@ def decide(
     settings: AutoscalerSettings | None = None,
     were: frozenset[str] = frozenset(),
 ) -> Looked:
-    """Return what is to be done. ``closed`` says of pools, beyond those that are being rolled, why they are to be left
-    alone; ``were`` are the machines that were nodes at the last look."""
+    """Return the decision. ``closed`` has the reasons why pools must be left alone, in addition to those that are being
+    rolled; ``were`` are the machines that were nodes at the last look."""
     cluster = read(listed, machines=machines(asked), taints=taints(environment), now=now)
     rolled = {name: "it is being rolled" for name in environment.pools if on_nodes(name) in listed.rolled}
     known = pools(environment, asked, cluster.nodes, prices=prices, closed={**(closed or {}), **rolled})

@@ -9,7 +9,7 @@ from contract.labels import HOSTNAME_LABEL
 from services.autoscaler.shapes import Apart, NodeKind, NodeTaint, Operator, Requirement, Term, Toleration, Where
 
 REPELS = ("NoSchedule", "NoExecute")
-"""Effects of taints that keep a pod away; ``PreferNoSchedule`` is a wish."""
+"""Effects of taints that keep a pod away; ``PreferNoSchedule`` is only a preference."""
 
 
 def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
@@ -29,7 +29,7 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 
 
 def _compared(requirement: Requirement, value: str | None) -> bool:
-    """Compare whole numbers. What is none fulfils nothing."""
+    """Compare whole numbers. Any other value fulfils nothing."""
     try:
         label, wanted = int(value or ""), int(requirement.values[0])
     except (ValueError, IndexError):
@@ -48,8 +48,8 @@ def tolerated(taint: NodeTaint, tolerations: Iterable[Toleration]) -> bool:
 
 
 def mismatch(where: Where, kind: NodeKind, name: str = "") -> str:
-    """Return why a pod may not be on a node of a kind; empty when it may. ``name`` is the node's; a node that is still
-    to be made has none."""
+    """Return why a pod may not be on a node of a kind; empty when it may. ``name`` is the node's name; a node that is
+    still to be made has none."""
     labels = dict(kind.labels)
     if name:
         labels.setdefault(HOSTNAME_LABEL, name)
@@ -82,7 +82,7 @@ def _told(term: Term) -> str:
 
 
 def keeps_apart(apart: Apart, namespace: str, labels: Mapping[str, str]) -> bool:
-    """Return whether a pod of a namespace with these labels is one of those to stay apart from."""
+    """Return whether a pod with this namespace and these labels must be kept apart."""
     if apart.namespaces is not None and namespace not in apart.namespaces:
         return False
     return all(holds(requirement, labels) for requirement in apart.labels)

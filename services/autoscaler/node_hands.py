@@ -1,4 +1,4 @@
-"""Writes nodes: cordons, and evictions of what may move."""
+"""Writes to nodes: cordons them, and evicts pods that may move."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ CHANGED = "it has changed meanwhile"
 
 
 class NodeHands:
-    """Writes of one process. A node is only written as it was seen."""
+    """Writes of one process. A node is only written if it has not changed since it was observed."""
 
     def __init__(self, api: Api, *, guard: Guard, journal: DecisionJournal) -> None:
         self._api, self._guard, self._journal = api, guard, journal
 
     def write(self, looked: Looked) -> None:
-        """Do what a decision says of nodes. An error of one stops no other."""
+        """Carry out a decision's actions on nodes. An error on one node does not stop the others."""
         self._forget_cordons(looked.listed.nodes)
         mine = [
             decided for decided in looked.decision.actions if decided.verb in (Verb.UNCORDON, Verb.CORDON, Verb.DRAIN)
@@ -42,8 +42,8 @@ class NodeHands:
                 self._journal.done(action)
 
     def _forget_cordons(self, nodes: Iterable[Object]) -> None:
-        """Take the note of a cordon off nodes that somebody else has uncordoned: with it, the next cordon by hand would
-        look like the autoscaler's."""
+        """Remove the autoscaler's annotation from nodes that somebody else has uncordoned: otherwise the next manual
+        cordon would look like the autoscaler's."""
         for node in nodes:
             metadata = node["metadata"]
             if SCALE_IN in (metadata.get("annotations") or {}) and not node["spec"].get("unschedulable"):
@@ -55,7 +55,7 @@ class NodeHands:
                     self._journal.say(metadata["name"], str(error))
 
     def _write(self, action: ScalingAction, node: Object, pods: dict[str, Object], looked: Looked) -> str:
-        """Do one action. Return why it is not done; empty when it is."""
+        """Carry out one action. Return why it was not done; empty when it was."""
         if action.verb is Verb.CORDON:
             since = {SCALE_IN: looked.now.isoformat(timespec="seconds")}
             return "" if cordon(self._api, dict(node), annotations=since) else CHANGED

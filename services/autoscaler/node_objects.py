@@ -20,12 +20,12 @@ from services.autoscaler.shapes import PODS, Apart, NodeKind, NodeTaint, Require
 from services.autoscaler.snapshot import ClusterNode, Cordon, Health, LabelPairs, Moving
 
 PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))
-"""Taints of nodes that are full for the moment, and neither starting nor dead."""
+"""Taints of nodes that are temporarily full, but neither starting nor dead."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DisruptionBudget:
-    """A disruption budget that allows nothing at the moment."""
+    """A disruption budget that allows no disruption at the moment."""
 
     namespace: str
     name: str
@@ -34,7 +34,7 @@ class DisruptionBudget:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineFacts:
-    """Facts that groups know of a node's machine."""
+    """Facts about a node's machine from its group."""
 
     group: str
     machine: str
@@ -44,7 +44,7 @@ class MachineFacts:
 
 
 class Nodes:
-    """Nodes as plain values; equal kinds are one object."""
+    """Nodes as plain values; equal kinds share one object."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class Nodes:
         taints: Mapping[str, frozenset[tuple[str, str]]],
         now: datetime,
     ) -> None:
-        """``machines`` are those of the groups by the name of their node, ``taints`` the key and effect of those that
-        a pool's nodes always have, by the pool's name on nodes."""
+        """``machines`` are the groups' machines by node name; ``taints`` are key and effect of the taints that a pool's
+        nodes always have, by the pool's name on nodes."""
         self._shapes, self._budgets, self._machines, self._taints, self._now = shapes, budgets, machines, taints, now
         self._kinds: dict[NodeKind, NodeKind] = {}
 
     def of(self, item: Object, pods: Iterable[Object]) -> ClusterNode:
-        """Return a node with the sum of its pods, none of which is over."""
+        """Return a node with the sum of its pods, without pods that have ended."""
         metadata = item["metadata"]
         labels = dict(metadata.get("labels") or {})
         pool = labels.get(POOL_LABEL, "")
@@ -116,13 +116,13 @@ class Nodes:
         since = moment(str(ready.get("lastTransitionTime") or "")) or made
         if ready.get("status") == "True":
             return (Health.STARTING, made) if starting else (Health.READY, since)
-        # A node that never was ready tells so since it registered.
+        # A node that was never ready reports this since its registration.
         never = made is None or since is None or since - made < timedelta(seconds=1)
         return (Health.STARTING, made) if never else (Health.SILENT, since)
 
 
 class _Load:
-    """The pods of one node, summed up."""
+    """The sum of the pods on one node."""
 
     def __init__(self, shapes: Shapes, budgets: Sequence[DisruptionBudget], now: datetime, *, answers: bool) -> None:
         self._shapes, self._budgets, self._now, self._answers = shapes, budgets, now, answers
@@ -136,7 +136,7 @@ class _Load:
         self.ports: list[str] = []
 
     def add(self, item: Object) -> None:
-        """Count one pod."""
+        """Add one pod."""
         pod = pod_of(item)
         for name, amount in {**requests(item["spec"]), PODS: 1}.items():
             self.used[name] = self.used.get(name, 0) + amount
@@ -161,7 +161,7 @@ class _Load:
 
 
 def _is_plain(spec: Object) -> bool:
-    """Return whether a pod that runs keeps nobody off its node but by what it requests."""
+    """Return whether a running pod keeps others off its node only by its requests."""
     ports = any(
         port.get("hostPort") for container in spec.get("containers") or () for port in container.get("ports") or ()
     )
@@ -195,7 +195,7 @@ def _keep(annotations: Mapping[str, str], taints: Iterable[Mapping[str, Any]]) -
 
 
 def budget_of(item: Object) -> DisruptionBudget | None:
-    """Return a disruption budget that allows nothing at the moment; None for one that does."""
+    """Return a disruption budget that allows no disruption at the moment; None when it allows one."""
     if (item.get("status") or {}).get("disruptionsAllowed", 0) > 0:
         return None
     selector = item["spec"].get("selector")

@@ -12,14 +12,14 @@ from services.autoscaler.shapes import NodeKind, Resources, Shape, Where
 from services.autoscaler.snapshot import SharedLimit
 
 JOINING = "what may join at once"
-"""Name of the limit of machines that are on their way."""
+"""Name of the limit on machines that are joining."""
 
 UNPRICED = Decimal("Infinity")
-"""Price of what has none: it comes after all that has one."""
+"""Price of an unpriced machine, which sorts after all others."""
 
 
 class Left:
-    """A shared number, as it is used up."""
+    """The remaining amount of a shared limit."""
 
     __slots__ = ("amount", "each", "name")
 
@@ -33,7 +33,7 @@ class Offer:
     def __init__(
         self, pool: JudgedPool, group: JudgedGroup, *, empty: list[int], kind: NodeKind, limits: Sequence[Left]
     ) -> None:
-        """``empty`` is what a new node has free, in the ledger's order; ``kind`` its labels and taints."""
+        """``empty`` are the free amounts of a new node, in the ledger's order; ``kind`` are its labels and taints."""
         self.pool, self.group, self.kind, self.empty = pool, group, kind, empty
         self._room = (group.room, pool.room)
         self.limits = [(limit, limit.each[pool.name]) for limit in limits if limit.each.get(pool.name)]
@@ -44,20 +44,20 @@ class Offer:
 
     @property
     def left(self) -> int:
-        """Number of machines that it can still be asked for, by the group itself and by what it shares."""
+        """Return the number of machines that it can still be asked for, limited by the group and by shared limits."""
         left = min(self._room[0] - self.bought, self._room[1] - self.pool.bought)
         for limit, each in self.limits:
             left = min(left, limit.amount // each)
         return max(0, left)
 
     def each(self, need: PodNeed) -> int:
-        """Return the number of equal pods that a new node has room for."""
+        """Return the number of equal pods for which a new node has room."""
         if need.alone:
             return int(all(self.empty[index] >= amount for index, amount in need.vector))
         return min((self.empty[index] // amount for index, amount in need.vector), default=0)
 
     def shut(self) -> str:
-        """Return why it has no machine to give; empty when it has."""
+        """Return why it has no machine left; empty when it has one."""
         if self.pool.blocked:
             return self.pool.blocked
         if self.group.group.error:
@@ -72,7 +72,7 @@ def kind_of(pool: JudgedPool, group: JudgedGroup) -> NodeKind:
 
 
 def empty_of(pool: JudgedPool, kind: NodeKind, daemons: Iterable[Shape]) -> Resources:
-    """Return what a new node has for pods, without those that every node has."""
+    """Return the amounts that a new node has for pods, without the pods that run on every node."""
     free = dict(pool.capacity)
     for shape in daemons:
         if not mismatch(shape.where, kind):
@@ -93,7 +93,7 @@ class Market:
         joining: int,
         daemons: Sequence[Shape],
     ) -> None:
-        """``joining`` is the number of machines that may be on their way at once."""
+        """``joining`` is the maximum number of machines that may be joining at once."""
         self._ledger = ledger
         coming = sum(group.coming for pool in pools.values() for group in pool.groups)
         everywhere = tuple((name, 1) for name in pools)
@@ -112,15 +112,15 @@ class Market:
         self._fitting: dict[PodNeed, dict[str, list[tuple[Offer, int]]]] = {}
 
     def matching(self, where: Where) -> list[Offer]:
-        """Return the offers on whose nodes a pod may be by labels and taints, whether they have any left or not."""
+        """Return the offers whose nodes' labels and taints allow a pod, even offers without machines left."""
         matches = self._matching.get(where)
         if matches is None:
             matches = self._matching[where] = [offer for offer in self.offers if not mismatch(where, offer.kind)]
         return matches
 
     def fitting(self, need: PodNeed) -> dict[str, list[tuple[Offer, int]]]:
-        """Return the offers whose nodes can hold a pod, by pool, each with the number of such pods that one holds;
-        whether they have any left or not."""
+        """Return the offers whose nodes can run a pod, by pool, each with the number of such pods that fit on a node;
+        even offers without machines left."""
         fits = self._fitting.get(need)
         if fits is None:
             fits = self._fitting[need] = {}
@@ -131,9 +131,8 @@ class Market:
         return fits
 
     def ranked(self, need: PodNeed, count: int, domain: tuple[str, str] | None) -> list[tuple[Offer, int]]:
-        """Return the offers with something left for some pods, the one to ask first at the front: by declared
-        priority, reservations first, then by what all of it costs, spot, region and name. A pool is followed by its
-        fallbacks."""
+        """Return the offers with machines left for some pods, in the order in which to ask: by declared priority,
+        reservations first, then by total price, spot, region and name. A pool is followed by its fallbacks."""
         fitting = self.fitting(need)
 
         def rank(name: str) -> tuple[bool, int, bool, Decimal, bool, str, str]:
@@ -152,7 +151,7 @@ class Market:
             )
         }
         order: dict[str, None] = {}
-        # Fallbacks of a pool that has nothing left take its place.
+        # Fallbacks of a pool without machines left take its place.
         for name in sorted(fitting, key=rank) if len(left) > 1 else left:
             _followed(name, fitting, order)
         return [offer for name in order for offer in left.get(name, ())]
@@ -160,8 +159,8 @@ class Market:
     def buy(
         self, need: PodNeed, names: tuple[str, ...], *, buyer: str, domain: tuple[str, str] | None = None
     ) -> list[tuple[NodeRoom, int]]:
-        """Ask for machines for as many pods as can be had, and place them there. ``names`` are the pods', ``buyer``
-        words for all of them."""
+        """Ask for machines for as many of the pods as possible, and place the pods there. ``names`` are the pods'
+        names; ``buyer`` is a text that names all of them."""
         placed: list[tuple[NodeRoom, int]] = []
         for offer, each in self.ranked(need, len(names), domain):
             while names and offer.left > 0:
@@ -180,7 +179,7 @@ class Market:
                 self._make(offer, "its least size", ())
 
     def ask(self, pool: str, number: int, buyer: str) -> None:
-        """Ask a pool for machines that nobody waits for, as many of ``number`` as it can be asked for."""
+        """Ask a pool for up to ``number`` machines for which no pod waits."""
         for offer in self.offers:
             while number and offer.pool.name == pool and offer.left > 0:
                 self._make(offer, buyer, ())
@@ -209,7 +208,7 @@ class Market:
 
 
 def _followed(name: str, fitting: Mapping[str, Sequence[tuple[Offer, int]]], order: dict[str, None]) -> None:
-    """Add a pool to the order, and the pools that take over for it right after it."""
+    """Add a pool to the order, and its fallbacks right after it."""
     if name in order:
         return
     order[name] = None

@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     from contract.kubernetes.api import Api
 
 FRESH_S, KEPT_S = 0.8, 9.0
-"""Time for which a cloud's answer is good, seconds: about a group that was asked for machines just now, and any other.
-A size is compared before it is written in any case."""
+"""Time for which a cloud's answer may be reused, seconds: about a group that was just asked for machines, and about any
+other. A group's size is compared again before each write."""
 CLOSELY = timedelta(minutes=1)
-"""Time for which a group is looked at closely after it was asked: clouds refuse within seconds, and boots take
+"""Time for which a group is looked at closely after it was asked: clouds refuse within seconds, while boots take
 minutes."""
 
 Read = Callable[[DecisionMemory, datetime], ListedObjects]
-"""Returns the cluster's objects, with the memory that is given."""
+"""Returns the cluster's objects, with the given memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passed:
-    """Outcome of a pass."""
+    """Result of a pass."""
 
     looked: Looked
     refused: Mapping[str, str]
-    """Pools that were refused at once what they were asked for: another pass is due."""
+    """Pools whose growth was refused at once; another pass is due."""
     failed: int
-    """Number of actions that were begun and not done."""
+    """Number of actions that were begun and not finished."""
     soon: bool
-    """True when a group is looked at closely."""
+    """True when a group is being looked at closely."""
 
 
 class Passes:
-    """Passes of one process. ``act`` is false for one that changes nothing."""
+    """Passes of one process. With ``act`` false, it changes nothing."""
 
     def __init__(
         self,
@@ -85,9 +85,9 @@ class Passes:
         self._were: frozenset[str] = frozenset()
 
     def run(self, *, limit_s: float | None = LIMIT_S) -> Passed:
-        """Make one pass. Clouds have ``limit_s`` seconds to answer, once for what is read and once for what is written;
-        None: as long as it takes. Raise ``ApiError`` when the API refuses or does not answer, and
-        :class:`~services.autoscaler.guard.LostError` when this process leads no longer."""
+        """Run one pass. Clouds have ``limit_s`` seconds to answer, once for reading and once for writing; None is no
+        limit. Raise ``ApiError`` when the API refuses or does not answer, and
+        :class:`~services.autoscaler.guard.LostError` when this process does not lead any more."""
         began = time.monotonic()
         try:
             passed = self._run(limit_s)
@@ -100,7 +100,7 @@ class Passes:
         return passed
 
     def close(self) -> None:
-        """Ask for nothing more."""
+        """Send no further requests."""
         self._groups.close()
         self.reader.close()
 
@@ -135,7 +135,7 @@ class Passes:
         return Passed(looked=looked, refused=refused, failed=self._journal.failures(), soon=bool(self._closely))
 
     def _do(self, looked: Looked, limit_s: float | None) -> dict[str, str]:
-        """Remember, and act. Groups are asked first, since machines take longest to come."""
+        """Store the memory, and act. Groups are asked first, since machines take longest."""
         self._guard.check()
         self._store.write(looked.decision.memory)
         self._groups.begin(looked)
@@ -148,7 +148,7 @@ class Passes:
         return refused
 
     def _failed(self, memory: DecisionMemory, refused: Mapping[str, str], now: datetime) -> DecisionMemory:
-        """Return a memory in which pools have failed."""
+        """Return a memory in which these pools have failed."""
         failures = {
             name: backed_off(memory.backoff.get(name), f"refused: {why}", now, self._settings)
             for name, why in refused.items()
@@ -168,7 +168,7 @@ class Passes:
 
 
 def _with(asked: Mapping[str, Sequence[GroupAnswer]], sent: Mapping[str, int]) -> dict[str, tuple[GroupAnswer, ...]]:
-    """Return groups that want at least what they are being asked for."""
+    """Return the groups, with sizes that include unconfirmed requests."""
 
     def expected(answer: GroupAnswer) -> GroupAnswer:
         size = sent.get(answer.declared.name, 0)

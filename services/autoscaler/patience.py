@@ -1,4 +1,4 @@
-"""Pauses after what does not answer or asks for fewer requests: each is twice as long as the one before."""
+"""Pauses for clouds that do not answer or ask for fewer requests: each is twice as long as the previous one."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import time
 from collections.abc import Callable
 
 FIRST_S, MOST_S = 5.0, 300.0
-"""The first pause, and the longest, in seconds."""
+"""First and longest pause, seconds."""
 
 
 class GroupPauses:
-    """Pauses by name. It is safe for many threads, and a restart forgets it."""
+    """Pauses by name. It is safe for many threads; a restart loses it."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._failed: dict[str, tuple[int, float, str]] = {}
 
     def failed(self, name: str, reason: str) -> None:
-        """Begin a pause. What fails while one goes on was begun before it, and makes it no longer."""
+        """Begin a pause. A failure during a pause does not extend it, since its request was sent before the pause."""
         with self._lock:
             count, until, _ = self._failed.get(name, (0, 0.0, ""))
             if self._clock() >= until:
@@ -27,13 +27,13 @@ class GroupPauses:
                 self._failed[name] = (count + 1, self._clock() + pause_s, reason)
 
     def answered(self, name: str) -> None:
-        """Forget what failed, unless a pause goes on: what is answered meanwhile was asked before it."""
+        """Forget the failures, unless a pause is running: an answer during a pause is to an earlier request."""
         with self._lock:
             if self._clock() >= self._failed.get(name, (0, 0.0, ""))[1]:
                 self._failed.pop(name, None)
 
     def closed(self, name: str) -> str:
-        """Return why there is a pause, and how long it still is; empty when there is none."""
+        """Return the reason for a running pause, and its remaining time; empty without one."""
         with self._lock:
             _, until, reason = self._failed.get(name, (0, 0.0, ""))
         left_s = until - self._clock()

@@ -1,5 +1,5 @@
-"""Places demand: on free room, then on nodes to be uncordoned, then on machines that are to be bought. Gangs are placed
-whole or not at all."""
+"""Places demand: on free room, then on nodes to be uncordoned, then on new machines. Gangs are placed completely or not
+at all."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ PRESENT = (*NOW, Tier.COMING, Tier.NEW)
 """Tiers that cost nothing more."""
 
 WITHOUT_LIMIT = 1 << 30
-"""More machines than anybody asks for."""
+"""A number larger than any request for machines."""
 
 Domain = tuple[str, str]
-"""A label and its value, on which all nodes of a gang agree."""
+"""A label and its value that all nodes of a gang have in common."""
 Parts = list[tuple[NodeRoom, tuple[str, ...]]]
 """Nodes, each with the pods that were placed on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Short:
-    """Demand that found no room, or not all of it."""
+    """Demand for which there is not enough room."""
 
     demand: Demand
     pods: tuple[str, ...]
     """Pods without room."""
     gang: GangDemand | None = None
-    """The gang that does not fit as a whole."""
+    """The gang that does not fit completely."""
     fitted: int = 0
     """Number of the gang's members that would have had room."""
     domain: Domain | None = None
-    """Domain in which that was."""
+    """Domain with that room."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seated:
-    """A gang that has room as a whole."""
+    """A gang that has room completely."""
 
     gang: GangDemand
     rooms: tuple[NodeRoom, ...]
 
     @property
     def waits(self) -> int:
-        """Number of its nodes that do not take pods yet."""
+        """Return the number of its nodes that do not take pods yet."""
         return sum(room.tier not in NOW for room in self.rooms)
 
 
 class Placer:
-    """Places demand after demand, and remembers what became of it."""
+    """Places one demand after another, and stores the results."""
 
     def __init__(self, ledger: Ledger, market: Market, *, joining: int) -> None:
-        """``joining`` is the number of machines that may be on their way at once."""
+        """``joining`` is the maximum number of machines that may be joining at once."""
         self._ledger, self._market, self._joining_most = ledger, market, joining
         self.placed: list[Placed] = []
         self.short: list[Short] = []
@@ -65,7 +65,7 @@ class Placer:
         """Gangs that did not fit, by what they ask for: room only becomes less."""
 
     def single(self, demand: Demand) -> None:
-        """Place pods that start alone: as many as have room."""
+        """Place independent pods, as many as have room."""
         unknown = demand.need.shape.unknown
         parts, rest = ([], demand.pods) if unknown else self._place(demand, buyer="", domain=None)
         self._keep(parts)
@@ -73,8 +73,8 @@ class Placer:
             self.short.append(Short(demand=demand, pods=rest))
 
     def gang(self, demand: GangDemand, where_members_run: set[str]) -> None:
-        """Place all members, or none. ``where_members_run`` are the values of the gang's label on nodes where members
-        run already: the others have to be there too."""
+        """Place all members, or none. ``where_members_run`` are the values of the gang's label on nodes with running
+        members; the other members must be placed there too."""
         first = demand.members[0]
         unknown = next((first_unknown for first_unknown in demand.members if first_unknown.need.shape.unknown), None)
         if unknown or demand.gang.unknown:
@@ -100,8 +100,8 @@ class Placer:
         self.short.append(Short(demand=member, pods=(), gang=demand, fitted=fitted, domain=domain))
 
     def _attempt(self, demand: GangDemand, domains: list[Domain | None]) -> Parts | tuple[int, Demand, Domain | None]:
-        """Place a gang in the best domain, as :meth:`_best`. Where only the number of machines that may join at once
-        keeps it waiting, it goes alone once nothing else is joining; until then nobody else is given machines."""
+        """Place a gang in the best domain, like :meth:`_best`. When only the limit on joining machines prevents that,
+        the gang may exceed the limit once nothing else is joining; until then no other demand gets machines."""
         placement, joining = self._best(demand, domains), self._market.joining
         if isinstance(placement, list) or joining.amount >= demand.count:
             return placement
@@ -124,8 +124,8 @@ class Placer:
         return [(within, value) for value in sorted(running or self._ledger.values_of(within))]
 
     def _best(self, demand: GangDemand, domains: list[Domain | None]) -> Parts | tuple[int, Demand, Domain | None]:
-        """Place a gang in the best domain, and return its parts; or the number of members that the roomiest domain has
-        room for, the first that has none, and the domain."""
+        """Place a gang in the best domain, and return its parts; otherwise return the number of members that fit into
+        the roomiest domain, the first member that does not, and the domain."""
         best: tuple[tuple[object, ...], Domain | None] | None = None
         failed: tuple[int, Demand, Domain | None] = (-1, demand.members[0], domains[0] if domains else None)
         for domain in domains:
@@ -137,7 +137,7 @@ class Placer:
             if short is None:
                 cost = self._cost(parts, domain)
                 if not cost[0] and not cost[1]:
-                    # Nothing is better than room that is there.
+                    # Nothing is better than existing room.
                     return parts
                 if best is None or cost < best[0]:
                     best = (cost, domain)
@@ -149,7 +149,8 @@ class Placer:
         return self._all(demand, best[1])[0]
 
     def _hopeless_in(self, demand: GangDemand, domain: Domain) -> tuple[int, Demand, Domain | None] | None:
-        """Return a member that cannot have room in a domain, by numbers alone; None when that is to be tried."""
+        """Return the first member that cannot fit into a domain by numbers alone; None when placing is worth an
+        attempt."""
         for member in demand.members:
             count = len(member.pods)
             bound = self._ledger.bound(member.need, count, domain)
@@ -160,7 +161,7 @@ class Placer:
         return None
 
     def _all(self, demand: GangDemand, domain: Domain | None) -> tuple[Parts, int, Demand | None]:
-        """Place members until one has no room. Return the parts, the number of members placed, and that one."""
+        """Place members until one has no room. Return the parts, the number of placed members, and that member."""
         parts: Parts = []
         fitted = 0
         for member in demand.members:
@@ -172,7 +173,7 @@ class Placer:
         return parts, fitted, None
 
     def _cost(self, parts: Parts, domain: Domain | None) -> tuple[bool, bool, int, Decimal, int, str]:
-        """Return how much is to be done for a placement; the smallest is the best."""
+        """Return a sort key for the cost of a placement; the smallest is the best."""
         rooms = {room.name: room for room, _ in parts}.values()
         new = [self._market.made[room.name].pool.pool for room in rooms if room.tier is Tier.NEW]
         cordoned = any(room.tier is Tier.CORDONED for room in rooms)
@@ -199,7 +200,7 @@ class Placer:
         return parts, demand.pods[begun:]
 
     def move(self, need: PodNeed) -> NodeRoom | None:
-        """Place one pod that is to leave its node on another that is there, and return that; None when none has
+        """Place one pod that is to leave its node on another existing node, and return that node; None when none has
         room."""
         rooms = self._ledger.place(need, 1, tiers=NOW)
         return rooms[0][0] if rooms else None

@@ -1,4 +1,4 @@
-"""The decision: a cluster and its pools at one moment in, actions with reasons out. Pure."""
+"""The decision: the input is a cluster and its pools at one moment, the output is actions with reasons. Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from services.autoscaler.spares import keep as keep_spares
 from services.autoscaler.why import shortage_action
 
 NAMED = 3
-"""Number of those who are named in the reason of a group's growth."""
+"""Number of pods that are named in the reason for a group's growth."""
 
 
 def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: DecisionMemory, now: datetime) -> Decision:
-    """Return what to do now, why, and what to remember. Nothing but the arguments matters, and no order in them."""
+    """Return the actions to take now, their reasons, and the new memory. The result depends on nothing but the
+    arguments, and not on their order."""
     nodes = sorted(snapshot.nodes, key=lambda node: node.name)
     pools = tuple(pools)
     nodes = list(_without_ended(nodes, pools))
@@ -70,8 +71,8 @@ def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: Decisi
 
 
 def _without_ended(nodes: Iterable[ClusterNode], pools: Iterable[ScalingPool]) -> Iterator[ClusterNode]:
-    """Yield nodes; as ending those that we have cordoned and no group knows any more: their machines were ended, and
-    the node controller has yet to delete them."""
+    """Yield the nodes. A node that we cordoned and that no group lists any more is marked as ending: its machine was
+    ended, and the node controller has yet to delete the Node."""
     listed = {pool.name for pool in pools if pool.groups and not any(group.error for group in pool.groups)}
     for node in nodes:
         gone = node.cordon is Cordon.OURS and not node.machine and node.pool in listed
@@ -95,8 +96,8 @@ def _rooms(
     daemons: Sequence[Shape],
     now: datetime,
 ) -> dict[str, NodeRoom]:
-    """Enter every node that takes pods, now or soon, and every machine that is to become one. Return the nodes' rooms
-    by name."""
+    """Add every node that takes pods, now or soon, and every machine that will become one, to the ledger. Return the
+    nodes' rooms by name."""
     rooms: dict[str, NodeRoom] = {}
     for node in nodes:
         pool = pools.get(node.pool)
@@ -104,7 +105,7 @@ def _rooms(
         if tier is not None:
             free = node.free
             if tier is Tier.COMING and pool is not None and pool.groups:
-                # What it will have is not all there yet: a device plugin starts last.
+                # Some of its resources are not registered yet: a device plugin starts last.
                 free = empty_of(pool, node.kind, daemons)
             rooms[node.name] = NodeRoom(node.name, node.kind, tier, ledger.vector(free), node)
     ledger.add_all(rooms.values())
@@ -119,14 +120,14 @@ def _rooms(
 
 
 def _tier(node: ClusterNode, pool: JudgedPool | None, now: datetime) -> Tier | None:
-    """Return the order in which a node's room is used; None when nothing is to be placed on it."""
+    """Return the tier of a node's room; None when nothing may be placed on it."""
     if node.cordon is Cordon.OTHERS or node.health in (Health.SILENT, Health.ENDING):
         return None
     if node.health is Health.STARTING:
         stuck = pool is not None and is_stuck(node, pool.pool.join, now)
         return None if stuck or node.cordon is not Cordon.NONE else Tier.COMING
     if node.cordon is Cordon.OURS:
-        # Its end may be on its way where nobody knows.
+        # A request to end it may be running, since its cloud does not answer.
         return None if node.keep or (pool is not None and pool.untold) else Tier.CORDONED
     if pool is None or not pool.groups:
         return Tier.RACK
@@ -134,7 +135,8 @@ def _tier(node: ClusterNode, pool: JudgedPool | None, now: datetime) -> Tier | N
 
 
 def _seat_nominated(pods: Iterable[PendingPod], rooms: Mapping[str, NodeRoom], ledger: Ledger) -> None:
-    """Count pods for which the scheduler is making room where it does: what they push out is not gone yet."""
+    """Count pods on the nodes where the scheduler is making room for them; the pods that they displace have not left
+    yet."""
     for pod in pods:
         if pod.nominated in rooms:
             ledger.take(rooms[pod.nominated], ledger.need(pod.shape, (pod.namespace, pod.labels)), 1)
@@ -151,7 +153,7 @@ def _gangs(snapshot: ClusterSnapshot, ledger: Ledger) -> list[GangDemand]:
 def _place(
     placer: Placer, singles: Sequence[Demand], gangs: Sequence[GangDemand], nodes: Iterable[ClusterNode]
 ) -> None:
-    """Place all demand: the higher priority first and, of one priority, gangs first, which are harder to place."""
+    """Place all demand: higher priority first; within a priority, gangs first, which are harder to place."""
     labels = {node.name: dict(node.kind.labels) for node in nodes} if any(demand.gang.on for demand in gangs) else {}
     work: list[Demand | GangDemand] = [*gangs, *singles]
     for demand in sorted(work, key=lambda demand: (-demand.priority, isinstance(demand, Demand))):
@@ -167,7 +169,7 @@ def _where(gang: Gang, labels: Mapping[str, Mapping[str, str]]) -> set[str]:
 
 
 def _growth(market: Market) -> Iterator[ScalingAction]:
-    """Yield one action for each group that is asked for more."""
+    """Yield one action for each growing group."""
     for offer in market.offers:
         if offer.bought:
             size = offer.group.present
@@ -182,7 +184,7 @@ def _growth(market: Market) -> Iterator[ScalingAction]:
 
 
 def _buyers(orders: Iterable[tuple[str, tuple[str, ...]]]) -> str:
-    """Return words for those whom machines are for, gangs first."""
+    """Return text that names the pods and gangs for which machines are requested, gangs first."""
     buyers: dict[str, list[str]] = {}
     for buyer, pods in orders:
         buyers.setdefault(buyer, []).extend(pods)
@@ -195,7 +197,8 @@ def _buyers(orders: Iterable[tuple[str, tuple[str, ...]]]) -> str:
 
 
 def _asked(market: Market, groups: JudgedPools, now: datetime) -> dict[str, datetime]:
-    """Return the time since which groups that grow are asked. One that still owes machines is not given more time."""
+    """Return the times since which growing groups have been asked. A group that still lacks machines gets no more
+    time."""
     sizes = {}
     for offer in market.offers:
         if offer.bought:
@@ -214,7 +217,7 @@ def _sizes(market: Market, groups: JudgedPools) -> dict[str, int]:
 
 
 def _grants(placer: Placer) -> Iterator[ScalingAction]:
-    """Yield what requests for gangs are told that have room."""
+    """Yield the messages to requests of gangs that have room."""
     for seated in placer.seated:
         gang = seated.gang.gang
         if gang.request and not gang.granted:
@@ -228,7 +231,7 @@ def _grants(placer: Placer) -> Iterator[ScalingAction]:
 
 
 def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterator[ScalingAction]:
-    """Yield what gangs are told of which not one member is known."""
+    """Yield the messages to gangs without any known member."""
     known = {demand.gang.name for demand in demands}
     for gang in gangs:
         if gang.unknown and gang.name not in known:
@@ -238,7 +241,7 @@ def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterato
 
 
 def _coming(placer: Placer, groups: JudgedPools, now: datetime) -> Iterator[ScalingAction]:
-    """Yield what pods are told that wait for machines which were asked for earlier."""
+    """Yield the messages to pods that wait for machines from earlier requests."""
     names = {f"{group.name}+": (pool, group) for pool in groups.pools.values() for group in pool.groups}
     waiting: dict[str, list[str]] = {}
     for placed in placer.placed:

@@ -1,5 +1,4 @@
-"""Pod objects of the API as shapes. A demand that is not understood becomes a word in ``Shape.unknown``, never a
-guess."""
+"""Pod objects of the API as shapes. An unsupported demand becomes a word in ``Shape.unknown``, never a guess."""
 
 from __future__ import annotations
 
@@ -28,21 +27,21 @@ Volumes = Mapping[tuple[str, str], tuple[tuple[tuple[Term, ...], ...], str]]
 
 
 MOST_APART, MOST_RESOURCES = 8, 16
-"""Most anti-affinities and most resources of a pod that are reckoned with. Each is compared with every node, in every
-pass, so that one pod with thousands would keep everybody waiting."""
+"""Maximum numbers of anti-affinities and of resources of a pod that are supported. Each is compared with every node in
+every pass, so one pod with thousands would delay everybody."""
 TOO_MANY_APART = f"it keeps apart from more than {MOST_APART} kinds of pods, which is not reckoned with"
 TOO_MANY_RESOURCES = f"it asks for more than {MOST_RESOURCES} resources, which is not reckoned with"
 
 
 class Shapes:
-    """Shapes of pods; equal ones are one object."""
+    """Shapes of pods; equal ones share one object."""
 
     def __init__(self, volumes: Volumes | None = None) -> None:
         self._volumes = volumes or {}
         self._known: dict[Shape, Shape] = {}
 
     def of(self, pod: Object) -> Shape:
-        """Return the shape of a pod, or of a pod's template."""
+        """Return the shape of a pod, or of a pod template."""
         spec, namespace = pod["spec"], str(pod["metadata"].get("namespace", ""))
         affinity = spec.get("affinity") or {}
         volumes = [self._volume(namespace, volume) for volume in spec.get("volumes") or ()]
@@ -69,8 +68,8 @@ class Shapes:
 
 
 def requests(spec: Object) -> Resources:
-    """Return what a pod requests (k8s.io/component-helpers, ``resource.PodRequests``): the sum of its containers and
-    sidecars, or the largest step of its initialization, with its overhead."""
+    """Return a pod's requests (k8s.io/component-helpers, ``resource.PodRequests``): the sum of its containers and
+    sidecars, or the largest step of its initialization, plus its overhead."""
     total: Resources = {}
     for container in spec.get("containers") or ():
         _add(total, _requested(container))
@@ -87,7 +86,7 @@ def requests(spec: Object) -> Resources:
         most = _larger(most, step)
     _add(total, sidecars)
     total = _larger(total, most)
-    # What is asked for the pod as a whole replaces the sum.
+    # A request for the pod as a whole replaces the sum.
     total |= _requested(spec)
     _add(total, {name: whole(name, text) for name, text in (spec.get("overhead") or {}).items()})
     return total
@@ -151,7 +150,7 @@ def label_requirements(selector: Object) -> tuple[Requirement, ...]:
 
 
 def _apart(namespace: str, affinity: Object) -> tuple[tuple[Apart, ...], list[str]]:
-    """Return what a pod keeps apart from by host, and what it asks for of other pods that is not understood."""
+    """Return what a pod keeps apart from by host, and its unsupported demands about other pods."""
     rules: list[Apart] = []
     unknown: list[str] = []
     required = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -173,7 +172,7 @@ def _apart(namespace: str, affinity: Object) -> tuple[tuple[Apart, ...], list[st
 
 
 def _ports(spec: Object) -> Iterator[str]:
-    """Yield the node's ports that a pod takes. An address does not tell two of them apart, which is never too few."""
+    """Yield the node ports that a pod uses. Ports with different addresses count as equal, which is never too few."""
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         for port in container.get("ports") or ():
             if port.get("hostPort"):

@@ -1,4 +1,4 @@
-"""Pools as they are declared, with the state of their groups as the clouds report it, and the limits they share."""
+"""Pools as declared, with the state of their groups as the clouds report it, and shared limits."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ if TYPE_CHECKING:
 
 GIB, MIB = 2**30, 2**20
 SEEN_SHARE = Decimal("0.925")
-"""Part of a machine type's memory that its system sees; the rest is the firmware's and the hypervisor's. It is what
-Karpenter reckons with (karpenter.sh, "Settings", ``VM_MEMORY_OVERHEAD_PERCENT``: 7.5 %) until a node tells better."""
+"""Share of a machine type's memory that its operating system has; the rest is the firmware's and the hypervisor's.
+Karpenter assumes the same (karpenter.sh, "Settings", ``VM_MEMORY_OVERHEAD_PERCENT``: 7.5 %) until a node reports more
+precisely."""
 KEPT_MIB = 256 + 100
-"""Memory that a kubelet keeps for the system and from pods, MiB: ``systemReserved`` (components/render/node_files.py)
-and ``evictionHard`` (images/rootfs, kubelet.conf.d/05-disk.conf)."""
+"""Memory that a kubelet reserves for the system and withholds from pods, MiB: ``systemReserved``
+(components/render/node_files.py) and ``evictionHard`` (images/rootfs, kubelet.conf.d/05-disk.conf)."""
 
 
 def machines(asked: Mapping[str, Sequence[GroupAnswer]]) -> dict[str, MachineFacts]:
-    """Return what the groups know of machines, by the name of their node."""
+    """Return the groups' facts about machines, by node name."""
     return {
         machine.node: MachineFacts(
             group=group.declared.name,
@@ -75,7 +76,8 @@ def pools(
     prices: PriceBook,
     closed: Mapping[str, str],
 ) -> tuple[ScalingPool, ...]:
-    """Return every pool, and the hosts as one. ``closed`` says why a pool's size is somebody else's at the moment."""
+    """Return every pool, and the hosts as one. ``closed`` has the reasons why somebody else controls pools' sizes at
+    the moment."""
     amounts = _prices(environment, prices)
     names = {node.name for node in nodes}
     labelled = _labelled(asked, nodes)
@@ -147,20 +149,20 @@ def _group(asked: GroupAnswer, nodes: set[str], *, labelled: bool) -> ScalingGro
 
 
 def _reason(refusal: Refusal) -> str:
-    """Return the cause and the first sentence of the cloud's words: the rest is advice."""
+    """Return the cause and the first sentence of the cloud's message: the rest is advice."""
     return f"refused ({refusal.cause}): {refusal.words.partition('. ')[0].rstrip('.')}"
 
 
 def _labelled(asked: Mapping[str, Sequence[GroupAnswer]], nodes: Sequence[ClusterNode]) -> set[str]:
-    """Return the groups whose nodes have a label for them: those of a pool with several, and those of which a node has
-    told so."""
+    """Return the groups whose nodes have a label with the group's name: those of pools with several groups, and those
+    found in such a label of a node."""
     several = {group.declared.name for groups in asked.values() if len(groups) > 1 for group in groups}
     return several | {value for node in nodes for key, value in node.kind.labels if key == GROUP_LABEL}
 
 
 def _zone(environment: Environment, name: str, nodes: Sequence[ClusterNode]) -> dict[str, str]:
-    """Return the label of the zone that a pool's next node will be in, where only one is possible and a node of it has
-    told its name. A group that spreads over zones chooses by itself."""
+    """Return the zone label of a pool's next node, when only one zone is possible and an existing node shows its name.
+    A group that spreads over zones chooses the zone itself."""
     pool = environment.pools[name]
     zones = pool.zones or environment.sites[pool.site].zones
     observed_zones = {
@@ -170,8 +172,8 @@ def _zone(environment: Environment, name: str, nodes: Sequence[ClusterNode]) -> 
 
 
 def capacity(environment: Environment, name: str) -> Resources:
-    """Return what a new node of a pool has for pods, by its declared machine type. How much local storage it has is
-    not declared, except by ``system_disk_gib``."""
+    """Return the amounts that a new node of a pool has for pods, by its declared machine type. Local storage is
+    declared only by ``system_disk_gib``."""
     pool = environment.pools[name]
     machine = environment.machine_type(pool.machine_type)
     reserved = {key: whole(key, text) for key, text in kube_reserved(machine.vcpus).items()}
@@ -179,11 +181,11 @@ def capacity(environment: Environment, name: str) -> Resources:
     huge = pool.huge_pages_gib * GIB
     memory = int(machine.memory_gib * GIB * SEEN_SHARE) - reserved["memory"] - KEPT_MIB * MIB - huge - small
     cores = machine.vcpus * 1000 - reserved["cpu"]
-    # No GPUs are declared, too: a node that claims some is not believed.
+    # Zero GPUs are declared, too: a node that claims some is not believed.
     amounts = {PODS: MAX_PODS, "cpu": cores, "memory": memory, GPU_RESOURCE: machine.gpus}
     amounts |= {key: amount for key, amount in {"hugepages-1Gi": huge, "hugepages-2Mi": small}.items() if amount}
     if pool.system_disk_gib:
-        # A file system takes some of it; the kubelet keeps 1 GiB for itself and 5 GiB free.
+        # The file system takes some of it; the kubelet reserves 1 GiB for itself and keeps 5 GiB free.
         amounts["ephemeral-storage"] = int(pool.system_disk_gib * GIB * 0.9) - 6 * GIB
     return amounts | _adapters(environment, name)
 
@@ -196,7 +198,7 @@ def _adapters(environment: Environment, name: str) -> Resources:
 
 
 def _prices(environment: Environment, book: PriceBook) -> dict[str, Decimal]:
-    """Return the hourly price of each pool's machines; nothing when they are in several currencies, which cannot be
+    """Return the hourly price of each pool's machines; empty when the prices have several currencies, which cannot be
     compared."""
     by_pool = {}
     for name, pool in environment.pools.items():
@@ -213,8 +215,8 @@ def _prices(environment: Environment, book: PriceBook) -> dict[str, Decimal]:
 def limits(
     environment: Environment, known: Sequence[ScalingPool], nodes: Sequence[ClusterNode], *, sizes: Mapping[str, int]
 ) -> Iterator[SharedLimit]:
-    """Yield what pools share: ``max_nodes``, and the addresses of sites and zones. Of a pool whose cloud does not tell
-    of it, its nodes count, or the ``sizes`` that its groups are remembered to have."""
+    """Yield shared limits: ``max_nodes``, and the addresses of sites and zones. For a pool whose cloud does not answer,
+    the larger of its nodes and its groups' remembered ``sizes`` counts."""
     hosts, there = len(environment.hosts), Counter(node.pool for node in nodes)
     present = {pool.name: _present(pool, there[pool.name], sizes) for pool in known}
     if environment.max_nodes is not None:
@@ -242,7 +244,7 @@ def _present(pool: ScalingPool, nodes: int, sizes: Mapping[str, int]) -> int:
 
 
 def numbers(environment: Environment) -> AutoscalerSettings:
-    """Return the numbers of the environment's autoscaler that no pool sets."""
+    """Return the environment's autoscaler settings that apply to all pools."""
     settings = environment.autoscaler or Autoscaler()
     return AutoscalerSettings(share=settings.leaving_percent / 100, joining=settings.joining)
 

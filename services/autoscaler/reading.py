@@ -1,4 +1,4 @@
-"""Reads a cluster: a list of each kind of object, and nothing asked for one by one."""
+"""Reads a cluster: one list of each kind of object, and no request for single objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ POD_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
 NAME = AUTOSCALER
-"""Name of the autoscaler's lease and of its memory, and beginning of what its processes are called as holders."""
+"""Name of the autoscaler's lease and of its memory, and prefix of its processes' names as holders of leases."""
 OPTIONAL = (REQUESTS, POD_GROUPS)
 """Kinds that a cluster may not know."""
 
@@ -41,7 +41,7 @@ Items = Callable[[str], Sequence[Object]]
 
 @dataclass(frozen=True, kw_only=True)
 class ListedObjects:
-    """Objects of a cluster, as they were listed."""
+    """Listed objects of a cluster."""
 
     pods: Sequence[Object]
     nodes: Sequence[Object]
@@ -53,7 +53,7 @@ class ListedObjects:
     claims: Sequence[Object] = ()
     volumes: Sequence[Object] = ()
     rolled: frozenset[str] = frozenset()
-    """Pools that a roll has."""
+    """Pools that are being rolled."""
     teams: frozenset[str] = frozenset()
     """Namespaces of teams."""
     memory: DecisionMemory = field(default_factory=DecisionMemory)
@@ -70,15 +70,15 @@ class ClusterState:
 
 
 def list_all(api: Api, memory: DecisionMemory | None = None) -> ListedObjects:
-    """List everything that a decision depends on, with a memory that was read already if there is one. Raise
-    ``ApiError`` when the API refuses or does not answer."""
+    """List everything that a decision depends on; a given ``memory`` is not read again. Raise ``ApiError`` when the API
+    refuses or does not answer."""
     known = MemoryStore(api).read() if memory is None else memory
     return gathered(lambda path: _listed(api, path), memory=known, now=api.now())
 
 
 def gathered(items: Items, *, memory: DecisionMemory, now: datetime) -> ListedObjects:
-    """Return everything that a decision depends on, out of collections. A roll has a pool while it has its lease; an
-    autoscaler has one only for as long as it writes."""
+    """Return everything that a decision depends on, from collections. A roll holds its pool's lease all the time; an
+    autoscaler holds it only while it writes."""
     pods = items(PODS)
     claims = any(_claims(pod) for pod in pods if waits(pod))
     leases = {item["metadata"]["name"]: holder_of(dict(item), now) for item in items(LEASES)}
@@ -123,8 +123,8 @@ def read(
     taints: Mapping[str, frozenset[tuple[str, str]]],
     now: datetime,
 ) -> ClusterState:
-    """Return listed objects as plain values. ``machines`` are those of all groups by the name of their node,
-    ``taints`` those that a pool's nodes always have, by its name on nodes."""
+    """Return listed objects as plain values. ``machines`` are the machines of all groups by node name; ``taints`` are
+    those that a pool's nodes always have, by its name on nodes."""
     shapes = Shapes(_volumes(listed.claims, listed.volumes))
     budgets = [budget for budget in map(budget_of, listed.budgets) if budget]
     nodes = Nodes(shapes, budgets=budgets, machines=machines, taints=taints, now=now)
@@ -167,7 +167,8 @@ def read(
 
 
 def waits(item: Object) -> bool:
-    """Return whether a pod waits for a node, and may have one: nobody holds it back, and it is no node's own."""
+    """Return whether a pod waits for a node, and may get one: it is not held back, and not bound to a node of its
+    own."""
     metadata, spec = item["metadata"], item["spec"]
     owners = metadata.get("ownerReferences") or ()
     of_node = MIRROR in (metadata.get("annotations") or {}) or any(owner["kind"] == "DaemonSet" for owner in owners)
@@ -189,8 +190,8 @@ def _pod(item: Object, shapes: Shapes) -> PendingPod:
 
 
 def _daemons(listed: ListedObjects, shapes: Shapes) -> Iterator[Shape]:
-    """Yield the pods of daemon sets, without those of teams: one that asks for more than there is would stop the growth
-    of every pool."""
+    """Yield the pods of daemon sets, without those of teams: one that requests more than a node has would stop the
+    growth of every pool."""
     for item in listed.daemon_sets:
         template, namespace = item["spec"]["template"], item["metadata"]["namespace"]
         if namespace not in listed.teams:
@@ -208,7 +209,7 @@ def _volumes(claims: Iterable[Object], volumes: Iterable[Object]) -> Volumes:
     for item in claims:
         key = (item["metadata"]["namespace"], item["metadata"]["name"])
         volume = known.get(str(item["spec"].get("volumeName") or ""))
-        # One that waits for its first pod is made where that is.
+        # A volume that waits for its first pod is made where that pod is.
         required = (volume["spec"].get("nodeAffinity") or {}).get("required") if volume else None
         by_claim[key] = ((node_terms(required),) if required else (), "")
     return by_claim

@@ -1,4 +1,4 @@
-"""Remembers words that were said already: each pass finds the same again, and says it once in a while."""
+"""Remembers lines that were written: each pass finds the same again, and writes it only at intervals."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import time
 from collections.abc import Callable
 
 AGAIN_S = 600.0
-"""Time after which the same is said again, seconds."""
+"""Time after which the same line is written again, seconds."""
 _TIMES = re.compile(r"\b\d+ (s|min)\b")
-"""Times in words, which differ at each look."""
+"""Durations in a line, which differ at each look."""
 
 
 class Repeats:
-    """Words that were said, of whom, and when."""
+    """Lines that were written, by subject, and when."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._said: dict[str, tuple[str, float]] = {}
 
     def is_new(self, about: str, words: str) -> bool:
-        """Return whether this was not said of it lately, and take it as said."""
+        """Return whether this line was not written about this subject lately, and record it as written."""
         now, words = self._clock(), unchanging(words)
         before, at = self._said.get(about, ("", 0.0))
         if before == words and now - at < AGAIN_S:
@@ -29,11 +29,11 @@ class Repeats:
         return True
 
     def forget(self) -> None:
-        """Forget what may be said again, so that what is kept is bounded by what was said in that time."""
+        """Forget lines that may be written again, so that the memory is limited to the lines of that time."""
         now = self._clock()
         self._said = {about: entry for about, entry in self._said.items() if now - entry[1] < AGAIN_S}
 
 
 def unchanging(words: str) -> str:
-    """Return words without the times in them."""
+    """Return a line without its durations."""
     return _TIMES.sub("a while", words)

@@ -1,8 +1,8 @@
-"""Room on nodes: what is free, what a pod takes of it, and how all that is taken back.
+"""Room on nodes: what is free, what pods take of it, and how all of that is undone.
 
-Nodes are sorted into classes, whose nodes agree on every label and taint that any waiting pod asks for, and each class
-into rows of a few nodes. A row knows the most that one of its nodes has free, so most rows are passed over at a look.
-Everything that is taken is written into one journal, so that a gang that does not fit as a whole leaves no trace.
+Nodes are sorted into classes, whose nodes agree on every label and taint that any waiting pod selects by, and each
+class into rows of a few nodes. A row knows the most that any of its nodes has free, so most rows are skipped at once.
+Everything that is taken is recorded in one journal, so that a gang that does not fit completely leaves no trace.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from services.autoscaler.shapes import COMMON, Apart, NodeKind, Operator, Resour
 from services.autoscaler.snapshot import ClusterNode, LabelPairs
 
 ROW = 32
-"""Number of nodes of a row."""
+"""Number of nodes in a row."""
 
 
 class Tier(IntEnum):
     """Order in which room is used."""
 
     RACK = 0
-    """Hosts: nobody is paid for them by the hour."""
+    """Hosts, which cost nothing by the hour."""
     BUSY = 1
     """Nodes that stay anyway."""
     IDLE = 2
     COMING = 3
-    """Nodes that are starting, and machines that were asked for earlier."""
+    """Nodes that are starting, and machines from earlier requests."""
     NEW = 4
-    """Machines that this decision asks for."""
+    """Machines that this decision requests."""
     CORDONED = 5
-    """Nodes that the autoscaler cordoned: before others are bought."""
+    """Nodes that the autoscaler cordoned; they come before new machines."""
 
 
 ANY = ("", "")
-"""Stands for the label of anti-affinities that name none."""
+"""Placeholder for the label of anti-affinities that name none."""
 
 NOW = (Tier.RACK, Tier.BUSY, Tier.IDLE)
 """Tiers whose nodes take pods at once."""
@@ -47,7 +47,8 @@ class PodNeed:
     __slots__ = ("alone", "by_name", "matches", "owns", "ports", "shape", "vector")
 
     def __init__(self, shape: Shape, vector: tuple[tuple[int, int], ...], *, matches: int, owns: int) -> None:
-        """``matches`` and ``owns`` are sets of anti-affinities, as bits: those that speak of the pod, and its own."""
+        """``matches`` and ``owns`` are sets of anti-affinities, as bits: those that select the pod, and the pod's
+        own."""
         self.shape, self.vector, self.matches, self.owns = shape, vector, matches, owns
         self.ports = frozenset(shape.ports)
         self.by_name = shape.where.names_nodes
@@ -56,7 +57,7 @@ class PodNeed:
 
 
 class NodeRoom:
-    """Amounts that are free on one node."""
+    """Free amounts on one node."""
 
     __slots__ = ("closed", "free", "kind", "matches", "name", "node", "owns", "ports", "row", "spare", "taken", "tier")
 
@@ -73,7 +74,7 @@ class NodeRoom:
         self.row: NodeRow | None = None
 
     def most(self, need: PodNeed, count: int) -> int:
-        """Return the number of pods, ``count`` at most, that it has room for."""
+        """Return the number of pods that fit, at most ``count``."""
         if self.closed:
             return 0
         if need.alone:
@@ -91,7 +92,7 @@ class NodeRoom:
 
 
 def _labels_of(term: Apart) -> Iterator[tuple[str, str]]:
-    """Yield labels of which a pod must have one for a term to concern it."""
+    """Yield labels of which a pod must have one to be selected by a term."""
     exact = next((requirement for requirement in term.labels if requirement.operator is Operator.IN), None)
     if exact is None:
         yield ANY
@@ -118,12 +119,12 @@ class NodeRow:
 
 
 class Class:
-    """Nodes that agree on tier, taints, and every label that is asked for."""
+    """Nodes that agree on tier, taints, and every label that pods select by."""
 
     __slots__ = ("best", "kind", "labels", "rows", "stale", "tier")
 
     def __init__(self, kind: NodeKind, tier: Tier) -> None:
-        """``kind`` is that of any of its nodes."""
+        """``kind`` is the kind of any of its nodes."""
         self.kind, self.tier = kind, tier
         self.labels = dict(kind.labels)
         self.rows: list[NodeRow] = []
@@ -132,7 +133,7 @@ class Class:
         self.stale = False
 
     def add(self, room: NodeRoom, width: int) -> None:
-        """Add a node behind all others."""
+        """Add a node after all others."""
         if not self.rows or len(self.rows[-1].rooms) >= ROW:
             self.rows.append(NodeRow(width))
         self.rows[-1].add(room)
@@ -143,8 +144,8 @@ class Ledger:
     """All room of a cluster."""
 
     def __init__(self, shapes: Iterable[Shape], *, apart: Iterable[Apart] = (), keys: Iterable[str] = ()) -> None:
-        """``shapes`` are all that will be placed; ``apart`` the anti-affinities of pods that run; ``keys`` further
-        labels by which nodes are told apart."""
+        """``shapes`` are all shapes that will be placed; ``apart`` are the anti-affinities of running pods; ``keys``
+        are further labels that distinguish classes."""
         distinct = dict.fromkeys(shapes)
         names = sorted(
             {name for shape in distinct for name, _ in shape.requests},
@@ -175,12 +176,12 @@ class Ledger:
         return bool(self._bits)
 
     def vector(self, resources: Resources) -> list[int]:
-        """Return resources in the ledger's order, without those that nobody asks for."""
+        """Return resources in the ledger's order, without those that no pod requests."""
         return [resources.get(name, 0) for name in self.names]
 
     def need(self, shape: Shape, identity: tuple[str, LabelPairs] = ("", ())) -> PodNeed:
-        """Return a shape's need. ``identity`` is the pod's namespace and labels, of which equal needs may differ as
-        long as no other pod keeps apart from them."""
+        """Return a shape's need. ``identity`` is the pod's namespace and labels, which matter only when another pod
+        keeps apart from them."""
         matches = self._matches(*identity) if self._bits else 0
         known = self._needs.get((shape, matches))
         if known is None:
@@ -213,12 +214,12 @@ class Ledger:
         return class_
 
     def add_all(self, rooms: Iterable[NodeRoom]) -> None:
-        """Add nodes, for good, the fullest first, so that they are filled up before others are begun."""
+        """Add nodes permanently, the fullest first, so that they are filled before others are begun."""
         for room in sorted(rooms, key=lambda candidate: (candidate.free, candidate.name)):
             self.add(room)
 
     def add(self, room: NodeRoom) -> None:
-        """Add one node, for good."""
+        """Add one node permanently."""
         if room.node and self._bits:
             room.owns = sum({self._bits[term] for term in room.node.apart})
             for identity in room.node.identities:
@@ -226,7 +227,7 @@ class Ledger:
         self.class_of(room.kind, room.tier).add(room, len(self.names))
 
     def add_new(self, room: NodeRoom) -> None:
-        """Add a node that is to be made, until it is taken back."""
+        """Add a node that is to be made, until it is undone."""
         self.add(room)
         row = room.row
         if row is None:
@@ -234,11 +235,11 @@ class Ledger:
         self._journal.append(lambda: _remove(row, room))
 
     def rooms(self) -> Iterator[NodeRoom]:
-        """Yield every node, and those that are to be made."""
+        """Yield every node, including those that are to be made."""
         return (room for class_ in self._classes.values() for row in class_.rows for room in row.rooms)
 
     def fitting(self, where: Where) -> Sequence[Class]:
-        """Return the classes on whose nodes a pod may be, in the order in which they are used."""
+        """Return the classes whose nodes allow a pod, in the order in which they are used."""
         matches = self._fitting.get(where)
         if matches is None:
             anywhere = where.names_nodes
@@ -267,7 +268,7 @@ class Ledger:
         return placed
 
     def _chosen(self, where: Where, tiers: Sequence[Tier], domain: tuple[str, str] | None) -> Sequence[Class]:
-        """Return the classes of some tiers and a domain that fit, in their order."""
+        """Return the classes of some tiers and a domain that fit, in order."""
         fitting = self.fitting(where)
         key = (where, tiers, domain)
         classes = self._selected.get(key)
@@ -340,7 +341,7 @@ class Ledger:
         self._journal.append(lambda: _give_back(room, need, count, former))
 
     def note(self, undo: Callable[[], None]) -> None:
-        """Have something undone with all else that is taken back."""
+        """Register an undo function for :meth:`take_back`."""
         self._journal.append(undo)
 
     def mark(self) -> int:
@@ -353,12 +354,11 @@ class Ledger:
             self._journal.pop()()
 
     def values_of(self, key: str) -> set[str]:
-        """Return every value that a label has on nodes, and on those to be made."""
+        """Return every value that a label has on nodes, including those to be made."""
         return {value for class_ in self._classes.values() if (value := class_.labels.get(key)) is not None}
 
     def bound(self, need: PodNeed, count: int, domain: tuple[str, str]) -> int:
-        """Return a number that is at least that of the pods, ``count`` at most, with room on present nodes of a
-        domain."""
+        """Return an upper bound of the number of pods, at most ``count``, that fit on existing nodes of a domain."""
         most = 0
         for class_ in self.fitting(need.shape.where):
             if class_.labels.get(domain[0]) == domain[1]:

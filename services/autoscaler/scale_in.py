@@ -1,7 +1,8 @@
-"""Removes nodes that nobody needs: cordoned in one pass, emptied within disruption budgets, ended in a later one.
+"""Removes nodes that nobody needs: they are cordoned in one pass, drained within disruption budgets, and ended in a
+later one.
 
-What looks dead is removed in the same way, but only while it is little: where much looks dead, the cause is more often
-the network, the API servers or the clock than the machines.
+Dead nodes are removed in the same way, but only while they are few: when many look dead, the cause is more often the
+network, the API servers or the clock than the machines.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ class _Pool:
     view: JudgedPool
     nodes: list[ClusterNode] = field(default_factory=list)
     slots: int = 0
-    """Number of machines that may be taken out of service in addition."""
+    """Number of further machines that may be taken out of service."""
     total: int = 0
-    """Number of machines that its groups should have, without those that are on their way out."""
+    """Number of machines that its groups should have, without those that are being removed."""
     late: int = 0
-    """Number of machines that never became nodes and may be ended in addition: also of those that the pool always
-    has, since they are made anew."""
+    """Number of further machines that may be ended because they never became nodes. The pool's minimum does not limit
+    it, since these machines are replaced."""
     spare: dict[str, int] = field(default_factory=dict)
-    """Number of machines that a group may lose, by its name."""
+    """Number of machines that a group may lose, by group."""
     held: str = ""
-    """Reason for which the pool is not touched; empty when it may be."""
+    """Reason why the pool is left alone; empty when it is not."""
 
 
 class ScaleIn:
@@ -50,7 +51,7 @@ class ScaleIn:
         settings: AutoscalerSettings,
         now: datetime,
     ) -> None:
-        """``rooms`` are those of nodes by name, after all demand was placed."""
+        """``rooms`` are the nodes' rooms by name, after all demand was placed."""
         self._rooms, self._ledger, self._placer = rooms, ledger, placer
         self._settings, self._now = settings, now
         self._pools = {name: _Pool(view=view) for name, view in pools.items() if view.groups}
@@ -58,7 +59,7 @@ class ScaleIn:
         self.idle: dict[str, datetime] = {}
 
     def run(self, nodes: Sequence[ClusterNode], idle: Mapping[str, datetime]) -> None:
-        """Decide on every node. ``idle`` is what the last pass knew of idle nodes."""
+        """Decide on every node. ``idle`` are the times since which nodes were idle in the last pass."""
         for node in nodes:
             if node.pool in self._pools:
                 self._pools[node.pool].nodes.append(node)
@@ -77,26 +78,26 @@ class ScaleIn:
             self._bury(pool)
 
     def _turn(self, candidate: tuple[ClusterNode, _Pool]) -> tuple[bool, datetime, str]:
-        """Return a key that sorts what is on its way out first, then what has been idle for longest."""
+        """Return a sort key: nodes that are being removed first, then those that have been idle longest."""
         node = candidate[0]
         return node.cordon is not Cordon.OURS, self.idle[node.name], node.name
 
     def _give_back(self, node: ClusterNode, pool: _Pool) -> None:
-        """Take a cordon of ours back from a node that is needed, or that somebody works on."""
+        """Remove our cordon from a node that is needed, or on which somebody works."""
         ours = node.cordon is Cordon.OURS and not node.keep and node.name not in self.idle
         if ours and not pool.view.untold and (node.work or self._needed(node)):
             self._uncordon(node)
 
     def _guard(self) -> None:
-        """Work out how much of each pool may go, and hold those of which too much looks dead."""
+        """Compute how many machines of each pool may be removed, and hold pools in which too many look dead."""
         silent = every = 0
         for pool in self._pools.values():
-            # A machine that never was a node has no work, however many of them there are.
+            # A machine that was never a node has no work, however many of them there are.
             dead = sum(group.lost for group in pool.view.groups) + sum(map(self._silent, pool.nodes))
             size = sum(len(group.late) for group in pool.view.groups) + len(pool.nodes)
             silent, every = silent + dead, every + size
             most = self._share(size)
-            # Of those that are ending, the cloud knows already: its groups want fewer.
+            # Machines that are ending are already excluded from their groups' size.
             out = sum(self._is_going(node) for node in pool.nodes)
             groups = [group.group for group in pool.view.groups]
             pool.total = sum(min(group.wanted, group.machines) for group in groups) - out
@@ -117,12 +118,13 @@ class ScaleIn:
 
     @staticmethod
     def _is_going(node: ClusterNode) -> bool:
-        """Return whether a node is on its way out and its group does not know that yet. One that somebody wants kept
+        """Return whether a node is being removed and its group does not know that yet. A node that somebody wants kept
         stays."""
         return node.cordon is Cordon.OURS and node.health is not Health.ENDING and not node.keep
 
     def _silent(self, node: ClusterNode) -> bool:
-        """Return whether a node looks dead: it does not answer, or has been starting for longer than its pool takes."""
+        """Return whether a node looks dead: it does not answer, or has been starting for longer than its pool
+        allows."""
         if node.health is Health.STARTING:
             pool = self._pools.get(node.pool)
             return pool is not None and is_stuck(node, pool.view.pool.join, self._now)
@@ -140,18 +142,18 @@ class ScaleIn:
         self.actions.append(ScalingAction(verb=Verb.HOLD, target=target, reason=reason))
 
     def _is_idle(self, node: ClusterNode) -> bool:
-        """Return whether nobody works on a ready node, or waits for it, and nobody wants it left alone."""
+        """Return whether a ready node has no work, no pod waits for it, and nobody wants it kept."""
         left_alone = node.keep or node.cordon is Cordon.OTHERS
         busy = node.work or left_alone or node.health is not Health.READY
         return not busy and not self._needed(node)
 
     def _remove(self, node: ClusterNode, pool: _Pool, since: datetime) -> None:
-        """Take the next step towards the end of an idle node."""
+        """Take the next step towards the removal of an idle node."""
         ours = node.cordon is Cordon.OURS
         if pool.view.untold:
             return
         if self._needed(node) or (ours and pool.total < pool.view.pool.min):
-            # What moves from another node has come here meanwhile, or the pool's least number has been raised.
+            # Pods from another node were placed here meanwhile, or the pool's minimum was raised.
             self._stay(node)
         elif ours and not pool.held and self._is_stuck(node):
             self._stay(node, f"its pods have not left within {format_duration(self._settings.leave)}")
@@ -166,26 +168,26 @@ class ScaleIn:
                 self._act(Verb.CORDON, node, f"nobody has worked on it for {format_duration(self._now - since)}")
 
     def _is_due(self, node: ClusterNode, pool: _Pool, since: datetime) -> bool:
-        """Return whether a node is idle for long enough and may go. One that cannot be emptied now would keep others
-        from going."""
+        """Return whether a node has been idle long enough and may be removed. A node that cannot be drained now is not
+        due, since it would block others."""
         if node.leaving or any(pod.held for pod in node.moving):
             return False
         long = self._now - since >= pool.view.pool.idle
         return long and pool.slots > 0 and pool.spare.get(node.group, 0) > 0
 
     def _is_stuck(self, node: ClusterNode) -> bool:
-        """Return whether a node that is on its way out is not emptied in time, or nobody knows since when it is."""
+        """Return whether a node that is being removed was not drained in time, or its cordon has no known time."""
         late = node.cordoned_at is None or self._now - node.cordoned_at > self._settings.leave
         return late and (node.cordoned_at is None or bool(node.moving or node.leaving))
 
     def _stay(self, node: ClusterNode, reason: str = "") -> None:
-        """Let a node stay, with its clock from the beginning."""
+        """Let a node stay, and restart its idle time."""
         if node.cordon is Cordon.OURS:
             self.idle.pop(node.name)
             self._uncordon(node, reason)
 
     def _moved(self, node: ClusterNode) -> bool:
-        """Count the pods that a node would lose on other nodes. Return False, and count none, when one has no room."""
+        """Place the pods that a node would lose on other nodes. Return False, and place none, when one has no room."""
         room = self._rooms.get(node.name)
         mark = self._ledger.mark()
         if room is not None:
@@ -199,7 +201,7 @@ class ScaleIn:
         return True
 
     def _onward(self, node: ClusterNode) -> None:
-        """Empty a node that is cordoned, or end its machine."""
+        """Drain a cordoned node, or end its machine."""
         if node.cordoned_at is None or self._now - node.cordoned_at < self._settings.settle:
             return
         if node.moving:
@@ -219,7 +221,7 @@ class ScaleIn:
             self._hold(node.name, f"its pods may not leave yet: {blocked}")
 
     def _bury(self, pool: _Pool) -> None:
-        """End what is dead in a pool: nodes that have not answered for long and on which no work is, and machines that
+        """End the dead machines of a pool: nodes that have not answered for long and have no work, and machines that
         never became nodes."""
         if pool.held:
             return
@@ -273,5 +275,5 @@ class ScaleIn:
 
 
 def is_stuck(node: ClusterNode, join: timedelta, now: datetime) -> bool:
-    """Return whether a node has been starting for longer than its pool takes."""
+    """Return whether a node has been starting for longer than its pool allows."""
     return node.health is Health.STARTING and node.since is not None and now - node.since > join

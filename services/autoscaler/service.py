@@ -1,4 +1,4 @@
-"""The autoscaler as a service: of several processes one leads, and makes a pass whenever something has changed."""
+"""The autoscaler as a service: one of several processes leads, and runs a pass whenever something has changed."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
 EVERY_S = 10.0
 """Longest time between two passes, seconds."""
 CLOSELY_S = 1.0
-"""The same while a group was asked for machines just now, seconds."""
+"""The same while a group was just asked for machines, seconds."""
 GATHER_S = 0.1
-"""Time in which changes are gathered before a pass, seconds: pods come in crowds."""
+"""Time in which changes are collected before a pass, seconds: pods often come in large numbers."""
 AFTER_ERROR_S = 2.0
-"""Pause after a pass that failed, seconds."""
+"""Pause after a failed pass, seconds."""
 AFTER_LEFT_S = 5.0
-"""Time after a pass that left something undone, seconds."""
+"""Time until the next pass after one that left something undone, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceTerms:
-    """Terms on which an autoscaler runs."""
+    """Settings of an autoscaler process."""
 
     instance: str
     """Name of this process among the candidates."""
     act: bool = True
-    """False for one that changes nothing."""
+    """False to change nothing."""
     elected: bool = True
-    """False for one that takes no lease, and looks beside whoever leads."""
+    """False to take no lease, and run beside the leader."""
     as_json: bool = False
-    """True for a decision log that programs read."""
+    """True for a decision log in JSON."""
     settings: AutoscalerSettings | None = None
 
     @property
     def identity(self) -> str:
-        """Return what this process is called as a holder of leases."""
+        """Return this process's name as a holder of leases."""
         return f"{NAME}/{self.instance}"
 
 
@@ -66,8 +66,8 @@ def serve(
     write: Write = print,
     metrics: ServiceMetrics | None = None,
 ) -> None:
-    """Lead whenever no other does, until stopped. ``write`` takes the lines of the decision log. Errors that time does
-    not heal are raised."""
+    """Lead whenever no other process does, until stopped. ``write`` takes the lines of the decision log. Permanent
+    errors are raised."""
     counters = metrics or ServiceMetrics(METRICS)
     if not run.elected:
         _lead(environment, api, prices, leads=lambda: True, stop=stop, run=run, write=write, metrics=counters)
@@ -82,7 +82,7 @@ def serve(
 
 
 def once(environment: Environment, api: Api, prices: PriceBook, *, run: ServiceTerms, write: Write = print) -> Passed:
-    """Make one pass, and wait until everything in it is done. Raise ``HeldError`` when another process leads, and
+    """Run one pass, and wait until everything in it is done. Raise ``HeldError`` when another process leads, and
     ``ApiError`` when the API refuses or does not answer."""
 
     def passed(leads: Callable[[], bool]) -> Passed:
@@ -120,7 +120,7 @@ def _lead(
     write: Write,
     metrics: ServiceMetrics,
 ) -> None:
-    """Make passes until stopped, or until another leads."""
+    """Run passes until stopped, or until another process leads."""
     wake = threading.Event()
     lists = Lists(api, wake.set)
     journal = DecisionJournal(write, as_json=run.as_json, now=api.now)
@@ -153,7 +153,7 @@ def _lead(
 
 
 def _pass(passes: Passes, journal: DecisionJournal) -> float:
-    """Make a pass, and return the time until the next one, seconds, if nothing changes before."""
+    """Run a pass, and return the time until the next one if nothing changes before, seconds."""
     try:
         passed = passes.run()
     except ApiError as error:
@@ -167,7 +167,7 @@ def _pass(passes: Passes, journal: DecisionJournal) -> float:
 
 
 def _pause(seconds: float, *, wake: threading.Event, stop: threading.Event, leads: Callable[[], bool]) -> None:
-    """Wait until something changes, the time is over, or it is the end of leading."""
+    """Wait until something changes, the time is over, or this process stops leading."""
     left_s = seconds
     while left_s > 0 and not (stop.is_set() or wake.wait(min(left_s, CLOSELY_S))) and leads():
         left_s -= CLOSELY_S

@@ -1,5 +1,5 @@
 """Needs of pods and kinds of nodes, as plain values. Equal pods share one :class:`Shape` object and equal nodes one
-:class:`NodeKind`: a cluster has few of either, so what is asked of thousands is worked out once."""
+:class:`NodeKind`: a cluster has few of either, so results for thousands of pods are computed once."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from enum import StrEnum
 from contract.labels import HOSTNAME_LABEL
 
 Resources = dict[str, int]
-"""Amounts by Kubernetes' name of the resource: ``cpu`` in thousandths of a core, memory and storage in bytes, all else
-in pieces. ``pods`` is the number of pods."""
+"""Amounts by Kubernetes' resource name: ``cpu`` in thousandths of a core, memory and storage in bytes, all others in
+units. ``pods`` is the number of pods."""
 
 COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
-"""Resources that every machine has. Others, GPUs above all, decide first whether a pod has room."""
+"""Resources that every machine has. Others, especially GPUs, are compared first."""
 PODS = "pods"
 
 Amounts = tuple[tuple[str, int], ...]
-"""Resources as a value that can be compared and hashed: sorted pairs, none of them zero."""
+"""Resources as a value that can be compared and hashed: sorted pairs, without zeros."""
 
 
 def amounts(resources: Resources) -> Amounts:
@@ -58,11 +58,11 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Requirements of which each must hold. A term without any holds nowhere, as in Kubernetes."""
+    """Requirements that must all hold. A term without requirements holds nowhere, as in Kubernetes."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
-    """Requirements on ``metadata.name``, the only field that nodes are selected by."""
+    """Requirements on ``metadata.name``, the only field by which nodes are selected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +99,18 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Nodes on which a pod may be, as far as labels and taints tell."""
+    """Nodes on which a pod may be, by labels and taints."""
 
     selector: tuple[Requirement, ...] = ()
-    """Requirements of which each must hold."""
+    """Requirements that must all hold."""
     affinity: tuple[tuple[Term, ...], ...] = ()
-    """Alternatives: of each, one term must hold. One is the pod's own node affinity, others are its volumes'."""
+    """Groups of alternatives; one term of each group must hold. One group is the pod's own node affinity, others are
+    its volumes'."""
     tolerations: tuple[Toleration, ...] = ()
 
     @property
     def labels(self) -> set[str]:
-        """Return the keys of all labels that this depends on."""
+        """Return the keys of all labels on which this depends."""
         named = [requirement.key for requirement in self.selector]
         return {*named, *(requirement.key for terms in self.affinity for term in terms for requirement in term.labels)}
 
@@ -121,21 +122,21 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Needs of a pod. Two pods of one shape may be exchanged for each other."""
+    """Needs of a pod. Two pods of one shape are interchangeable."""
 
     requests: Amounts
-    """Sum of its containers' requests with its overhead, and one of ``pods``."""
+    """Sum of its containers' requests plus its overhead, and one of ``pods``."""
     where: Where = field(default_factory=Where)
     apart: tuple[Apart, ...] = ()
     ports: tuple[str, ...] = ()
-    """Ports of the node that it takes, such as ``TCP/8080``."""
+    """Ports of the node that it uses, such as ``TCP/8080``."""
     unknown: tuple[str, ...] = ()
-    """Demands that are not understood: no node is asked for, and the pod is told."""
+    """Unsupported demands: no node is requested, and the pod is told."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeKind:
-    """Labels and taints of nodes that are alike."""
+    """Labels and taints of equal nodes."""
 
     labels: tuple[tuple[str, str], ...] = ()
     """Labels without the node's name, sorted."""

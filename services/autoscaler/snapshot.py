@@ -1,4 +1,4 @@
-"""Everything that a decision knows of a cluster at one moment, as plain values."""
+"""Input of a decision: everything about a cluster at one moment, as plain values."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ class PendingPod:
     shape: Shape
     priority: int = 0
     labels: LabelPairs = ()
-    """Labels; they matter only where other pods keep apart from them."""
+    """Labels; they matter only when other pods keep apart from them."""
     gang: str = ""
-    """Name of the gang that it belongs to; empty for a pod that starts alone."""
+    """Name of its gang; empty for an independent pod."""
     nominated: str = ""
-    """Node on which the scheduler is making room for it; empty when it is not."""
+    """Node on which the scheduler is making room for it; empty without one."""
 
     @property
     def id(self) -> str:
-        """Namespace and name."""
+        """Return namespace and name."""
         return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moving:
-    """A pod that may be moved to another node, as it runs."""
+    """A running pod that may be moved to another node."""
 
     id: str
     shape: Shape
     held: str = ""
-    """Reason for which it may not leave now: a disruption budget. Empty when it may."""
+    """Reason why it may not leave now: a disruption budget. Empty when it may."""
 
 
 class Cordon(StrEnum):
-    """Cordon of a node, by who made it."""
+    """Origin of a node's cordon."""
 
     NONE = ""
     OURS = "ours"
-    """The autoscaler made it, and noted so on the node."""
+    """The autoscaler made it, and recorded that on the node."""
     OTHERS = "others"
 
 
 class Health(StrEnum):
-    """Health of a node, as far as it takes pods."""
+    """Health of a node, as far as pods are concerned."""
 
     READY = "ready"
     STARTING = "starting"
@@ -67,55 +67,55 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterNode:
-    """A node of the cluster, with what is on it summed up."""
+    """A node of the cluster, with the sum of its pods."""
 
     name: str
     kind: NodeKind
     free: Resources
-    """Amounts that may be allocated, without what its pods have requested."""
+    """Allocatable amounts, minus the requests of its pods."""
     allocatable: Resources = field(default_factory=dict)
     pool: str = ""
-    """Name of its pool; empty for a node of nobody's."""
+    """Name of its pool; empty for a node without a pool."""
     group: str = ""
     """Name of its group in the cloud; empty for a host."""
     machine: str = ""
-    """The cloud's id of its machine; empty when no group knows it."""
+    """The cloud's id of its machine; empty when no group lists it."""
     counted: bool = True
-    """False when its group's size does not include the machine: it is being removed, or stands by."""
+    """False when its group's size does not include the machine: it is being removed, or on standby."""
     health: Health = Health.READY
     since: datetime | None = None
-    """Time since which the health is as it is; None when that is not known."""
+    """Time since which the node has had this health; None when it is unknown."""
     cordon: Cordon = Cordon.NONE
     cordoned_at: datetime | None = None
-    """Time of a cordon of ours."""
+    """Time of the autoscaler's cordon."""
     keep: str = ""
-    """Reason for which it is left alone, whatever happens; empty when there is none."""
+    """Reason why the node is always left alone; empty without one."""
     work: int = 0
     """Number of pods that would lose something, by the rules of :func:`contract.kubernetes.drain.pod_of`."""
     leaving: int = 0
-    """Number of pods that are being ended, and may still be."""
+    """Number of pods that are being ended and may still run."""
     moving: tuple[Moving, ...] = ()
     """Pods that may be moved elsewhere."""
     identities: tuple[tuple[str, LabelPairs], ...] = ()
-    """Namespace and labels of each pod on it; needed only where pods keep apart."""
+    """Namespace and labels of each pod on it; only used when pods keep apart."""
     apart: tuple[Apart, ...] = ()
-    """Pods that those on it keep apart from."""
+    """Pods from which the pods on it keep apart."""
     ports: frozenset[str] = frozenset()
-    """Ports of the node that are taken."""
+    """Ports of the node that are in use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnjoinedMachine:
-    """A machine of a group that is no node."""
+    """A machine of a group that is not a node."""
 
     id: str
     made_at: datetime | None = None
-    """Time at which it was made; None when the cloud does not tell."""
+    """Time at which it was made; None when the cloud does not report it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An attempt of a group to make machines that its cloud refused."""
+    """A cloud's refusal to make machines for a group."""
 
     at: datetime
     reason: str
@@ -129,27 +129,28 @@ class ScalingGroup:
     wanted: int
     """Number of machines that it should have."""
     machines: int
-    """Number of machines that it has, without those that its size does not include: they are being removed, or stand
-    by."""
+    """Number of its machines, without those that its size does not include because they are being removed or on
+    standby."""
     max: int
     min: int = 0
     leaving: int = 0
     """Number of machines that are being removed."""
     unjoined: tuple[UnjoinedMachine, ...] = ()
-    """Machines that are no nodes, without those that are being removed."""
+    """Machines that are not nodes, without those that are being removed."""
     refused: tuple[str, ...] = ()
-    """Ids of machines that count in ``wanted`` though the cloud could not make them; not among ``machines``."""
+    """Ids of machines that ``wanted`` includes although the cloud could not make them; not among ``machines``."""
     failures: tuple[Failure, ...] = ()
-    """Refusals that the cloud tells of, in any order."""
+    """Refusals that the cloud reports, in any order."""
     labels: LabelPairs = ()
-    """Labels of its nodes beyond the pool's."""
+    """Labels of its nodes in addition to the pool's."""
     error: str = ""
-    """Reason for which its state is not known now; empty when it is. All else is then what was known last."""
+    """Reason why there is no current answer; empty when there is. In that case all other fields are the last known
+    ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingPool:
-    """A pool as it is declared, with the state of its groups."""
+    """A pool as declared, with the state of its groups."""
 
     name: str
     site: str
@@ -171,23 +172,23 @@ class ScalingPool:
     """Pools with a lower number are filled first."""
     fallbacks: tuple[str, ...] = ()
     price: Decimal | None = None
-    """Price of a machine for an hour; None when it is not known."""
+    """Price of a machine per hour; None when it is unknown."""
     spot: bool = False
     reserved: bool = False
-    """True when its machines use capacity that is paid for already."""
+    """True when its machines use capacity that is already paid for."""
     racks: bool = False
     """True for bare-metal hosts, which no cloud makes or takes back."""
     closed: str = ""
-    """Reason for which its size is somebody else's at the moment, such as a roll; empty when it is not."""
+    """Reason why somebody else, such as a roll, controls its size at the moment; empty without one."""
     join: timedelta = timedelta(minutes=JOIN_MINUTES)
-    """Time in which a machine that was asked for has to be a node."""
+    """Time in which a requested machine must become a node."""
     idle: timedelta = timedelta(minutes=IDLE_MINUTES)
     """Time that a node is kept after its last work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Set:
-    """Members of a gang that are alike and are not there as pods yet."""
+    """Equal members of a gang that are not pods yet."""
 
     shape: Shape
     count: int
@@ -195,26 +196,26 @@ class Set:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gang:
-    """Pods that start together or not at all: those that name it, and the sets that a request declares."""
+    """Pods that start together or not at all: those that name the gang, and the sets that a request declares."""
 
     name: str
     sets: tuple[Set, ...] = ()
     within: str = ""
-    """Label that all of its nodes must agree on, such as that of the site; empty when they may be anywhere."""
+    """Label that all of its nodes must have in common, such as the site's; empty when they may be anywhere."""
     priority: int = 0
     created: datetime | None = None
     request: bool = False
-    """True for a ProvisioningRequest, which wants to be told when there is room."""
+    """True for a ProvisioningRequest, which must be told when there is room."""
     granted: bool = False
-    """True when it was told so, and its room is held until its pods come."""
+    """True when it was told so; its room is reserved until its pods come."""
     on: tuple[str, ...] = ()
-    """Nodes on which members run already."""
+    """Nodes on which members already run."""
     runs: tuple[Shape, ...] = ()
-    """Shapes of those members, and of those that have succeeded, where the gang declares sets."""
+    """Shapes of running members, and of those that have succeeded, when the gang declares sets."""
     least: int = 0
-    """Number of members below which it does not start: while fewer are there as pods, others are still being made."""
+    """Minimum number of members: while fewer exist as pods, others are still being made."""
     unknown: tuple[str, ...] = ()
-    """Demands that are not understood."""
+    """Unsupported demands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,27 +223,29 @@ class SharedLimit:
     """A number that several pools share: a quota, the nodes of the environment, the addresses of a subnet."""
 
     name: str
-    """Words for people, such as ``max_nodes``."""
+    """Text for people, such as ``max_nodes``."""
     left: int
     each: tuple[tuple[str, int], ...]
-    """Amount that one machine takes, by pool; pools that are not named take none."""
+    """Amount that one machine uses, by pool; missing pools use none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoscalerSettings:
-    """Numbers of the autoscaler that no pool sets."""
+    """Settings of the autoscaler that apply to all pools."""
 
     share: float = LEAVING_PERCENT / 100
-    """Part of a pool that may be on its way out at once; one node always may. When more look dead, none is touched."""
+    """Share of a pool that may be removed at once; one node always may. When more look dead, none is touched."""
     dead: timedelta = timedelta(minutes=60)
-    """Time after which a node that does not answer is taken for dead."""
+    """Time after which a node that does not answer counts as dead."""
     leave: timedelta = timedelta(minutes=30)
-    """Time in which the pods of a cordoned node have to leave. After that it is given back: it would keep others from
-    going."""
+    """Time in which the pods of a cordoned node must leave. After that the node is uncordoned, since it would block
+    others."""
     settle: timedelta = timedelta(minutes=1)
-    """Least time between a cordon and the end of the machine: what the scheduler had decided meanwhile is seen."""
+    """Shortest time between a cordon and the end of the machine, so that the scheduler's earlier decisions become
+    visible."""
     joining: int = JOINING
-    """Number of machines that may be on their way at once: joins load the API servers. One gang alone may be more."""
+    """Maximum number of machines that may be joining at once, since joins load the API servers. A single gang may
+    exceed it."""
     backoff: timedelta = timedelta(minutes=5)
     """Time for which a pool that failed is skipped, doubled by each further failure."""
     backoff_most: timedelta = timedelta(hours=1)
@@ -250,15 +253,15 @@ class AutoscalerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
-    """A cluster at one moment. No order in it means anything."""
+    """A cluster at one moment. The order of its parts has no meaning."""
 
     pods: tuple[PendingPod, ...] = ()
-    """Pods that wait for a node, without those of daemon sets and those that are being held back."""
+    """Pods that wait for a node, without those of daemon sets and those that are held back."""
     nodes: tuple[ClusterNode, ...] = ()
     were: frozenset[str] = frozenset()
-    """Machines that were nodes at the moment before, by their ids; none when nobody has looked before."""
+    """Ids of machines that were nodes at the last look; empty without one."""
     gangs: tuple[Gang, ...] = ()
     limits: tuple[SharedLimit, ...] = ()
     daemons: tuple[Shape, ...] = ()
-    """Pods that every node has that they match: a new node has room for the rest only."""
+    """Pods that run on every matching node: a new node has room only for the rest."""
     settings: AutoscalerSettings = field(default_factory=AutoscalerSettings)

@@ -13,8 +13,8 @@ KEPT = (Tier.IDLE, Tier.COMING, Tier.NEW, Tier.CORDONED)
 
 
 def keep(pools: Mapping[str, JudgedPool], ledger: Ledger, market: Market) -> None:
-    """Set aside each pool's spare nodes, after all demand was placed, and ask for those that it lacks. Nothing is moved
-    onto them either: that would make another one spare, and so on."""
+    """Reserve each pool's spare nodes, after all demand was placed, and ask for missing ones. No pods are moved onto
+    them either: that would make another node spare, and so on."""
     lacking = {name: view.pool.spare for name, view in pools.items() if view.pool.spare}
     if not lacking:
         return

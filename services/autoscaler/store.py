@@ -1,4 +1,4 @@
-"""The memory's place: a ConfigMap in the cluster, written before a cloud is asked, so that a crash forgets nothing."""
+"""Storage of the memory: a ConfigMap in the cluster, written before a cloud is asked, so that a crash loses nothing."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ MEMORY = f"{SYSTEM_CONFIGMAPS}/{AUTOSCALER}"
 
 
 class MemoryStore:
-    """The memory as one process reads and writes it. Whoever writes after somebody else did gets a conflict."""
+    """The memory for one process. A write after somebody else's write fails with a conflict."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._item: Object | None = None
 
     def read(self) -> DecisionMemory:
-        """Return what was remembered. What cannot be read is forgotten: clocks start anew, and nothing is lost by
-        that."""
+        """Return the memory. Invalid content is ignored: waiting times begin again, and nothing is lost by that."""
         self._item = self._api.find(MEMORY)
         try:
             return of_text(self._item["data"][MEMORY_KEY]) if self._item else DecisionMemory()
@@ -28,8 +27,8 @@ class MemoryStore:
             return DecisionMemory()
 
     def write(self, memory: DecisionMemory) -> None:
-        """Write what is to be remembered, unless it is there already. Raise ``ApiError`` with status 409 when somebody
-        else wrote since it was read."""
+        """Write the memory, unless it is unchanged. Raise ``ApiError`` with status 409 when somebody else wrote since
+        it was read."""
         data = {MEMORY_KEY: to_text(memory)}
         if self._item is None:
             metadata = {"name": AUTOSCALER, "namespace": SYSTEM_NAMESPACE}

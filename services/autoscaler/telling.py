@@ -1,4 +1,4 @@
-"""Tells people and Kueue: Events on pods, conditions of ProvisioningRequests."""
+"""Reports decisions to people and Kueue: Events on pods, conditions of ProvisioningRequests."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ from services.autoscaler.reading import NAME
 from services.autoscaler.repeats import Repeats, unchanging
 
 MESSAGE = 1024
-"""Longest message of an Event (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
+"""Longest message of an Event, characters (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
 PODS_TOLD = 3
-"""Number of pods of one kind that are told the same."""
+"""Number of equal pods that get the same message."""
 AT_ONCE = 20
-"""Largest number of Events of one pass; the others follow with the next."""
+"""Maximum number of Events in one pass; the others follow in the next."""
 PATIENCE = timedelta(minutes=1)
-"""Age from which a request that is not understood has failed: what it names may be made after it."""
+"""Age from which a request with unsupported demands has failed: objects that it names may be made after it."""
 
 ACCEPTED = ("Accepted", "True", "Accepted", "the request is looked after")
-"""A request that an autoscaler serves (k8s.io/autoscaler, ``provisioningrequest`` API: ``Accepted``, ``Provisioned``,
-``Failed``, ``BookingExpired``, and their reasons in cluster-autoscaler/provisioningrequest/conditions)."""
+"""Condition of a request that the autoscaler serves (k8s.io/autoscaler, ``provisioningrequest`` API: ``Accepted``,
+``Provisioned``, ``Failed``, ``BookingExpired``, and their reasons in
+cluster-autoscaler/provisioningrequest/conditions)."""
 
 
 class Teller:
-    """Tells for one process."""
+    """Reports for one process."""
 
     def __init__(self, api: Api, *, guard: Guard, instance: str, journal: DecisionJournal) -> None:
         self._api, self._guard, self._instance, self._journal = api, guard, instance, journal
         self._repeats = Repeats()
 
     def tell(self, looked: Looked) -> None:
-        """Tell what a decision says. What cannot be told is noted, and stops nothing."""
+        """Report a decision. A failed report is logged, and stops nothing."""
         requests = {_name(item): item for item in looked.listed.requests}
         messages = {
             action.target: action for action in looked.decision.actions if action.verb in (Verb.TELL, Verb.GRANT)
@@ -63,7 +64,7 @@ class Teller:
     def _conditions(
         self, looked: Looked, requests: Mapping[str, Object], messages: Mapping[str, ScalingAction]
     ) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
-        """Yield what requests are to say: type, status, reason and message of each condition."""
+        """Yield the conditions that requests should have: type, status, reason and message of each."""
         for gang in looked.gangs:
             if not gang.request or gang.granted:
                 continue
@@ -82,7 +83,8 @@ class Teller:
                 yield name, [("BookingExpired", "True", "BookingExpired", words)]
 
     def _write(self, item: Object, wanted: list[tuple[str, str, str, str]], looked: Looked) -> None:
-        """Set conditions, unless they say so already. A request that has changed meanwhile is told in the next pass."""
+        """Set conditions, unless the request has them already. A request that has changed meanwhile gets them in the
+        next pass."""
         known = {condition["type"]: condition for condition in (item.get("status") or {}).get("conditions") or ()}
         at = looked.now.isoformat(timespec="seconds").replace("+00:00", "Z")
         changed = False
@@ -134,8 +136,7 @@ class Teller:
 
 
 def _in_turn(tells: Iterable[ScalingAction]) -> Iterator[tuple[str, ScalingAction]]:
-    """Yield the names of pods with what they are told, one of each namespace in turn: none keeps others from being
-    told."""
+    """Yield the names of pods with their messages, one of each namespace in turn, so that none delays the others."""
     spaces: dict[str, list[tuple[str, ScalingAction]]] = {}
     for action in tells:
         for name in (action.pods or (action.target,))[:PODS_TOLD]:

@@ -1,4 +1,4 @@
-"""A decision for people, a line for each action, and for programs."""
+"""A decision as text, a line for each action, and as plain values for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from services.autoscaler.demand import several
 
 
 def line(action: ScalingAction) -> str:
-    """Return an action with its reason in a line."""
+    """Return an action with its reason as one line."""
     return f"{action.verb} {_what(action)}: {action.reason}"
 
 
@@ -27,7 +27,7 @@ def _what(action: ScalingAction) -> str:
 
 
 def to_text(decision: Decision, blind: Iterable[str] = ()) -> str:
-    """Return every action in a line, and before them what could not be read."""
+    """Return a line for each action, after the groups that could not be read."""
     lines = [f"not seen: {name}" for name in blind]
     lines += map(line, decision.actions) if decision.actions else ["nothing to do"]
     idle = sorted(decision.memory.idle)

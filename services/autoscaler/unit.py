@@ -1,7 +1,7 @@
-"""The autoscaler as a unit of every API server's machine (longhaul-autoscaler.service). One of them leads.
+"""The autoscaler as a unit on every API server's machine (longhaul-autoscaler.service). One of them leads.
 
-What it sizes it learns from a ConfigMap that `longhaul up` writes. When that changes, the program ends, and systemd
-starts it anew: nothing of the environment before stays in its memory.
+It reads the environment from a ConfigMap that `longhaul up` writes. When that changes, the program ends, and systemd
+restarts it, so that no former settings stay in memory.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ PROGRAM = "autoscaler"
 """Name of its certificate."""
 DOCUMENT = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps/{CONFIGMAP}"
 LOOK_S = 5.0
-"""Time between two looks at the document, seconds."""
+"""Seconds between two looks at the document."""
 
 Serve = Callable[[Given, PriceBook, threading.Event], None]
-"""Works for an environment until the event."""
+"""Works for an environment until the event is set."""
 
 
 class Unit:
-    """One run of the unit: from the start to the first change of the document, or to the machine's wish that it end."""
+    """One run of the unit: from the start to the first change of the document, or to a signal to end."""
 
     def __init__(self, api: Api, serve: Serve, *, stop: threading.Event, look_s: float = LOOK_S) -> None:
         self._api, self._serve, self._look_s = api, serve, look_s
@@ -58,7 +58,7 @@ class Unit:
         self._told = ""
 
     def run(self) -> None:
-        """Wait for a document that can be used, and work by it until it changes."""
+        """Wait for a valid document, and work with it until it changes."""
         text, given = self._first()
         if given is None:
             return
@@ -72,7 +72,7 @@ class Unit:
             follower.join()
 
     def _first(self) -> tuple[str, Given | None]:
-        """Return the first document that can be used; none when the unit is stopped before."""
+        """Return the first valid document; none when the unit is stopped before."""
         while not self._stop.is_set():
             try:
                 text = self._read()
@@ -85,12 +85,12 @@ class Unit:
         return "", None
 
     def _follow(self, text: str, over: threading.Event) -> None:
-        """End the work when the document is another one, or the unit is stopped."""
+        """End the work when the document changes, or the unit is stopped."""
         while not over.is_set() and not self._stop.wait(self._look_s):
             try:
                 changed = self._read() != text
             except ApiError:
-                continue  # The work itself tells of an API that does not answer.
+                continue  # The work itself reports an API that does not answer.
             if changed:
                 log.info("the environment has changed: starting anew")
                 break
@@ -107,7 +107,8 @@ class Unit:
 
 
 def prices(given: Given) -> PriceBook:
-    """Return the prices in the document; none when they cannot be used, since they only order pools."""
+    """Return the prices in the document; an empty book when they are invalid, since they only affect the order of
+    pools."""
     try:
         return PriceBook.of(given.prices) if given.prices else PriceBook()
     except ConfigurationError as error:
@@ -116,7 +117,7 @@ def prices(given: Given) -> PriceBook:
 
 
 def sign_in(given: Given, *, machine: str, tokens: str, folder: Path, stop: threading.Event) -> None:
-    """Have every cloud of the environment asked with the identity that the socket ``tokens`` gives tokens of."""
+    """Use the identity behind the socket ``tokens`` for requests to every cloud of the environment."""
     kinds = {site.kind: cloud_of(site) for site in given.environment.sites.values()}
     for kind, cloud in kinds.items():
         regions = tuple(site.region for site in given.environment.sites.values() if site.kind == kind)

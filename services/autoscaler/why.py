@@ -1,4 +1,4 @@
-"""Words for demand that has no room: which pools could hold it, and why they do not."""
+"""Text about demand without room: which pools could hold it, and why they do not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMED = 3
 
 
 def quantity(name: str, amount: int) -> str:
-    """Return an amount of a resource in words, such as ``2 TiB of memory`` or ``8 nvidia.com/gpu``."""
+    """Return an amount of a resource as text, such as ``2 TiB of memory`` or ``8 nvidia.com/gpu``."""
     if name == "cpu":
         return f"{amount / 1000:g} cores"
     if name == "memory" or name == "ephemeral-storage" or name.startswith("hugepages-"):
@@ -28,13 +28,13 @@ def quantity(name: str, amount: int) -> str:
 
 
 def request_words(need: PodNeed) -> str:
-    """Return what a pod asks for."""
+    """Return a pod's requests as text."""
     amounts = [quantity(name, amount) for name, amount in need.shape.requests if name != PODS]
     return ", ".join(amounts) or "nothing but a place"
 
 
 def shortage_action(short: Short, ledger: Ledger, market: Market) -> ScalingAction:
-    """Return what is said of demand without room."""
+    """Return the message about demand without room."""
     reason = _reason(short.demand.need, ledger, market, short.domain)
     unknown = short.demand.need.shape.unknown or (short.gang.gang.unknown if short.gang else ())
     if unknown:
@@ -79,7 +79,7 @@ def _shut(name: str, offers: Sequence[Offer]) -> str:
 
 
 def _too_small(need: PodNeed, ledger: Ledger, market: Market) -> str:
-    """Return what the largest machine has where the pod may be; empty when it may be nowhere."""
+    """Return the amounts of the largest machine on which the pod may be; empty when it may be on none."""
     offers = market.matching(need.shape.where)
     if not offers:
         return ""
@@ -95,7 +95,7 @@ def _too_small(need: PodNeed, ledger: Ledger, market: Market) -> str:
 
 
 def _unlike(need: PodNeed, market: Market) -> str:
-    """Return what labels and taints keep the pod away."""
+    """Return the labels and taints that keep the pod away."""
     by_reason: dict[str, list[str]] = {}
     for offer in market.offers:
         by_reason.setdefault(mismatch(need.shape.where, offer.kind), []).append(offer.pool.name)
