@@ -10,7 +10,7 @@ from contract.project import PROJECT
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGER = PROJECT
-"""Value of that label on every object of ours."""
+"""Value of that label on every object of Longhaul."""
 
 # Of a Node: where it is, and what it is.
 REGION_LABEL = "topology.kubernetes.io/region"
