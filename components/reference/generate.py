@@ -1,11 +1,11 @@
 """Generate the files that follow from the model and the contract: JSON Schemas, the reference page, and the marked
 parts of other pages.
 
-    python -m components.reference.generate           write what is out of date
-    python -m components.reference.generate --check   only say it, and exit 1
+    python -m components.reference.generate           write the files that are out of date
+    python -m components.reference.generate --check   only list them, and exit 1
 
 A marked part of a Markdown file lies between ``<!-- topology:prod -->`` and ``<!-- /topology -->``. The first mark
-names the renderer (:data:`PARTS`) and what it renders.
+names the renderer (:data:`PARTS`) and its subject.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ IN_FLIGHT = 16
 """Largest number of requests on one connection without an answer yet (RFC 9112, section 9.3.2, pipelining)."""
 TICK_S = 0.02
 LAST_ANSWER_S = 10.0
-"""Seconds that answers may take after the end."""
+"""Seconds after the end of the storm until which answers may arrive."""
 READY = 100
 """Number of Events after which the storm counts as running."""
 USER = "storm"

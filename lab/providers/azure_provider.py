@@ -117,7 +117,7 @@ class AzureProvider(BaseProvider):
         return provider_pb2.UpdateResponse(properties=to_struct(outputs))
 
     def Read(self, request: Any, context: Any) -> Any:
-        """GET, for refresh and import; an empty id means that the resource is gone."""
+        """Read the resource, for refresh and import; an empty id means that the resource is gone."""
         token = self._token(request.urn, context)
         try:
             document = self._client.get(request.id, api_version=token.api_version)
@@ -135,7 +135,7 @@ class AzureProvider(BaseProvider):
         return provider_pb2.ReadResponse(id=document["id"], properties=properties, inputs=to_struct(inputs))
 
     def Delete(self, request: Any, context: Any) -> Any:
-        """DELETE, and wait until the resource is gone."""
+        """Delete the resource, and wait until it is gone."""
         token = self._token(request.urn, context)
         try:
             timeout_s = request.timeout or TIMEOUT_S

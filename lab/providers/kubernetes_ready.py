@@ -21,7 +21,7 @@ class ReadyVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedObject:
-    """An object as observed, and the client for further queries."""
+    """An observed object, and the client for further queries."""
 
     client: ObjectClient
     live: Object

@@ -1,4 +1,4 @@
-"""The error for a text that cannot be read."""
+"""The error of unreadable texts."""
 
 from __future__ import annotations
 

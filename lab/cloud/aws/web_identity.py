@@ -23,7 +23,7 @@ SHORTEST_S, LONGEST_S = 900, 43200
 
 @dataclass(frozen=True, kw_only=True)
 class SessionGrant:
-    """A session that is granted."""
+    """A granted session."""
 
     role_arn: str
     session: str

@@ -61,7 +61,7 @@ def routes(store: DocumentStore, network_key: str) -> tuple[Route, ...]:
 
 
 def tunnel_name(connection: ResourceDocument, instance: int) -> str:
-    """Return the name of a connection's tunnel from one of its gateway's instances."""
+    """Return the name of the tunnel that an instance of a connection's gateway has."""
     return f"{connection.name}-{instance}"
 
 

@@ -35,7 +35,7 @@ DONE = ("installed", "config-files", "not-installed")
 
 
 def look(root: Path) -> dict[str, Any]:
-    """Return everything as plain values."""
+    """Return the machine's packages, devices, modules and kernels as plain values."""
     packages = list(_packages(root))
     kernels = sorted(_kernels(root), key=_version_key)
     return {

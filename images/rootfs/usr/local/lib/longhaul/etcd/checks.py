@@ -37,7 +37,7 @@ class MemberReport:
     learner: bool
     db_size_bytes: int
     revision: int = 0
-    """Newest revision that it has; 0 when it does not answer."""
+    """Newest revision of the member; 0 when it does not answer."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,8 @@ REFUSED = " does not start: "
 
 
 def last_words() -> str:
-    """Return why the member ended or could not start, lately; empty when neither happened, or the reason is unknown."""
+    """Return why the member recently ended or could not start; empty when neither happened, or the reason is
+    unknown."""
     command = ["journalctl", f"--unit={ETCD}", f"--since={LATELY}", "--output=cat", "--no-pager"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return last_message(done.stdout.splitlines())

@@ -58,7 +58,7 @@ class Log:
 
     xids: tuple[Xid, ...]
     uuids: Mapping[str, str]
-    """Identities by PCI address, of GPUs that had an Xid; also of a GPU that is gone."""
+    """Identities, by PCI address, of GPUs with an Xid, even of GPUs that are gone."""
 
 
 def kernel_log() -> list[str]:

@@ -1,6 +1,6 @@
 """The kubelet: its record of processors, the authorities that it trusts, and its Node when that is lost.
 
-Its first certificate is got in ``node`` (join.py), before it starts; it renews the next ones itself.
+``node`` (join.py) gets its first certificate before it starts; the kubelet renews later ones itself.
 
 Units: kubelet.service, longhaul-authorities.service, longhaul-authorities.timer, longhaul-registered.service,
 longhaul-registered.timer.
