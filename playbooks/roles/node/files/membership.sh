@@ -9,7 +9,7 @@ if [ ! -e "$certificate" ]; then
   echo new
   exit 0
 fi
-# One that has ended opens nothing, not even its own renewal, and the kubelet would not ask for another while it is there.
+# An expired certificate opens nothing, not even its own renewal, and the kubelet would not request another while it exists.
 if ! openssl x509 -noout -checkend 0 -in "$certificate" >/dev/null 2>&1; then
   echo stranger
   exit 0
@@ -18,8 +18,8 @@ ready='import json, sys
 conditions = {one["type"]: one["status"] for one in json.load(sys.stdin)["status"]["conditions"]}
 sys.exit(conditions.get("Ready") != "True")'
 while :; do
-  # Kubelets are restarted, and made to forget their cluster, by what is answered: only the API that the authority knows is believed, and
-  # nobody where that file is not there yet. The API lets a node read its own Node, whether there is one or not.
+  # The answer decides whether kubelets are restarted and forget their cluster: only an API with the authority's certificate is trusted, and
+  # none while that file is missing. The API lets a node read its own Node, whether it exists or not.
   if [ ! -e "$authority" ]; then break; fi
   answer=$(curl --silent --cacert "$authority" --max-time 5 --write-out '\n%{http_code}' --cert "$certificate" "$api/api/v1/nodes/$name")
   case $(echo "$answer" | tail -n 1) in
@@ -29,7 +29,7 @@ while :; do
     000) ;;
     *) break ;;
   esac
-  # Where it cannot be asked, what has a certificate is taken for a node.
+  # When it cannot be asked, a machine with a certificate counts as a node.
   if [ "$(date +%s)" -ge "$end" ]; then break; fi
   sleep 1
 done
