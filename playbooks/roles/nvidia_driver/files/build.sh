@@ -1,6 +1,6 @@
 #!/bin/sh
-# Has each of the kernels a module of NVIDIA's driver of the version? Arguments: the version, then releases of kernels. Builds with DKMS
-# what is not there, and prints the releases that it built it for.
+# Ensures that each kernel has a module of NVIDIA's driver of the version. Arguments: the version, then releases of kernels. Builds missing
+# modules with DKMS, and prints the releases that it built for.
 set -u
 version=$1
 shift
@@ -9,8 +9,8 @@ of() { modinfo -k "$1" -F version nvidia 2>/dev/null || modinfo -k "$1" -F versi
 
 for kernel; do
   [ "$(of "$kernel")" = "$version" ] && continue
-  # What a run that was killed has left half-built is in nobody's way: DKMS builds in a folder that it empties first.
-  # Whether it succeeded is seen below: modules of others may fail beside it.
+  # Half-built remains of a killed run do no harm: DKMS builds in a folder that it empties first.
+  # Success is checked below: other modules may fail beside it.
   said=$(dkms autoinstall --kernelver "$kernel" 2>&1)
   if [ "$(of "$kernel")" != "$version" ]; then
     echo "$said" >&2

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Looks at a machine and changes nothing. Prints a line for each thing: "problem" what is wrong, "unhealthy" what is wrong with a node that a run may
-# repair all the same, or "fact" name and value.
-# Arguments, each NAME=VALUE: address in the plan; public address, or nothing; api, the cluster's URL; authority, the common name of who
-# signs its nodes' certificates; free, what has to be free on disks, MiB, and on those
-# of a node that joins for its images (images_free) and for the rest (kubelet_free); node, "yes" for one that is to be a node; mtu, the largest
+# Checks a machine and changes nothing. Prints a line for each result: "problem" and a fault, "unhealthy" and a fault of a node that a run may
+# repair, or "fact", name and value.
+# Arguments, each NAME=VALUE: address in the plan; public address, or nothing; api, the cluster's URL; authority, common name of the one that
+# signs its nodes' certificates; free, required free space on disks, MiB, and on those
+# of a joining node for its images (images_free) and for the rest (kubelet_free); node, "yes" for a future node; mtu, the largest
 # packet between sites, bytes; rdma, its RDMA network (infiniband, roce), or nothing, and rdma_place, where that is declared; gateways, addresses that packets to other sites go through, with spaces between;
 # ssh, ranges that the machine will accept SSH from, with spaces between.
 address='' public='' api='' authority='' free=0 images_free=0 kubelet_free=0 node='' rdma='' rdma_place='' mtu='' gateways='' ssh=''
@@ -53,7 +53,7 @@ if python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; th
   problem "there is no Python 3.11 or later at python3: apt-get install python3"
 fi
 
-# Its filter must not lock out who looks at it: the process that SSH started knows where from, those that sudo starts do not.
+# Its filter must not lock out the person who runs this: the process that SSH started knows the address, those that sudo starts do not.
 from='' process=$$
 while [ -n "$ssh" ] && [ -z "$from" ] && [ "${process:-0}" -gt 1 ]; do
   from=$(tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | sed -n 's/^SSH_CONNECTION=\([^ ]*\) .*/\1/p')
@@ -72,14 +72,14 @@ if ! has "$address"; then
 fi
 if [ -n "$public" ] && has "$public"; then fact public_address_here; fi
 
-# Of the file system that a folder is on, or will be: where it is mounted, and what is free, MiB.
+# Prints the mount point and the free MiB of the file system that a folder is on, or will be.
 disk() {
   folder=$1
   while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
   df -P -k "$folder" | awk 'NR == 2 { print $6, int($4 / 1024) }'
 }
 
-# room FOLDER MIB WHY: says once of each file system that it is full.
+# room FOLDER MIB WHY: reports each full file system once.
 full=' '
 room() {
   # shellcheck disable=SC2046 # two words
@@ -90,14 +90,14 @@ room() {
   full="$full$4 "
 }
 if [ "$node" = yes ] && [ ! -e $certificate ]; then
-  # With less its kubelet takes no pods. One that runs sees to it itself.
+  # With less its kubelet accepts no pods. A running kubelet handles that itself.
   room /var/lib/containerd "$images_free" " for the kubelet to take pods"
   room /var/lib/kubelet "$kubelet_free" " for the kubelet to take pods"
 fi
 room /usr "$free" ""
 
-# Where Longhaul, kubeadm, k3s and rke2 keep what a kubelet reaches its cluster with. One that leads here is known to this cluster, or is
-# of an earlier one in its place: role node tells.
+# Kubeconfigs of a kubelet of Longhaul, kubeadm, k3s and rke2. One that points to this cluster belongs to it, or to
+# an earlier one in its place: role node decides.
 abroad=
 for file in /var/lib/kubelet/kubeconfig /etc/kubernetes/kubelet.conf /var/lib/rancher/*/agent/kubelet.kubeconfig; do
   [ -e "$file" ] || continue
@@ -122,7 +122,7 @@ passes() {
 }
 if [ "$node" = yes ] && command -v ping >/dev/null; then
   for gateway in $gateways; do
-    # One that does not answer at all may be still to come.
+    # A gateway that does not answer at all may not be set up yet.
     passes "$gateway" 56 || continue
     # IPv4's header and ICMP's.
     if ! passes "$gateway" $((mtu - 28)); then
@@ -132,8 +132,8 @@ if [ "$node" = yes ] && command -v ping >/dev/null; then
   done
 fi
 
-# Adapters are on the PCI bus before any driver is: Mellanox's, network controllers of Ethernet or InfiniBand. What their ports are is
-# known once a driver runs. A run repairs a node in spite of it.
+# Adapters are on the PCI bus before any driver is loaded: Mellanox's, network controllers of Ethernet or InfiniBand. The type of their ports is
+# known once a driver runs. A run repairs a node in spite of this fault.
 if [ -n "$rdma" ]; then
   if [ -e $certificate ]; then wrong=unhealthy; else wrong=problem; fi
   adapters=0
@@ -152,7 +152,7 @@ if [ -n "$rdma" ]; then
   fi
 fi
 
-# Whether the kernel has ESP is tried in a namespace that is thrown away; trying loads the modules that there are.
+# Tests in a temporary namespace whether the kernel has ESP; the test loads existing modules.
 key=0x0102030405060708090a0b0c0d0e0f1011121314
 if unshare --net ip xfrm state add src 127.0.0.1 dst 127.0.0.1 proto esp spi 0x1000 reqid 1 mode tunnel \
   aead 'rfc4106(gcm(aes))' $key 128 2>/dev/null; then fact kernel_esp; fi

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Looks at the services of a gateway or a node, and changes nothing. Prints a line "unhealthy ..." for each one that has failed or is
-# restarted again and again, with the last line of its journal; and for each unit among the arguments that does not run. Another one that is
-# not there, or that was stopped, is not told. Ends with another code than 0 when systemd cannot be asked.
-# How many restarts, the last less than how many seconds ago, are too many. A kubelet that waits for the control plane restarts less often.
+# Checks the services of a gateway or a node, and changes nothing. Prints a line "unhealthy ..." for each one that has failed or is
+# restarted again and again, with the last line of its journal; and for each unit among the arguments that does not run. Other units that are
+# missing or stopped are not reported. The exit code is not 0 when systemd cannot be asked.
+# Number of restarts that are too many, and largest age of the last in seconds. A kubelet that waits for the control plane restarts less often.
 restarts=3 recently=60
 # shellcheck disable=SC2046 # each unit is a word
 shown=$(systemctl show --property=Id,ActiveState,SubState,NRestarts,ActiveEnterTimestampMonotonic -- $({

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs AWS's EFA installer: kernel module and rdma-core, neither libfabric nor Open MPI, which are in pods' images.
-# Arguments: the archive; its SHA-256; the folder to write down in that it is installed.
+# Arguments: the archive; its SHA-256; the folder that records the installation.
 set -eu
 archive=$1 digest=$2 folder=$3
 if ! echo "$digest  $archive" | sha256sum --check --status; then

@@ -1,7 +1,7 @@
 #!/bin/sh
-# settle UNIT COMMAND FILE...: run COMMAND unless it succeeded last with the FILEs as they are, and unless UNIT is a unit of systemd's
-# that does not run; prints UNIT when it ran.
-# What was there is remembered, not what this run changed: so a run that was killed in between is made good by the next.
+# settle UNIT COMMAND FILE...: run COMMAND unless it last succeeded with the FILEs' present content, and unless UNIT is a systemd unit
+# that does not run; print UNIT when it ran.
+# It records the files' state, not this run's changes, so the next run completes one that was killed in between.
 remembered=/var/lib/longhaul/settled
 mkdir -p $remembered && chmod 0700 $remembered || exit 1
 
@@ -14,7 +14,7 @@ runs() {
 settle() {
   unit=$1 command=$2
   shift 2
-  # Programs are large, and whoever replaces one makes a new file: which file it is says enough.
+  # Programs are large, and replacing one makes a new file, so the file's identity suffices.
   state=$(for file; do
     case $file in
       /usr/local/bin/*) stat --format='%n %i %s %Y' "$file" 2>&1 ;;
