@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clouds.base.machine_access import NoTokenError, OwnAccess
+from clouds.base.machine_access import OwnAccess
+from contract.documents.cloud_token import NoTokenError
 
 log = logging.getLogger(__name__)
 

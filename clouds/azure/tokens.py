@@ -15,8 +15,9 @@ from concurrent.futures import Future
 from threading import Lock
 from typing import Any
 
-from clouds.base.machine_access import NoTokenError, socket_token
+from clouds.base.machine_access import socket_token
 from contract.azure import TOKENS_VARIABLE
+from contract.documents.cloud_token import NoTokenError
 
 EARLY_S = 300.0
 """Remaining validity of a token below which a new one is requested, seconds, as in azure-core's own policy."""

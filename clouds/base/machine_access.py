@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.documents.cloud_token import NoTokenError, of_text
+
 SOCKET_S = 30.0
 """Time limit for a token from the socket, seconds: a program starts for each answer, and asks the metadata service
 twice."""
-
-
-class NoTokenError(Exception):
-    """The socket returns no token; the message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +34,12 @@ class OwnAccess:
 
 
 def socket_token(path: str) -> tuple[str, float]:
-    """Return the token from a program on the same machine, which serves one for each connection to its socket
-    (images/rootfs, machine/cloud_token.py), and the end of its validity in seconds since the epoch. Raise
-    :class:`NoTokenError` with the program's own words when it returns none."""
+    """Return the token from a program on the same machine, which serves one for each connection to its socket, and the
+    end of its validity in seconds since the epoch. Raise :class:`NoTokenError` with the program's own words when it
+    returns none."""
     try:
-        given = json.loads(_read(path))
-        if "error" in given:
-            raise NoTokenError(f"{path}: {given['error']}")
-        return str(given["token"]), float(given["until"])
-    except OSError as error:
+        return of_text(_read(path))
+    except (NoTokenError, OSError) as error:
         raise NoTokenError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError):
         raise NoTokenError(f"{path}: it gives no token; its journal says why") from None

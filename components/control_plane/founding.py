@@ -7,7 +7,6 @@ cluster and never bootstraps another.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,8 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
 
 from clouds.base.control import Vault
 from clouds.registry import vault_at
+from contract.documents import etcd_state
+from contract.documents.etcd_state import EXISTING, NEW, RecordedCluster
 
 Properties = dict[str, Any]
 
@@ -40,17 +41,18 @@ def is_bootstrapped(state: str | None) -> bool:
     """Return whether the recorded state says that the etcd cluster exists. A state that is missing or cannot be read
     counts as existing."""
     try:
-        return state is None or json.loads(state).get("state") != "new"
-    except ValueError:
+        return state is None or etcd_state.of_text(state).state != NEW
+    except (AttributeError, TypeError, ValueError):
         return True
 
 
 def record_bootstrap(vault: Vault, secret: str, *, cluster: str) -> None:
     """Record that an etcd cluster exists: from now on a member with an empty disk joins it and never bootstraps
     another."""
-    state = json.loads(vault.get(secret) or "{}")
-    if state.get("state") != "existing":
-        vault.set(secret, json.dumps({"state": "existing", "cluster": cluster}), content_type="application/json")
+    recorded = vault.get(secret)
+    if recorded is None or etcd_state.of_text(recorded).state != EXISTING:
+        state = RecordedCluster(state=EXISTING, cluster=cluster)
+        vault.set(secret, state.to_text(), content_type="application/json")
 
 
 class Bootstrapped(Resource, module="longhaul", name="Founded"):

@@ -3,7 +3,6 @@ tunnels."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,12 +16,13 @@ from clouds.registry import vault_at
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import SharedSecret
-from components.model.access.quarantine import Quarantine
-from components.model.access.revoked import Revoked
 from components.model.network.tunnel_keys import READ_VARIABLE
 from components.model.secrets.encryption_keys import EncryptionKeys
 from components.model.secrets.rotations import standings_text
 from components.model.secrets.vault import SecretKind
+from contract.documents.etcd_state import NEW, RecordedCluster
+from contract.documents.quarantine import Quarantine
+from contract.documents.revoked import Revoked
 
 Properties = dict[str, Any]
 
@@ -52,7 +52,7 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
         return Quarantine().text()
     if kind is SecretKind.REVOKED:
         return Revoked().text()
-    return json.dumps({"state": "new", "cluster": "", "founders": list(holders)})
+    return RecordedCluster(state=NEW, founders=tuple(holders)).to_text()
 
 
 def changed(names: Iterable[str], olds: Properties, news: Properties) -> list[str]:

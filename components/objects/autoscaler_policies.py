@@ -18,6 +18,7 @@ from components.objects.admission import refuse
 from components.objects.node_labels import LIFTS, NEW, NEW_NOTES, OLD, OLD_NOTES, changed
 from contract.annotations import SCALE_IN
 from contract.objects import AUTOSCALER
+from contract.users import AUTOSCALER_ACCOUNT
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
         ValidatingAdmissionPolicySpecArgsDict,
     )
 
-PART = "autoscaler"
+PART = AUTOSCALER_ACCOUNT
 NODES, NAMES = "longhaul-autoscaler-nodes", "longhaul-autoscaler-names"
 """Names of the two policies."""
 REFUSAL = "the autoscaler may not change this of a node"

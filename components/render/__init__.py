@@ -18,6 +18,7 @@ from components.render.cloud_init import UserData, UserDataError, cloud_config
 from components.render.file import File
 from components.render.node_files import host_files, join_kubeconfig, pool_files
 from contract.documents import backup_settings
+from contract.documents.secret_files import SecretFile
 
 __all__ = [
     "File",
@@ -40,7 +41,7 @@ class _Rendered(Protocol):
         """Return a machine's files, without the document of its secrets."""
         ...
 
-    def secret_files(self, environment: Environment, machine: Machine) -> tuple[secrets.SecretFile, ...]:
+    def secret_files(self, environment: Environment, machine: Machine) -> tuple[SecretFile, ...]:
         """Return the secrets that a machine fetches."""
         ...
 
@@ -91,7 +92,7 @@ def pool_user_data(
     )
 
 
-def secret_files(environment: Environment, machine: Machine) -> tuple[secrets.SecretFile, ...]:
+def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile, ...]:
     """Return the secrets of the vault that a control-plane machine fetches, as the files that it makes of them."""
     return _ROLES[machine.role].secret_files(environment, machine)
 

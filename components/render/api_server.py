@@ -23,45 +23,45 @@ from components.model.secrets.encryption_keys import ENCRYPTED
 from components.model.secrets.vault import ISSUERS, KEYS_IN_USE, ROTATIONS, SIGNING_KEYS
 from components.model.teams.queues import MANAGERS, has_queues
 from components.render.admission import admission
-from components.render.documents import HEADER, environment_file, json_document, yaml_document
+from components.render.documents import HEADER, environment_file, yaml_document
 from components.render.etcd_members import places
 from components.render.file import File
 from components.render.quarantine import refusal_files, refusing_client
-from components.render.secrets import SecretFile, authority, certificate, trust
+from components.render.secrets import authority, certificate, trust
+from contract.documents import issuers
+from contract.documents.node import PATH as NODE
+from contract.documents.node import NodeConfig
+from contract.documents.secret_files import SecretFile
 from contract.endpoints import JOIN_PORT
 from contract.paths import PKI
+from contract.users import AUTOSCALER_ACCOUNT
 
 USER = "kube"
 NODE_CONTROLLER_USER = "node-controller"
-AUTOSCALER_USER = "autoscaler"
 JOIN_USER = "node-join"
-
-AUTHENTICATION = "/etc/longhaul/authentication.yaml"
-"""File with the issuers whose tokens people sign in with."""
 
 HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
     """Return the machine's arguments, configuration and ``node.json``."""
-    port = environment.control_plane.api.port
-    node = {
-        "machine": machine.name,
-        "role": str(machine.role),
-        "index": machine.index,
-        "address": str(machine.address),
-        "port": port,
-        "join_port": JOIN_PORT,
-        "version": environment.versions.kubernetes,
-        "stores": {str(role): places(environment, addresses, role) for role in (Role.ETCD, Role.EVENTS)},
-        **({"queues": True} if has_queues(environment) else {}),
-    }
+    node = NodeConfig(
+        machine=machine.name,
+        role=str(machine.role),
+        index=machine.index,
+        address=str(machine.address),
+        port=environment.control_plane.api.port,
+        join_port=JOIN_PORT,
+        version=environment.versions.kubernetes,
+        stores={str(role): places(environment, addresses, role) for role in (Role.ETCD, Role.EVENTS)},
+        queues=has_queues(environment),
+    )
     arguments = environment_file({"KUBE_APISERVER_ARGS": " ".join(_arguments(environment, addresses, machine))})
     return {
         "/etc/longhaul/admission.yaml": _private_file(yaml_document(admission(environment))),
         "/etc/longhaul/controller-manager.kubeconfig": _kubeconfig(environment, "controller-manager"),
         "/etc/longhaul/kube-apiserver.env": File(content=arguments),
-        "/etc/longhaul/node.json": File(content=json_document(node)),
+        str(NODE): File(content=node.to_text()),
         "/etc/longhaul/quarantine.kubeconfig": _private_file(yaml_document(refusing_client())),
         "/etc/longhaul/scheduler.kubeconfig": _kubeconfig(environment, "scheduler"),
         **(_queues(environment) if has_queues(environment) else {}),
@@ -101,10 +101,10 @@ def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile
         ),
         SecretFile(path=f"{PKI}/rotations.json", content=f"${{{ROTATIONS}}}", mode=0o444),
         SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
-        SecretFile(path=AUTHENTICATION, content=_authentication(), mode=0o600, user=USER),
+        SecretFile(path=issuers.PATH, content=_authentication(), mode=0o600, user=USER),
         *refusal_files(user=USER),
         certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
-        certificate(machine, "autoscaler", user=AUTOSCALER_USER),
+        certificate(machine, AUTOSCALER_ACCOUNT, user=AUTOSCALER_ACCOUNT),
         certificate(machine, "join", user=JOIN_USER),
         *(_queues_certificates(machine) if has_queues(environment) else ()),
     )
@@ -142,7 +142,7 @@ def _authentication() -> str:
         {
             "apiVersion": "apiserver.config.k8s.io/v1",
             "kind": "AuthenticationConfiguration",
-            "jwt": f"${{{ISSUERS}:jwt}}",
+            issuers.FIELD: f"${{{ISSUERS}:{issuers.FIELD}}}",
             "anonymous": {"enabled": True, "conditions": [{"path": path} for path in HEALTH_PATHS]},
         }
     )

@@ -8,10 +8,14 @@ from components.model.control_plane.size import RAFT_DEFAULTS, raft_times
 from components.model.environment import SyncLimits
 from components.model.secrets.certificates import ETCD_CLIENT
 from components.model.secrets.vault import etcd_state_secret
-from components.render.documents import environment_file, json_document
+from components.render.documents import environment_file
 from components.render.etcd_members import places
 from components.render.file import File
-from components.render.secrets import SecretFile, certificate, trust
+from components.render.secrets import certificate, trust
+from contract.documents.disks import DISK_PATH, LIMITS_PATH, Limits, lun_text
+from contract.documents.node import PATH as NODE
+from contract.documents.node import NodeConfig
+from contract.documents.secret_files import SecretFile
 from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 from contract.paths import PKI
 
@@ -30,34 +34,29 @@ NO_QUOTA = -1
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
-    """Return the member's environment file, its ``node.json``, and the limits of its disk if they are declared. Only
-    the learner's own files have its name and address, so no other machine changes with it."""
-    node: dict[str, object] = {
-        "machine": machine.name,
-        "role": str(machine.role),
-        "index": machine.index,
-        "address": str(machine.address),
-        "version": environment.versions.etcd,
-        "state_secret": etcd_state_secret(machine.role),
-        "stores": {str(machine.role): places(environment, addresses, machine.role)},
-    }
-    limits = environment.control_plane.sync_limits
+    """Return the member's environment file, its ``node.json``, and the limits of its disk where they are declared. The
+    learner's name and address are in its own files alone: no other machine changes with it."""
+    stores, limits = places(environment, addresses, machine.role), environment.control_plane.sync_limits
     if machine.is_learner:
-        node["learner"] = True
-        node["stores"] = {str(machine.role): {**places(environment, addresses, machine.role), **_place(machine)}}
+        stores[machine.name] = str(machine.address)
         limits = _of_network_disk(limits)
+    node = NodeConfig(
+        machine=machine.name,
+        role=str(machine.role),
+        index=machine.index,
+        address=str(machine.address),
+        version=environment.versions.etcd,
+        state_secret=etcd_state_secret(machine.role),
+        stores={str(machine.role): stores},
+        learner=machine.is_learner,
+    )
     return {
-        # Left out when it is not declared, as in files from before it existed: a change of user-data replaces the
-        # machine.
-        **({"/etc/longhaul/disk-gate.json": File(content=json_document(limits.model_dump()))} if limits else {}),
-        **({"/etc/longhaul/data-disk.json": File(content=json_document({"lun": LUN}))} if machine.disk_gib else {}),
+        # Left out when it is not declared, as before there was one: a change of user-data replaces the machine.
+        **({LIMITS_PATH: File(content=Limits(**limits.model_dump()).to_text())} if limits else {}),
+        **({DISK_PATH: File(content=lun_text(LUN))} if machine.disk_gib else {}),
         "/etc/longhaul/etcd.env": File(content=environment_file(_settings(environment, machine))),
-        "/etc/longhaul/node.json": File(content=json_document(node)),
+        str(NODE): File(content=node.to_text()),
     }
-
-
-def _place(machine: Machine) -> dict[str, str]:
-    return {machine.name: str(machine.address)}
 
 
 def _of_network_disk(declared: SyncLimits | None) -> SyncLimits:

@@ -16,7 +16,7 @@ from typing import Any
 from clouds.base.pool import Taint
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
-from components.model.nodes.gpu_promises import GpuPromise, host_promise, pool_promise
+from components.model.nodes.gpu_promises import host_promise, pool_promise
 from components.model.nodes.joining import join_settings
 from components.model.nodes.nodes import (
     HOST_VCPUS,
@@ -34,25 +34,27 @@ from components.model.nodes.nodes import (
 )
 from components.model.nodes.rdma import huge_pages_2mib
 from components.model.sites.section import Site
-from components.render.documents import HEADER, json_document, yaml_document
+from components.render.documents import HEADER, yaml_document
 from components.render.file import File
 from components.render.kube_proxy import configuration
 from components.render.node_filter import PATH as FILTER
 from components.render.node_filter import filter_file
+from contract.documents import node_place
+from contract.documents.depot import PATH as DEPOT_PATH
+from contract.documents.depot import SignedDepot
+from contract.documents.join_kubeconfig import JoinKubeconfig
+from contract.documents.node import PATH as NODE
+from contract.documents.node import GpuPromise, HugePages, Worker
+from contract.documents.node_place import NodePlace
 from contract.objects import CLUSTER_DOMAIN
 from contract.paths import KUBELET_KUBECONFIG
 
 FOLDER = "/etc/longhaul"
-JOIN = f"{FOLDER}/join.kubeconfig"
-"""Kubeconfig with which a host's kubelet requests its first certificate."""
 AUTHORITY = f"{FOLDER}/pki/kubernetes-ca.crt"
 DEPOT_AUTHORITY = f"{FOLDER}/depot-authority.pem"
 """Certificates of the authorities that sign for the depot's server. The role depot_authority writes the same file."""
 COMPLETE = f"{FOLDER}/complete"
 """Marker that all other files exist; longhaul-node.path waits for it on a cloud machine."""
-
-ROLE = "node"
-"""Role of a worker in ``node.json``."""
 
 TLS_CIPHER_SUITES = (
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
@@ -69,8 +71,7 @@ class _Hardware:
 
     vcpus: int
     gpus: GpuPromise
-    huge_pages_gib: int
-    huge_pages_2mib: int = 0
+    huge_pages: HugePages
 
 
 def pool_files(
@@ -88,8 +89,7 @@ def pool_files(
         hardware=_Hardware(
             vcpus=machine.vcpus,
             gpus=pool_promise(environment, pool_name),
-            huge_pages_gib=pool.huge_pages_gib,
-            huge_pages_2mib=huge_pages_2mib(environment, pool_name),
+            huge_pages=HugePages(gib=pool.huge_pages_gib, mib_2=huge_pages_2mib(environment, pool_name)),
         ),
         taints=pool_taints(environment, pool_name),
         deletion_notice=pool.deletion_notice_min is not None,
@@ -110,27 +110,17 @@ def host_files(
         addresses,
         site_name=node.place.site,
         labels=host_labels(node.place, gpus=host.gpus, gpu_model=host.gpu_model, rdma=host.rdma),
-        hardware=_Hardware(vcpus=HOST_VCPUS, gpus=host_promise(host), huge_pages_gib=host.huge_pages_gib),
+        hardware=_Hardware(vcpus=HOST_VCPUS, gpus=host_promise(host), huge_pages=HugePages(gib=host.huge_pages_gib)),
     )
     files[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)
-    files[f"{FOLDER}/place.json"] = File(content=json_document(_place(node)))
+    files[node_place.PATH] = File(content=node_place.to_text(_place(node)))
     return dict(sorted(files.items()))
 
 
 def join_kubeconfig(environment: Environment, addresses: AddressPlan, *, token: str) -> File:
-    """Return the kubeconfig with which a host joins, for :data:`JOIN`. It is JSON, which is also YAML, because the
-    node's own programs read it. It refers to the authority by path, so that the authority is renewed in one place."""
-    name = environment.name
-    cluster = {"server": api_url(environment, addresses), "certificate-authority": AUTHORITY}
-    value = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": "join", "user": {"token": token}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": "join"}}],
-        "current-context": name,
-    }
-    return File(content=json_document(value), mode=0o600, secret=True)
+    """Return the kubeconfig with which a host joins, for :data:`contract.documents.join_kubeconfig.PATH`."""
+    join = JoinKubeconfig(server=api_url(environment, addresses), authority=AUTHORITY, token=token)
+    return File(content=join.to_text(environment.name), mode=0o600, secret=True)
 
 
 def _shared(
@@ -144,24 +134,22 @@ def _shared(
     deletion_notice: bool = False,
 ) -> dict[str, File]:
     site = environment.sites[site_name]
-    node = {
-        "role": ROLE,
-        "kind": site.kind,
-        "version": environment.versions.kubernetes,
-        "api": api_url(environment, addresses),
-        "labels": labels,
-        "supernet": str(addresses.supernet),
-        "pod_mtu": pod_mtu(environment),
-        **_promise(hardware.gpus),
-        "huge_pages_gib": hardware.huge_pages_gib,
-        **({"deletion_notice": True} if deletion_notice else {}),
-        **({"huge_pages_2mib": hardware.huge_pages_2mib} if hardware.huge_pages_2mib else {}),
-        **({"join": join_settings(environment, addresses)} if cloud_of(site).rents else {}),
-    }
+    node = Worker(
+        kind=site.kind,
+        version=environment.versions.kubernetes,
+        api=api_url(environment, addresses),
+        labels=labels,
+        supernet=str(addresses.supernet),
+        pod_mtu=pod_mtu(environment),
+        gpus=hardware.gpus,
+        huge_pages=hardware.huge_pages,
+        deletion_notice=deletion_notice,
+        join=join_settings(environment, addresses) if cloud_of(site).rents else None,
+    )
     kubelet = _kubelet(addresses, hardware=hardware, taints=(*taints, *gpu_taints(hardware.gpus.gpus)))
     proxy = configuration(addresses.supernet, kubeconfig=KUBELET_KUBECONFIG)
     files = {
-        f"{FOLDER}/node.json": File(content=json_document(node)),
+        str(NODE): File(content=node.to_text()),
         f"{FOLDER}/kubelet.yaml": File(content=HEADER + yaml_document(kubelet), mode=0o600),
         f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(proxy), mode=0o600),
         FILTER: filter_file(environment, addresses, site_name),
@@ -169,21 +157,15 @@ def _shared(
     return files | _depot(environment, site)
 
 
-def _promise(gpus: GpuPromise) -> dict[str, Any]:
-    """Return the GPUs that the machine's preflight test expects; without keys for what is not promised."""
-    promise = {"gpu_model": gpus.model or None, "gpu_nvlinks": gpus.nvlinks, "gpu_check": list(gpus.check) or None}
-    return {"gpus": gpus.gpus, **{key: value for key, value in promise.items() if value is not None}}
-
-
-def _place(node: HostNode) -> dict[str, str]:
+def _place(node: HostNode) -> NodePlace:
     """Return the host's place in the form of a cloud's metadata service."""
-    return {
-        "name": node.node_name,
-        "address": str(node.place.address),
-        "provider_id": node.provider_id,
-        "zone": node.place.site,
-        "pods": str(node.place.pods),
-    }
+    return NodePlace(
+        name=node.node_name,
+        address=node.place.address,
+        provider_id=node.provider_id,
+        zone=node.place.site,
+        pods=(node.place.pods,),
+    )
 
 
 def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint, ...]) -> dict[str, Any]:
@@ -250,8 +232,8 @@ def _depot(environment: Environment, site: Site) -> dict[str, File]:
     key, authority = environment.depots.key, environment.depots.authority
     files = {"/etc/containerd/certs.d/_default/hosts.toml": registry(site.depot, own_authority=bool(authority))}
     if key is not None:
-        settings = {"url": site.depot, "key": key, **({"authority": DEPOT_AUTHORITY} if authority else {})}
-        files[f"{FOLDER}/depot.json"] = File(content=json_document(settings))
+        depot = SignedDepot(url=site.depot, key=key, authority=DEPOT_AUTHORITY if authority else None)
+        files[DEPOT_PATH] = File(content=depot.to_text())
     if authority:
         files[DEPOT_AUTHORITY] = File(content=authority)
     return files

@@ -20,13 +20,10 @@ from typing import Any
 
 from components.model.secrets.vault import QUARANTINE, REVOKED
 from components.render.documents import yaml_document
-from components.render.secrets import SecretFile
+from contract.documents import quarantine, revoked
+from contract.documents.secret_files import SecretFile
 from contract.paths import PKI
 
-LIST = "/etc/longhaul/quarantine.json"
-"""The list unchanged, for the node controller and the join service."""
-PEOPLE = "/etc/longhaul/revoked.json"
-"""The people whose access was revoked, for ``longhaul-node revoked``."""
 CLIENT = "/etc/longhaul/quarantine.kubeconfig"
 AUTHORIZATION = f"{PKI}/authorization.yaml"
 PORT = 720
@@ -37,8 +34,8 @@ allow a quarantined machine everything. Debian's /etc/services has no name for i
 def refusal_files(*, user: str) -> tuple[SecretFile, ...]:
     """Return the files that a server makes of the lists; ``user`` is the user of kube-apiserver."""
     return (
-        SecretFile(path=LIST, content=f"${{{QUARANTINE}}}\n", mode=0o444),
-        SecretFile(path=PEOPLE, content=f"${{{REVOKED}}}\n", mode=0o444),
+        SecretFile(path=quarantine.PATH, content=f"${{{QUARANTINE}}}\n", mode=0o444),
+        SecretFile(path=revoked.PATH, content=f"${{{REVOKED}}}\n", mode=0o444),
         SecretFile(path=AUTHORIZATION, content=_authorization(), user=user),
     )
 

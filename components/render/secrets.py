@@ -1,46 +1,22 @@
 """Secrets of the vault that a machine reads, and the files that it makes of them.
 
-The files themselves are not here: ``/etc/longhaul/secrets.json`` tells the machine's vault/fetch_secrets.py how to make
-them. A certificate and its key are one file, so that both are replaced in one step.
+The files themselves are not here: a document tells the machine how to make them. A certificate and its key are one
+file, so that both are replaced in one step.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from components.model import Authority, Environment, Machine
 from components.model.secrets.vault import vault_url
-from components.render.documents import json_document
 from components.render.file import File
+from contract.documents.secret_files import PATH, SecretFile, SecretFiles
 from contract.paths import PKI
-
-PATH = "/etc/longhaul/secrets.json"
 
 METADATA = "http://169.254.169.254/metadata/identity/oauth2/token"
 """Azure's token endpoint for managed identities (learn.microsoft.com, "Use managed identities on an Azure VM to
 acquire an access token")."""
-
-PLACEHOLDER = re.compile(r"\$\{([a-z0-9-]+)(?::[a-z]+)?\}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SecretFile:
-    """A file that a machine makes of secrets."""
-
-    path: str
-    content: str
-    """Text of the file. ``${secret}``, or ``${secret:field}`` for a field of a JSON value, stands for a secret's
-    value."""
-    mode: int = 0o400
-    user: str = "root"
-    """Owner, and also the name of the group."""
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """Return the names of the secrets in it."""
-        return frozenset(PLACEHOLDER.findall(self.content))
 
 
 def certificate(machine: Machine, part: str, *, user: str) -> SecretFile:
@@ -64,18 +40,6 @@ def authority(path: str, name: str, *, user: str) -> SecretFile:
 
 
 def document(environment: Environment, secret_files: Iterable[SecretFile]) -> dict[str, File]:
-    """Return the file that tells vault/fetch_secrets.py what to do."""
-    value = {
-        "vault": vault_url(environment),
-        "metadata": METADATA,
-        "files": [
-            {
-                "path": file.path,
-                "content": file.content,
-                "mode": f"{file.mode:04o}",
-                "owner": f"{file.user}:{file.user}",
-            }
-            for file in secret_files
-        ],
-    }
-    return {PATH: File(content=json_document(value))}
+    """Return that document."""
+    content = SecretFiles(vault=vault_url(environment), metadata=METADATA, files=tuple(secret_files)).to_text()
+    return {PATH: File(content=content)}

@@ -19,8 +19,11 @@ from components.model.vpn.section import HOURS, RIGHT
 from components.render.documents import HEADER, json_document, yaml_document
 from components.render.file import File
 from components.render.kube_proxy import configuration, kubeconfig
-from components.render.quarantine import PEOPLE
-from components.render.secrets import SecretFile, authority, certificate, trust
+from components.render.secrets import authority, certificate, trust
+from contract.documents import revoked
+from contract.documents.node import PATH as NODE
+from contract.documents.node import NodeConfig
+from contract.documents.secret_files import SecretFile
 from contract.objects import CLUSTER_DOMAIN
 from contract.paths import PKI, VPN_MANAGEMENT
 
@@ -59,22 +62,22 @@ OpenVPN's "Implementing a load-balancing/failover configuration" has the order."
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
     """Return the machine's configuration and ``node.json``."""
-    node = {
-        "machine": machine.name,
-        "role": str(machine.role),
-        "index": machine.index,
-        "address": str(machine.address),
-        "port": environment.control_plane.api.port,
-        "sign_in_port": SIGN_IN_PORT,
-        "version": environment.versions.kubernetes,
-        "stores": {},
-    }
+    node = NodeConfig(
+        machine=machine.name,
+        role=str(machine.role),
+        index=machine.index,
+        address=str(machine.address),
+        port=environment.control_plane.api.port,
+        sign_in_port=SIGN_IN_PORT,
+        version=environment.versions.kubernetes,
+        stores={},
+    )
     proxy = configuration(addresses.supernet, kubeconfig=KUBE_PROXY_KUBECONFIG)
     client = kubeconfig(environment, addresses, credential=f"{PKI}/kube-proxy.pem")
     return {
         "/etc/longhaul/kube-proxy.kubeconfig": File(content=HEADER + yaml_document(client), mode=0o600),
         "/etc/longhaul/kube-proxy.yaml": File(content=HEADER + yaml_document(proxy), mode=0o600),
-        "/etc/longhaul/node.json": File(content=json_document(node)),
+        str(NODE): File(content=node.to_text()),
         "/etc/longhaul/openvpn.conf": File(content=HEADER + _openvpn(environment, addresses, machine)),
         "/etc/longhaul/vpn-signer.json": File(content=json_document(_signer(environment, addresses))),
         "/etc/longhaul/vpn.nft": File(content=HEADER + _filter(addresses, machine)),
@@ -98,7 +101,7 @@ def secret_files(
         SecretFile(path=f"{PKI}/vpn-key", content=f"${{{VPN_KEY}}}"),
         SecretFile(path=f"{PKI}/laptop-key", content=f"${{{VPN_KEY}}}", user=SIGNER_USER),
         SecretFile(path="/etc/longhaul/vpn-remotes.json", content=f"${{{VPN_REMOTES}}}\n", mode=0o444),
-        SecretFile(path=PEOPLE, content=f"${{{REVOKED}}}\n", mode=0o444),
+        SecretFile(path=revoked.PATH, content=f"${{{REVOKED}}}\n", mode=0o444),
     )
 
 

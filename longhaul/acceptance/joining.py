@@ -15,9 +15,10 @@ from cryptography.x509.oid import NameOID
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
 from contract.annotations import PROVED_MACHINE, PROVED_SITE
+from contract.certificate_requests import PATH as CERTIFICATE_REQUESTS
 from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import Object
-from contract.kubernetes.paths import CERTIFICATE_REQUESTS, NODES
+from contract.kubernetes.paths import NODES
 from contract.labels import POOL_LABEL
 from contract.users import CLIENT_SIGNER, JOIN_USER
 from longhaul.acceptance.check import NotApplicableError, NotSoError

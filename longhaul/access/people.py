@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.model.access.revoked import Revoked, is_name
 from components.model.secrets.vault import REVOKED
 from components.model.vpn.section import OPERATOR
+from contract.documents.revoked import Revoked, is_name
 from longhaul.cluster.identity import control_of
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.record import VaultRecord, unusable

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from components.model.identity.sign_in import settings
+from contract.documents import issuers
 from longhaul.control_plane.denials import asked, digest_of, servers
 from longhaul.report.text import table
 from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.access.revoked import Revoked
+    from contract.documents.revoked import Revoked
     from longhaul.access.people import PeopleVault
 
 LOAD_S = 20
@@ -44,14 +43,12 @@ class ServerView:
         return (self.issuers, self.revoked) == (RIGHT, ALL)
 
 
-RIGHT, ALL = "those of the file", "all"
-UNKNOWN = "unknown"
+RIGHT, ALL, UNKNOWN = "those of the file", "all", "unknown"
 
 
 def views(people: PeopleVault, revoked: Revoked) -> list[ServerView]:
     """Ask every API server at the same time."""
-    text = json.loads(settings(people.environment))["jwt"]
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = issuers.digest_of(issuers.list_of_secret(settings(people.environment)))
 
     def view(name: str) -> ServerView:
         try:

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from components.model.access.quarantine import moment
-from components.model.access.revoked import RevokedPerson
+from contract.documents.quarantine import moment
+from contract.documents.revoked import RevokedPerson
 from longhaul.control_plane.denials import PEOPLE, end_connections, hand_to, servers, vpn_machines
 from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
-    from components.model.access.revoked import Revoked
+    from contract.documents.revoked import Revoked
     from longhaul.access.people import PeopleVault
 
 TRIES = 3

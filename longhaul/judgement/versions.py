@@ -3,19 +3,17 @@ and API servers."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from clouds.base.findings import Finding, Severity
 from components.model import Role
 from components.model.versions.section import belonging
 from components.model.versions.steps import SKEW, TITLES, image_faults, is_taken_back, minor, step_refused
+from contract.documents.node import PATH, version_of
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction
 from longhaul.judgement.earlier import role_changes
 from longhaul.judgement.text_changes import machine_files
-
-_NODE = "/etc/longhaul/node.json"
 
 _THERE = (ResourceAction.CHANGE, ResourceAction.REPLACE, ResourceAction.DESTROY, ResourceAction.FORGET)
 """Actions on machines that are running now."""
@@ -192,17 +190,9 @@ def _of_role(case: Case, role: Role) -> frozenset[str]:
     """Return the versions of a role's machines. Unchanged machines have the wanted version."""
     changes, before = role_changes(case.after, case.changes, role)
     there = [change for change in changes if change.action in _THERE]
-    versions = {version for change in there if (version := _version(machine_files(change.before).get(_NODE, "")))}
+    versions = {version for change in there if (version := version_of(machine_files(change.before).get(str(PATH), "")))}
     stay = {getattr(case.after.versions, release_of(role))} if before > len(there) else set()
     return frozenset(versions | stay)
-
-
-def _version(node: str) -> str:
-    """Return the version in a machine's ``node.json``; empty when it has none."""
-    try:
-        return str(json.loads(node)["version"])
-    except (ValueError, KeyError, TypeError):
-        return ""
 
 
 def _versions_text(running: frozenset[str]) -> str:

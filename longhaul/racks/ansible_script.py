@@ -57,11 +57,11 @@ def join_map(environ: Mapping[str, str], *, token: str) -> dict[str, dict[str, A
     """Return the file with which a host joins, by its path."""
     from components.model import plan
     from components.render import join_kubeconfig
-    from components.render.node_files import JOIN
+    from contract.documents.join_kubeconfig import PATH
 
     where = place(environ)
     environment = where.project.load(where.env)
-    return {JOIN: _plain(join_kubeconfig(environment, plan(environment), token=token))}
+    return {PATH: _plain(join_kubeconfig(environment, plan(environment), token=token))}
 
 
 def kubectl(environ: Mapping[str, str]) -> str:

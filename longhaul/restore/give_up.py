@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from components.model import Role, control_machines, plan
-from longhaul.restore.machine_states import MemberStep, ObservedPlane, look, roles_of
+from contract.documents.restore import Step
+from longhaul.restore.machine_states import ObservedPlane, look, roles_of
 from longhaul.restore.steps import STOP_S
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.restore_record import HalfDone, RestoreState
@@ -45,4 +46,4 @@ def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]
 def _made(half: HalfDone, observed: ObservedPlane) -> list[str]:
     """Return the members for which the restore has made new data."""
     those = [member for role in roles_of(half) for member in observed.members[role] if member.id == half.id]
-    return [member.name for member in those if max(member.step, member.noted) >= MemberStep.REBUILT]
+    return [member.name for member in those if max(member.step, member.noted) >= Step.REBUILT]

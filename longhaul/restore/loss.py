@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from contract.documents.restore import Step
 from longhaul.etcd_backups.choice import believed, furthest
-from longhaul.restore.machine_states import MemberStep, ObservedPlane
+from longhaul.restore.machine_states import ObservedPlane
 from longhaul.terminal.ages import age
 from longhaul.vault.restore_record import HalfDone
 
@@ -65,7 +66,7 @@ def _newest(role: Role, backup: ListedBackup, observed: ObservedPlane) -> tuple[
 def revisions_lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: HalfDone) -> int | None:
     """Return the number of revisions known to be lost; None when no member and no other backup is as new as this one,
     or when a restored member has started, since it reports new revisions."""
-    if any(member.at(half.id) >= MemberStep.STARTED for member in observed.members[role]):
+    if any(member.at(half.id) >= Step.STARTED for member in observed.members[role]):
         return None
     _, newest = _newest(role, backup, observed)
     return newest - backup.revision if newest else None

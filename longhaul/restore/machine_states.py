@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from components.model import Role
 from components.model.control_plane.machines import learners
 from components.model.control_plane.machines import members as voters
+from contract.documents.restore import MachineLook, Record, Step
 from longhaul.restore.machines import Answer, PlaceMachines, RefusedStepError
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.restore_record import HalfDone
@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 
 LOOK_S = 180.0
 """Time limit of a look, seconds: Azure's agent alone takes at least 20, and waits for the previous command."""
-
-
-class MemberStep(IntEnum):
-    """Last step that a member has finished (images/rootfs, restore/record.py)."""
-
-    NONE = -1
-    BEGUN = 0
-    STOPPED = 1
-    REBUILT = 2
-    STARTED = 3
-    FINISHED = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +34,8 @@ class MemberSeen:
     id: str = ""
     """Id of the last restore on this machine; empty without one."""
     backup: str = ""
-    step: MemberStep = MemberStep.NONE
-    noted: MemberStep = MemberStep.NONE
+    step: Step = Step.NONE
+    noted: Step = Step.NONE
     """Highest step that it ever reached. Its present step is lower if its new data was lost since."""
     made: str = ""
     """Id of the etcd cluster for which the restore made this member's data."""
@@ -54,14 +43,14 @@ class MemberSeen:
     """Id of the etcd cluster that it belongs to and that has a quorum; empty without one."""
     asides: tuple[str, ...] = ()
 
-    def at(self, id_: str) -> MemberStep:
+    def at(self, id_: str) -> Step:
         """Return the last finished step of the restore ``id_`` on this member."""
-        return self.step if self.id == id_ else MemberStep.NONE
+        return self.step if self.id == id_ else Step.NONE
 
     @property
     def half_done(self) -> str:
         """Return the id of an unfinished restore on this member; empty without one."""
-        return self.id if self.id and self.step is not MemberStep.FINISHED else ""
+        return self.id if self.id and self.step is not Step.FINISHED else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,16 +68,16 @@ class ObservedPlane:
     def alive(self, role: Role, id_: str) -> bool:
         """Return whether the etcd cluster that the restore made has a quorum. Its members without a record of the
         restore are new, or have lost their data since, and join by themselves."""
-        made = {member.made for member in self.members[role] if member.made and member.at(id_) >= MemberStep.STARTED}
+        made = {member.made for member in self.members[role] if member.made and member.at(id_) >= Step.STARTED}
         return any(member.quorum and member.cluster in made for member in self.members[role])
 
     def started(self, role: Role, id_: str) -> bool:
         """Return whether the restore has finished making an etcd cluster's members."""
-        return self.alive(role, id_) or all(member.at(id_) >= MemberStep.STARTED for member in self.members[role])
+        return self.alive(role, id_) or all(member.at(id_) >= Step.STARTED for member in self.members[role])
 
     def stopped(self, role: Role, id_: str) -> bool:
         """Return whether the restore has stopped any member of an etcd cluster."""
-        return any(member.at(id_) >= MemberStep.STOPPED for member in self.members[role])
+        return any(member.at(id_) >= Step.STOPPED for member in self.members[role])
 
     def without_quorum(self) -> list[Role]:
         """Return the etcd clusters in which no member reports a quorum."""
@@ -155,8 +144,8 @@ def may_go_on(half: HalfDone, observed: ObservedPlane) -> bool:
         those = observed.members[role]
         if observed.alive(role, half.id):
             continue
-        furthest = max(max(member.step, member.noted) if member.id == half.id else MemberStep.NONE for member in those)
-        if furthest >= MemberStep.STARTED and min(member.at(half.id) for member in those) < MemberStep.REBUILT:
+        furthest = max(max(member.step, member.noted) if member.id == half.id else Step.NONE for member in those)
+        if furthest >= Step.STARTED and min(member.at(half.id) for member in those) < Step.REBUILT:
             return False
     return True
 
@@ -167,16 +156,17 @@ def roles_of(half: HalfDone) -> list[Role]:
 
 
 def _member(answer: Answer) -> MemberSeen:
-    record: Mapping[str, Any] = answer.get("record") or {}
+    look = MachineLook.of_document(answer)
+    record = look.record or Record(id="", backup="", step=Step.NONE)
     return MemberSeen(
-        name=str(answer["machine"]),
-        quorum=bool(answer.get("quorum")),
-        revision=int(answer.get("revision") or 0),
-        id=str(record.get("id", "")),
-        backup=str(record.get("backup", "")),
-        step=MemberStep(int(record["step"])) if record else MemberStep.NONE,
-        noted=MemberStep(int(record.get("noted", record["step"]))) if record else MemberStep.NONE,
-        made=str(record.get("cluster", "")),
-        cluster=str(answer.get("cluster", "")),
-        asides=tuple(map(str, answer.get("asides") or ())),
+        name=look.machine,
+        quorum=look.quorum,
+        revision=look.revision,
+        id=record.id,
+        backup=record.backup,
+        step=Step(record.step),
+        noted=Step(look.noted),
+        made=record.cluster,
+        cluster=look.cluster,
+        asides=look.asides,
     )

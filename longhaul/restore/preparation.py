@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from components.model import Role, control_machines, plan
+from contract.documents.restore import Step
 from longhaul.etcd_backups.choice import bump, chosen, newest_known, unknown
 from longhaul.etcd_backups.listing import ListedBackup, backups
-from longhaul.restore.machine_states import MemberStep, ObservedPlane, look, may_go_on, missing, roles_of
+from longhaul.restore.machine_states import ObservedPlane, look, may_go_on, missing, roles_of
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.restore_record import Book, Choice, HalfDone, RestoreState
 
@@ -116,7 +117,7 @@ def _gone_on(
 def _joining(half: HalfDone, observed: ObservedPlane) -> Iterator[str]:
     """Yield a note for each restored etcd cluster that has a quorum without some member."""
     for role in roles_of(half):
-        names = [member.name for member in observed.members[role] if member.at(half.id) < MemberStep.REBUILT]
+        names = [member.name for member in observed.members[role] if member.at(half.id) < Step.REBUILT]
         if names and observed.alive(role, half.id):
             yield f"{role} is restored and has a quorum: {', '.join(names)} joins it without the backup"
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from components.model import Role, control_machines, plan
+from contract.documents.restore import BackupSource, RestorePlan, Step
 from longhaul.restore.age_header import HeaderError, wrapped
 from longhaul.restore.former_keys import readmit_former
-from longhaul.restore.machine_states import LOOK_S, MemberSeen, MemberStep, ObservedPlane, look
+from longhaul.restore.machine_states import LOOK_S, MemberSeen, ObservedPlane, look
 from longhaul.restore.machines import Answer, PlaceMachines, RefusedStepError
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.encryption_keys import EncryptionVault
@@ -150,33 +149,33 @@ class Restoration:
             raise CommandError(f"a member of {role} cannot be given the backup's key: {error}") from None
         backup = sealed.backup
         kept, _, name = backup.name.partition("/")
-        source = {
-            "kept": kept,
-            "name": name,
-            "sha256": backup.sha256,
-            "snapshot_sha256": backup.snapshot_sha256,
-            "revision": backup.revision,
-            "keys": backup.keys,
-            "size": backup.size_bytes,
-            "plain_size": backup.plain_bytes,
-            "header": base64.b64encode(header).decode(),
-            "skip": sealed.skip,
-        }
-        plan = {
-            "source": source,
-            "members": [member.name for member in self.observed.members[role]],
-            # A new token gives the etcd cluster a new id, so it refuses a member with old data.
-            "token": f"{self.book.environment.name}-{role}-{self.half.id}",
-            "bump": self.half.clusters[str(role)].bump,
-        }
-        return base64.b64encode(json.dumps(plan).encode()).decode()
+        source = BackupSource(
+            kept=kept,
+            name=name,
+            sha256=backup.sha256,
+            snapshot_sha256=backup.snapshot_sha256,
+            revision=backup.revision,
+            keys=backup.keys,
+            size=backup.size_bytes,
+            plain_size=backup.plain_bytes,
+            header=header,
+            skip=sealed.skip,
+        )
+        plan = RestorePlan(
+            source=source,
+            members=tuple(member.name for member in self.observed.members[role]),
+            # With a word of its own the etcd cluster has an id of its own: a member with old data is refused.
+            token=f"{self.book.environment.name}-{role}-{self.half.id}",
+            bump=self.half.clusters[str(role)].bump,
+        )
+        return plan.to_text()
 
     def _start(self, role: Role) -> None:
         joined = self._joined(role)
         waiting = [
             member.name
             for member in self.observed.members[role]
-            if member.at(self.half.id) < MemberStep.FINISHED and member.name not in joined
+            if member.at(self.half.id) < Step.FINISHED and member.name not in joined
         ]
         if not waiting:
             return
@@ -226,7 +225,7 @@ class Restoration:
         """Return the members that join a restored etcd cluster by themselves."""
         if not self.observed.alive(role, self.half.id):
             return []
-        return [member.name for member in self.observed.members[role] if member.at(self.half.id) < MemberStep.REBUILT]
+        return [member.name for member in self.observed.members[role] if member.at(self.half.id) < Step.REBUILT]
 
     def _members(self, roles: Sequence[Role]) -> list[MemberSeen]:
         return [member for role in roles for member in self.observed.members[role]]

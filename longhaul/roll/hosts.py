@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import GroupState, LiveMachine
+from contract.documents.node import CHECK_S
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.paths import NODES
 from contract.labels import HOSTS_POOL_LABEL, POOL_LABEL
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 TOLD_S = 90.0
 """Time limit for a node to report its new versions, seconds: its kubelet restarts, and reports every ten seconds
 (kubernetes.io, "Nodes")."""
-GPUS_TOLD_S = 1200.0
+GPUS_TOLD_S = CHECK_S + 300.0
 """The same limit when Longhaul installs the driver, seconds: a node reports its driver after its GPUs passed their
-test, whose trial of memory and compute may take 900 (images/rootfs, ``gpu/trial.py``)."""
+test, whose trial of memory and compute may take :data:`CHECK_S`."""
 LOOK_S = 1.0
 
 

@@ -14,7 +14,7 @@ from components.model.control_plane.machines import members
 from components.model.network.address_plan import FRONTEND
 from components.model.secrets.vault import ROTATIONS
 from components.render import secret_files
-from components.render.secrets import SecretFile
+from contract.documents.secret_files import SecretFile
 from longhaul.control_plane.secret_keys import FETCH, TRIES, asked
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.rotation import RotationVault

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model import plan
-from components.model.access.quarantine import Quarantine
 from components.model.control_plane.health import READY_PATH
 from components.model.sites.places import place_of
+from contract.documents.quarantine import Quarantine
 from longhaul.control_plane.answers import ask_machine
 from longhaul.racks.inventory import GATEWAYS
 from longhaul.racks.inventory import machines as onprem_machines

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from clouds.base.live_groups import LiveMachine
 from clouds.base.tunnels import TunnelView
-from components.model.access.quarantine import Quarantine
+from contract.documents.quarantine import Quarantine
 from longhaul.cluster.nodes import NodeView
 from longhaul.control_plane.answers import NodeAnswer
 from longhaul.status.racks import Knock

@@ -14,7 +14,7 @@ from longhaul.status.observed import Observed
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.access.quarantine import Quarantined
+    from contract.documents.quarantine import Quarantined
 
 
 @dataclass(frozen=True, kw_only=True)

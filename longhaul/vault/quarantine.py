@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from clouds.registry import cloud_of
-from components.model.access.quarantine import Quarantine
 from components.model.secrets.vault import QUARANTINE
 from components.model.sites.places import place_of
+from contract.documents.quarantine import Quarantine
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.record import VaultRecord, unusable
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model.secrets.vault import etcd_state_secret, vault_name
 from components.model.sites.places import place_of
+from contract.documents import etcd_state
+from contract.documents.etcd_state import EXISTING, RecordedCluster
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -87,18 +89,18 @@ class Book:
 
     def write(self, half: HalfDone) -> None:
         """Record a restore."""
-        self._set(SECRET, asdict(half))
+        self._set(SECRET, json.dumps(asdict(half)))
 
     def set_cluster(self, role: Role, cluster: str) -> None:
         """Record the id of an etcd cluster: members without data join only the cluster with this id."""
         name = etcd_state_secret(role)
         try:
-            known = json.loads(self._get(name) or "{}")
-        except ValueError:
-            known = {}
-        wanted = {**known, "state": "existing", "cluster": cluster}
+            known = etcd_state.of_text(self._get(name) or "{}")
+        except (AttributeError, TypeError, ValueError):
+            known = RecordedCluster(state="")
+        wanted = replace(known, state=EXISTING, cluster=cluster)
         if known != wanted:
-            self._set(name, wanted)
+            self._set(name, wanted.to_text())
 
     def _get(self, name: str) -> str | None:
         try:
@@ -107,9 +109,9 @@ class Book:
             code = Exit.FAILED if error.answered and error.passing else Exit.UNREACHABLE
             raise CommandError(f"the vault's secret {name} cannot be read: {error}", code=code) from None
 
-    def _set(self, name: str, value: Mapping[str, Any]) -> None:
+    def _set(self, name: str, text: str) -> None:
         try:
-            self.control.set_secret(self.place, vault_name(self.environment), name, json.dumps(value))
+            self.control.set_secret(self.place, vault_name(self.environment), name, text)
         except CloudError as error:
             raise CommandError(f"the vault's secret {name} cannot be written: {error}") from None
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from components.model.secrets.certificates import VPN, Authority, vpn_name
 from components.model.secrets.vault import VPN_KEY, VPN_REMOTES
-from components.model.vpn.section import HOURS, MARK, operator_name
+from components.model.vpn.section import HOURS, operator_name
+from contract.vpn import MARK
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.cluster.identity import asking, parts_of, secret_of
 from longhaul.cluster.profile import inside_of

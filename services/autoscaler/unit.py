@@ -31,6 +31,7 @@ from contract.endpoints import AUTOSCALER_PORT
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.objects import SYSTEM_NAMESPACE
+from contract.users import AUTOSCALER_ACCOUNT
 from services.autoscaler.metrics import METRICS
 from services.autoscaler.service import ServiceTerms
 from services.autoscaler.service import serve as work
@@ -39,8 +40,6 @@ from services.metrics import ServiceMetrics, metrics_server
 
 log = logging.getLogger("autoscaler")
 
-PROGRAM = "autoscaler"
-"""Name of its certificate."""
 DOCUMENT = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps/{CONFIGMAP}"
 LOOK_S = 5.0
 """Seconds between two looks at the document."""
@@ -157,10 +156,12 @@ def main() -> int:
         sign_in(given, machine=machine.name, tokens=tokens, folder=folder, stop=over)
         settings = given.environment.autoscaler
         run = ServiceTerms(instance=machine.name, act=settings is not None and not settings.dry_run, as_json=True)
-        work(given.environment, machine.api(PROGRAM), book, stop=over, run=run, write=_write, metrics=metrics)
+        work(
+            given.environment, machine.api(AUTOSCALER_ACCOUNT), book, stop=over, run=run, write=_write, metrics=metrics
+        )
 
     with metrics_server(metrics, port=arguments.port):
-        Unit(machine.api(PROGRAM), serve, stop=stop).run()
+        Unit(machine.api(AUTOSCALER_ACCOUNT), serve, stop=stop).run()
     return 0
 
 

@@ -44,7 +44,9 @@ def measure(folder: Path) -> Iterator[tuple[str, float]]:
 def _restored(folder: Path, size: int, programs: dict[str, Path]) -> dict[str, float]:
     from backup import snapshot
     from backup.snapshot import Programs
-    from restore.data import BackupSource, Data, Membership
+    from restore.data import Data, Membership
+
+    from contract.documents.restore import BackupSource
 
     used = Programs(etcdutl=str(programs["etcdutl"]), age=str(programs["age"]))
     key, once = (_key(folder / name, programs) for name in ("key", "once"))

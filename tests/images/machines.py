@@ -22,7 +22,6 @@ from typing import Any
 
 from etcd import join as etcd_join
 from etcd.client import Etcdctl
-from machine.config import NodeConfig
 from vault import fetch_secrets
 
 from components.control_plane import issuing, secrets
@@ -42,6 +41,7 @@ from components.model.identity.sign_in import settings
 from components.model.network.address_plan import site_plan
 from components.model.secrets.vault import ISSUERS
 from components.render import files
+from contract.documents.node import NodeConfig
 from tests.images.fakes import FakeVault
 from tests.support.ports import free_loopback_number, free_ports
 
@@ -110,8 +110,8 @@ class Place:
 
     def fetch(self) -> None:
         """Fetch all secrets."""
-        config = fetch_secrets.Config.read(self.path("/etc/longhaul/secrets.json"))
-        _, problems = fetch_secrets.fetch(config, config.open().read)
+        secrets = self.path("/etc/longhaul/secrets.json")
+        _, problems = fetch_secrets.fetch(fetch_secrets.read(secrets).files, fetch_secrets.open_vault(secrets).read)
         assert problems == []
 
     def path(self, path: str) -> Path:
@@ -143,12 +143,12 @@ class Place:
 
     def prepare(self) -> object:
         """Decide how etcd starts, as etcd.service does before etcd."""
-        config = fetch_secrets.Config.read(self.path("/etc/longhaul/secrets.json"))
+        vault = fetch_secrets.open_vault(self.path("/etc/longhaul/secrets.json"))
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         return etcd_join.prepare(
             self.node,
             etcdctl=self.etcdctl,
-            read=config.open().read,
+            read=vault.read,
             data=self.data,
             environment=self.path("/run/longhaul/etcd-join.env"),
         )

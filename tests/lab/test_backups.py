@@ -63,7 +63,7 @@ from vault import fetch_secrets
 from backup.storage import Storage, StorageError
 from contract.azure import STORAGE
 from machine.managed_identity import OwnIdentity
-told = json.loads(fetch_secrets.Config.read(fetch_secrets.CONFIG).open().read("backups"))
+told = json.loads(fetch_secrets.open_vault().read("backups"))
 storage = Storage(url=told["url"], token=OwnIdentity(audience=STORAGE).token)
 name = next(storage.backups("daily", "etcd")).name
 junk = pathlib.Path(tempfile.mkdtemp()) / "junk"

@@ -62,7 +62,8 @@ def _revision(project: Project) -> int:
 import sys
 sys.path.insert(0, "/usr/local/lib/longhaul")
 from etcd.client import Etcdctl
-from machine.config import PKI, NodeConfig, client_url
+from machine.config import PKI, client_url
+from contract.documents.node import NodeConfig
 etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
 print(etcdctl.status(client_url(NodeConfig.read().address)).revision)
 """

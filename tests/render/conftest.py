@@ -12,7 +12,7 @@ from components.model import AddressPlan, Environment, Machine, Role, control_ma
 from components.model.control_plane.machines import members
 from components.model.vpn.section import Vpn
 from components.render import File, host_files, join_kubeconfig, pool_files, pool_user_data
-from components.render.node_files import JOIN
+from contract.documents.join_kubeconfig import PATH as JOIN
 from tests.support.hosts import STACKS, stack_file
 
 

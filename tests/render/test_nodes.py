@@ -17,7 +17,8 @@ from components.model import load, plan
 from components.model.nodes.nodes import MAX_PODS, TUNNEL_MTU, kube_reserved, pod_pids
 from components.render import File, UserDataError
 from components.render.cloud_init import UserData, cloud_config
-from components.render.node_files import COMPLETE, JOIN
+from components.render.node_files import COMPLETE
+from contract.documents.join_kubeconfig import PATH as JOIN
 from contract.labels import RDMA_LABEL
 from tests.model import files, make
 from tests.render.conftest import AUTHORITY, TOKEN, NodeCase

@@ -9,7 +9,6 @@ check.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -17,13 +16,14 @@ from urllib.parse import urlsplit
 
 from clouds.base.faults import Fault, Location
 from clouds.base.phrases import suggestion
-from components.model.access.revoked import NAME
 from components.model.environment import Environment
 from components.model.identity.section import ClaimName, Issuer
 from components.model.secrets.authority_pem import authority_fault
-from components.model.secrets.vault import LARGEST
 from contract.azure import SIGN_IN_HOST
+from contract.documents import issuers
+from contract.documents.revoked import NAME
 from contract.users import RESERVED
+from contract.vault import LARGEST
 
 MOST_GROUPS = 500
 """Largest number of groups that a person may have. Entra puts at most 200 into a token ("ID token claims reference",
@@ -43,10 +43,8 @@ CUT = "…"
 
 
 def settings(environment: Environment) -> str:
-    """Return the content of the secret: ``jwt`` is the list of authenticators as text in JSON, which is also YAML. It
-    is not confidential; it is in the vault because only officers write there."""
-    authenticators = [authenticator(issuer) for issuer in environment.identity.issuers.values()]
-    return json.dumps({"jwt": json.dumps(authenticators)})
+    """Return the content of the secret."""
+    return issuers.to_text([authenticator(issuer) for issuer in environment.identity.issuers.values()])
 
 
 def authenticator(issuer: Issuer) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from clouds.base.openvpn import PORT, SIGN_IN_PORT
+from components.model.control_plane.machines import Role
 from components.model.environment import Environment
 from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT, JOIN_PORT
 
@@ -87,7 +88,7 @@ API, ISSUERS = "the API servers' port", "the issuers' ports"
 
 ETCD_ROLES = ("etcd", "events")
 CONTROL_PLANE = (*ETCD_ROLES, "api")
-VPN = "vpn"
+VPN = str(Role.VPN)
 HTTPS = ("443",)
 QUARANTINE = "quarantine"
 

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clouds.base.faults import Fault, Location
+from contract.documents.node import GpuPromise
 from contract.taints import PREFLIGHT_TAINT
 
 if TYPE_CHECKING:
     from components.model.environment import Environment
     from components.model.hosts.section import Host
     from components.model.pools.machine_types import MachineType
-
-
-@dataclass(frozen=True, kw_only=True)
-class GpuPromise:
-    """GPUs that a machine must have, for its own preflight test (docs/gpus.md)."""
-
-    gpus: int
-    model: str = ""
-    """Words that each GPU's name must contain; empty for any name."""
-    nvlinks: int | None = None
-    """Smallest number of active NVLinks of each GPU; ``None`` for the number that the GPUs report."""
-    check: tuple[str, ...] = ()
-    """Program that tests memory and compute, with its arguments; empty for none."""
 
 
 def has_gpus(environment: Environment) -> bool:

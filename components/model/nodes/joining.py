@@ -8,6 +8,7 @@ from ipaddress import IPv4Network
 from components.model.environment import Environment
 from components.model.network.address_plan import AddressPlan
 from components.model.nodes.nodes import api_address
+from contract.documents.node import JoinSettings
 from contract.endpoints import JOIN_PORT
 
 
@@ -17,15 +18,15 @@ def join_name(environment: Environment) -> str:
     return f"join.{environment.domain}"
 
 
-def join_settings(environment: Environment, addresses: AddressPlan) -> dict[str, str | int]:
+def join_settings(environment: Environment, addresses: AddressPlan) -> JoinSettings:
     """Return what a machine needs to know about the join service. The address is an IP address, like that of the
     API."""
-    return {
-        "address": str(api_address(environment, addresses)),
-        "port": JOIN_PORT,
-        "name": join_name(environment),
-        "cluster": environment.name,
-    }
+    return JoinSettings(
+        address=str(api_address(environment, addresses)),
+        port=JOIN_PORT,
+        name=join_name(environment),
+        cluster=environment.name,
+    )
 
 
 def joining_ranges(environment: Environment, addresses: AddressPlan) -> tuple[IPv4Network, ...]:

@@ -16,7 +16,7 @@ from components.model.network.address_plan import FRONTEND, AddressPlan
 from components.model.nodes.joining import join_name
 from components.model.teams.queues import MANAGERS, has_queues
 from contract.objects import CLUSTER_DOMAIN
-from contract.users import JOIN_USER
+from contract.users import AUTOSCALER_ACCOUNT, JOIN_USER
 
 OPERATOR = "operator"
 """Holder of the break-glass certificate."""
@@ -36,7 +36,7 @@ FRONT_PROXY = "front-proxy"
 """Name of the authority of API servers' identity towards extension API servers."""
 
 
-VPN = "vpn"
+VPN = str(Role.VPN)
 """Name of the authority of the VPN: of its machines' certificates, and of those of laptops, which a VPN machine makes.
 It gives access to nothing else."""
 
@@ -232,7 +232,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         _leaf(machine, "controller-manager", KUBERNETES, "system:kube-controller-manager", Usage.CLIENT),
         _leaf(machine, "scheduler", KUBERNETES, "system:kube-scheduler", Usage.CLIENT),
         _leaf(machine, "node-controller", KUBERNETES, NODE_CONTROLLER, Usage.CLIENT),
-        _leaf(machine, "autoscaler", KUBERNETES, AUTOSCALER_USER, Usage.CLIENT),
+        _leaf(machine, AUTOSCALER_ACCOUNT, KUBERNETES, AUTOSCALER_USER, Usage.CLIENT),
         _join_endpoint(environment, machine),
         *(_queues(machine) if has_queues(environment) else ()),
     )

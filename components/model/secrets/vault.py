@@ -71,16 +71,6 @@ VPN_REMOTES = "vpn-remotes"
 ISSUERS = "issuers"
 """Name of the secret with the issuers whose tokens people sign in with. ``longhaul up`` writes the file's issuers."""
 
-LARGEST = 25_000
-"""Largest number of characters of a secret: 25 KB at most (learn.microsoft.com, "About Azure Key Vault secrets")."""
-
-
-def fitting(text: str) -> str:
-    """Return the value of a secret that is a list; raise ``ValueError`` when it is too long for a vault."""
-    if len(text) > LARGEST:
-        raise ValueError(f"a vault holds {LARGEST} characters of it, and it would have {len(text)}")
-    return text
-
 
 @dataclass(frozen=True, kw_only=True)
 class SharedSecret:

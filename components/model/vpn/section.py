@@ -14,6 +14,7 @@ from pydantic import Field
 from clouds.base.openvpn import PORT
 from clouds.base.replaces import Replaces
 from clouds.base.section import Range, Section
+from contract.vpn import LONGEST_NAME
 
 MACHINES = 2
 """Number of VPN machines: when one fails, laptops go on to the other."""
@@ -29,16 +30,10 @@ ANYWHERE = IPv4Network("0.0.0.0/0")
 
 OPERATOR = "longhaul:operator:"
 """Prefix of the names of operators, who make their certificates themselves from the vault. No person's name begins with
-it: VPN machines refuse tokens with such names (vpn/people.py in images/rootfs, ``OWN``)."""
-
-LONGEST_NAME = 47
-"""Number of characters of the longest name in a laptop's certificate (vpn/certificate.py in images/rootfs)."""
-
-MARK = 16
-"""Number of characters of a laptop's mark in its certificate (the same)."""
+it: VPN machines refuse tokens with such names (:data:`contract.users.RESERVED`)."""
 
 _UNFIT = re.compile(r"[^!#%-+\--\[\]-_a-~]")
-"""Characters that names in the list of revoked people cannot contain (components/model/access/revoked.py)."""
+"""Characters that names in the list of revoked people cannot contain (contract/documents/revoked.py)."""
 
 
 class Vpn(Section):

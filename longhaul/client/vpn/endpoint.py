@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from contract.endpoints import VPN_CERTIFICATE_PATH
+from contract.vpn import MOST_TOKEN
 from longhaul.client.profile import ProfileVpn
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.terminal.exits import CommandError, Exit
@@ -19,9 +20,6 @@ CONNECT_S, ANSWER_S = 5.0, 30.0
 """Time limits for a connection and for its answer, seconds. After that the next endpoint is tried."""
 LARGEST = 262_144
 """Largest answer in bytes."""
-MOST_TOKEN = 24_576
-"""Maximum number of characters in a token that an endpoint accepts (images/rootfs, vpn/door.py). It does not answer
-longer ones."""
 
 
 class NotAdmittedError(CommandError):

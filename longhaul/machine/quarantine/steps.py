@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from clouds.base.phrases import counted
-from components.model.access.quarantine import Quarantined, moment
+from contract.documents.quarantine import Quarantined, moment
 from longhaul.control_plane import denials
 from longhaul.machine.quarantine import node
 from longhaul.terminal.exits import CommandError, Exit

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clouds.base.phrases import counted
 
 if TYPE_CHECKING:
-    from components.model.access.quarantine import Quarantined
+    from contract.documents.quarantine import Quarantined
     from longhaul.machine.quarantine.node import NodeExposure
     from longhaul.machine.quarantine.target import PoolMachine
 

@@ -12,7 +12,8 @@ from botocore.credentials import create_credential_resolver
 from botocore.session import Session
 
 from clouds.aws.machine_access import keep, use, variables
-from clouds.base.machine_access import NoTokenError, OwnAccess, socket_token
+from clouds.base.machine_access import OwnAccess, socket_token
+from contract.documents.cloud_token import NoTokenError
 
 ROLE = "arn:aws:iam::123456789012:role/prod-autoscaler"
 

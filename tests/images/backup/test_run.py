@@ -20,12 +20,12 @@ from backup.state import BackupState, Newest, StorageLook
 from backup.storage import Storage, StorageError
 from backup.turn import DAILY, FREQUENT, HOURLY, Ages, Voice
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
-from machine.config import NodeConfig
 from vault.client import AwayError, VaultError, WithheldError
 
 from components.azure.conditions import NO_DELETION, own_backups
 from contract.documents.backup_settings import BackupSettings
 from contract.documents.backups import StoredBackup
+from contract.documents.node import NodeConfig
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import Live, running
 from tests.lab.cloud.test_backup_storage import GRANT, RETENTION, grant, member

@@ -11,11 +11,11 @@ from credentials import inventory as credentials
 from etcd import checks as etcd_checks
 from etcd.client import Etcdctl
 from kube_apiserver import leave as api_leave
-from machine.config import NodeConfig
 from machine.health_check import MachineCheck
 
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
+from contract.documents.node import NodeConfig
 from contract.paths import KUBERNETES_AUTHORITIES
 from contract.units import CONTROLLER_MANAGER, ETCD, KUBE_APISERVER
 from longhaul.rotate.servers import digests

@@ -14,9 +14,9 @@ import pytest
 from credentials import inventory as credentials
 from credentials import shown
 from join_endpoint.server import HttpConnection, Server
-from machine.config import NodeConfig
 
 from components.control_plane import issuing
+from contract.documents.node import NodeConfig
 from longhaul.rotate.servers import digests
 from tests.support.ports import free_ports
 

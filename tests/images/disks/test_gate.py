@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from disks import gate as disk_gate
-from disks.gate import Limits, Measured, judged, measure, metrics
+from disks.gate import Measured, declared_limits, judged, measure, metrics
 from etcd import checks as etcd_checks
 
 from components.model.environment import SyncLimits
 from components.render.etcd import NETWORK_LIMITS
+from contract.documents.disks import Limits
 
 
 class Clock:
@@ -139,6 +140,6 @@ def test_metrics_are_in_seconds() -> None:
 
 def test_limits_are_the_environments_or_production(tmp_path: Path) -> None:
     path = tmp_path / "limits.json"
-    assert Limits.read(path) == Limits(median_ms=0.3, p99_ms=2.0)
+    assert declared_limits(path) == Limits(median_ms=0.3, p99_ms=2.0)
     path.write_text(json.dumps(SyncLimits(median_ms=5, p99_ms=50).model_dump()))
-    assert Limits.read(path) == Limits(median_ms=5.0, p99_ms=50.0)
+    assert declared_limits(path) == Limits(median_ms=5.0, p99_ms=50.0)

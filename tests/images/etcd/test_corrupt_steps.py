@@ -11,7 +11,9 @@ from etcd import checks as etcd_checks
 from etcd import corrupt as etcd_corrupt
 from etcd import remove as etcd_remove
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
-from machine.config import NodeConfig, client_url, peer_url
+from machine.config import client_url, peer_url
+
+from contract.documents.node import NodeConfig
 
 ADDRESSES = {f"e-etcd-{index}": f"10.0.1.{10 + index}" for index in range(5)}
 NODE = NodeConfig(

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from etcd.client import EtcdMembers, Member
-from etcd.join import Bootstrap, Join, RecordedCluster, Refuse, Start, decide
+from etcd.join import Bootstrap, Join, Refuse, Start, decide
 from etcd.wal import WalError, WalIdentity, identity
-from machine.config import NodeConfig, client_url, peer_url
+from machine.config import client_url, peer_url
+
+from contract.documents.etcd_state import RecordedCluster
+from contract.documents.node import NodeConfig
 
 NODE = NodeConfig(
     machine="e-etcd-0",

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from etcd import reclaim as etcd_reclaim
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
-from machine.config import NodeConfig, client_url, peer_url
+from machine.config import client_url, peer_url
+
+from contract.documents.node import NodeConfig
 
 ADDRESSES = {f"e-etcd-{index}": f"10.0.1.{10 + index}" for index in range(3)}
 NODE = NodeConfig(

@@ -10,9 +10,9 @@ import pytest
 from gpu.checks import PreflightReport, Sources, look
 from gpu.driver import Driver, Module
 from gpu.own_node import OwnNode
-from gpu.promise import Promise
 from gpu.report import Reporter
 
+from contract.documents.node import GpuPromise
 from lab import packages
 from tests.images.gpu.told import NAME, Machines, Server
 from tests.support.nvml.library import build
@@ -50,11 +50,11 @@ def _preflight(library: Path, has: Has) -> Preflight:
     """Function that returns a machine's report. Unless told otherwise, its kernel has the driver and an empty log."""
 
     def preflight(
-        machine: Machine | None = None, promise: Promise | None = None, **sources: Callable[[], object]
+        machine: Machine | None = None, promise: GpuPromise | None = None, **sources: Callable[[], object]
     ) -> PreflightReport:
         has(machine or Machine())
         usual = Sources(library=str(library), driver=lambda: RUNNING, kernel_log=list, toolkit=tuple)
-        return look(promise or Promise(gpus=2), replace(usual, **sources))  # type: ignore[arg-type]
+        return look(promise or GpuPromise(gpus=2), replace(usual, **sources))  # type: ignore[arg-type]
 
     return preflight
 
@@ -71,7 +71,7 @@ def _machines(preflight: Preflight) -> Machines:
 
 @pytest.fixture(name="reporter")
 def _reporter(server: Server, machines: Machines) -> Callable[..., Reporter]:
-    def reporter(promise: Promise | None = None, *, boot: str = "one") -> Reporter:
-        return Reporter(OwnNode(server, NAME), promise or Promise(gpus=2), machines, boot=boot)
+    def reporter(promise: GpuPromise | None = None, *, boot: str = "one") -> Reporter:
+        return Reporter(OwnNode(server, NAME), promise or GpuPromise(gpus=2), machines, boot=boot)
 
     return reporter

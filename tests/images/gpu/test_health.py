@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from gpu.checks import FINDINGS, HEALTHY, PreflightReport
 from gpu.findings import Code
-from gpu.promise import Promise
 
+from contract.documents.node import GpuPromise
 from tests.images.gpu.conftest import Preflight
 from tests.support.nvml.machine import H100, LOST, RESET_REQUIRED, Machine, gpu
 
@@ -77,7 +77,7 @@ def test_what_a_gpu_does_not_support_is_not_wrong_with_it(preflight: Preflight) 
 def test_each_thing_that_is_wrong_is_found(
     changes: dict[str, Any], code: Code, says: str, preflight: Preflight
 ) -> None:
-    report = preflight(broken(**changes), Promise(gpus=2, model="H100"))
+    report = preflight(broken(**changes), GpuPromise(gpus=2, model="H100"))
     finding = next(finding for finding in report.findings if finding.code is code)
     # A GPU without a handle has no known identity.
     assert finding.gpu == ("" if "result" in changes else SECOND)
@@ -88,7 +88,7 @@ def test_each_thing_that_is_wrong_is_found(
 
 def test_every_problem_is_in_one_report(preflight: Preflight) -> None:
     machine = Machine(gpus=(gpu(0, ecc=0, remap_pending=1), gpu(1, retirement_pending=1, links=(1, 0))))
-    assert found(preflight(machine, Promise(gpus=8))) == [
+    assert found(preflight(machine, GpuPromise(gpus=8))) == [
         (Code.GPU_MISSING, ""),
         (Code.ECC_OFF, gpu(0).uuid),
         (Code.ROW_REMAP_PENDING, gpu(0).uuid),
@@ -119,7 +119,7 @@ def test_one_gpu_too_many(preflight: Preflight) -> None:
     ],
 )
 def test_a_model_is_words_of_the_name(model: str, name: str, good: bool, preflight: Preflight) -> None:
-    report = preflight(Machine(gpus=(gpu(0, name=name),)), Promise(gpus=1, model=model))
+    report = preflight(Machine(gpus=(gpu(0, name=name),)), GpuPromise(gpus=1, model=model))
     assert found(report) == ([] if good else [(Code.GPU_WRONG_MODEL, gpu(0).uuid)])
 
 
@@ -140,5 +140,5 @@ def test_a_model_is_words_of_the_name(model: str, name: str, good: bool, preflig
 )
 def test_links(links: list[tuple[int, ...]], promised: int | None, down: list[int], preflight: Preflight) -> None:
     gpus = tuple(gpu(number, links=states) for number, states in enumerate(links))
-    report = preflight(Machine(gpus=gpus), Promise(gpus=len(gpus), links=promised))
+    report = preflight(Machine(gpus=gpus), GpuPromise(gpus=len(gpus), nvlinks=promised))
     assert found(report) == [(Code.NVLINK_DOWN, gpu(number).uuid) for number in down]

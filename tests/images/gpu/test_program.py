@@ -16,8 +16,8 @@ from gpu import checks
 from gpu import preflight as gpu_preflight
 from gpu.checks import PreflightReport, Sources
 from gpu.findings import Code, LookError
-from gpu.promise import Promise
 
+from contract.documents.node import GpuPromise
 from tests.images.gpu.conftest import RUNNING, Has, Preflight
 from tests.support.nvml.machine import H100, LOST, Machine, gpu
 
@@ -110,13 +110,13 @@ def test_a_missing_library(has: Has, tmp_path: Path) -> None:
     sources = Sources(
         library=str(tmp_path / "libnvidia-ml.so.1"), driver=lambda: RUNNING, kernel_log=list, toolkit=tuple
     )
-    report = checks.look(Promise(gpus=1), sources)
+    report = checks.look(GpuPromise(gpus=1), sources)
     (finding,) = report.findings
     assert (finding.code, report.exit_code) == (Code.NVML_MISSING, 1)
     assert "libnvidia-ml.so.1: cannot open shared object file" in finding.message
-    assert checks.look(Promise(), sources) == PreflightReport()
+    assert checks.look(GpuPromise(), sources) == PreflightReport()
     not_loaded = replace(sources, driver=lambda: replace(RUNNING, loaded=""))
-    codes = [finding.code for finding in checks.look(Promise(gpus=1), not_loaded).findings]
+    codes = [finding.code for finding in checks.look(GpuPromise(gpus=1), not_loaded).findings]
     assert codes == [Code.NVML_MISSING, Code.DRIVER_NOT_LOADED]
 
 

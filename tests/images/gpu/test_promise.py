@@ -12,25 +12,26 @@ from typing import Any
 import pytest
 from gpu import trial
 from gpu.findings import Code, LookError
-from gpu.promise import Promise
+from gpu.promise import read_promise
 
+from contract.documents.node import GpuPromise
 from tests.images.gpu.conftest import Preflight
 from tests.support.nvml.machine import Machine
 
 
-def promise(folder: Path, node: Any) -> Promise:
+def promise(folder: Path, node: Any) -> GpuPromise:
     path = folder / "node.json"
     path.write_text(json.dumps(node))
-    return Promise.read(path)
+    return read_promise(path)
 
 
 def test_a_node_that_says_nothing_of_gpus_has_none(tmp_path: Path) -> None:
-    assert promise(tmp_path, {"role": "node"}) == Promise()
+    assert promise(tmp_path, {"role": "node"}) == GpuPromise()
 
 
 def test_everything_that_can_be_promised(tmp_path: Path) -> None:
     node = {"role": "node", "gpus": 8, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["dcgmi", "diag"]}
-    assert promise(tmp_path, node) == Promise(gpus=8, model="H100", links=18, check=("dcgmi", "diag"))
+    assert promise(tmp_path, node) == GpuPromise(gpus=8, model="H100", nvlinks=18, check=("dcgmi", "diag"))
 
 
 @pytest.mark.parametrize(
@@ -53,19 +54,19 @@ def test_what_is_no_promise(node: Any, says: str, tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_or_broken(tmp_path: Path) -> None:
     with pytest.raises(LookError, match="is not known"):
-        Promise.read(tmp_path / "node.json")
+        read_promise(tmp_path / "node.json")
     (tmp_path / "node.json").write_text("{")
     with pytest.raises(LookError, match="is not known"):
-        Promise.read(tmp_path / "node.json")
+        read_promise(tmp_path / "node.json")
 
 
 def test_a_trial_that_passes(preflight: Preflight) -> None:
-    assert preflight(promise=Promise(gpus=2, check=("true",))).findings == ()
+    assert preflight(promise=GpuPromise(gpus=2, check=("true",))).findings == ()
 
 
 def test_a_trial_that_fails_is_found_with_its_last_words(preflight: Preflight) -> None:
     check = ("sh", "-c", "seq 0 8; echo memory: bad >&2; exit 7")
-    (finding,) = preflight(promise=Promise(gpus=2, check=check)).findings
+    (finding,) = preflight(promise=GpuPromise(gpus=2, check=check)).findings
     assert finding.code is Code.CHECK_FAILED
     assert finding.message.endswith("exit code 7: 5 | 6 | 7 | 8 | memory: bad")
 
@@ -96,5 +97,5 @@ def test_a_trial_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path, mo
 
 
 def test_there_is_nothing_to_try_without_gpus(preflight: Preflight) -> None:
-    report = preflight(Machine(gpus=()), Promise(gpus=1, check=("false",)))
+    report = preflight(Machine(gpus=()), GpuPromise(gpus=1, check=("false",)))
     assert [finding.code for finding in report.findings] == [Code.GPU_MISSING]

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from gpu.looking import BrokeOffError
-from gpu.promise import Promise
 
 from contract.conditions import GPU_HEALTHY
+from contract.documents.node import GpuPromise
 from contract.taints import PREFLIGHT_TAINT
 from tests.images.fake_api import FakeApi
 from tests.support.nvml.machine import Machine, gpu
@@ -18,7 +18,7 @@ PATH = f"/api/v1/nodes/{NAME}"
 WELL = Machine()
 ILL = Machine(gpus=(gpu(0), gpu(1, volatile_uncorrected=2)))
 TAINTS = [{"key": PREFLIGHT_TAINT, "value": "pending", "effect": "NoSchedule"}]
-TRIAL = Promise(gpus=2, check=("true",))
+TRIAL = GpuPromise(gpus=2, check=("true",))
 
 
 class Server(FakeApi):

@@ -25,9 +25,10 @@ from kubelet import registered as node_registered
 from kubelet.registered import CACHED
 from node import attest as node_attest
 from node import checks as worker_checks
-from node.attest import JoinPaths, JoinSettings, ProofRequest
+from node.attest import JoinPaths, ProofRequest
 
 from components.model import load, plan
+from contract.documents.node import JoinSettings
 from contract.kubernetes.events import Events
 from contract.kubernetes.machine import MachineApi
 from lab import tools

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from kube_apiserver import leave as api_leave
-from machine.config import NodeConfig
 from machine.health_check import MachineCheck
+
+from contract.documents.node import NodeConfig
 
 FRONTEND = "10.0.3.5:6443"
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 from kube_apiserver import checks as api_checks
-from machine.config import NodeConfig
 from restore.units import CLIENTS
 
 from components.model import Environment, Role, certificates, control_machines, load, plan
 from components.model.teams.queues import FRAMEWORKS, KUEUE, MANAGERS, NAMESPACE, Manager
 from components.render import files, secret_files, vault_secrets
+from contract.documents.node import NodeConfig
 from contract.labels import TEAM_LABEL
 from tests.support.hosts import STACKS
 

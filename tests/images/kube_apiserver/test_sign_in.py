@@ -20,14 +20,15 @@ from kube_apiserver import issuer_list
 from vpn.people import People, PersonRefusedError
 
 from components.model import Environment, Role, control_machines, load, plan
-from components.model.access.quarantine import Quarantine
-from components.model.access.revoked import Revoked, RevokedPerson
 from components.model.identity.section import Identity, Issuer
 from components.model.identity.sign_in import MOST_GROUPS, settings
 from components.model.secrets.vault import ISSUERS, QUARANTINE, REVOKED
 from components.model.vpn.section import RIGHT
 from components.render import api_server as rendered
 from components.render.quarantine import AUTHORIZATION, CLIENT, refusing_client
+from contract.documents.issuers import PATH as AUTHENTICATION
+from contract.documents.quarantine import Quarantine
+from contract.documents.revoked import Revoked, RevokedPerson
 from lab import tools
 from longhaul.client import browser
 from longhaul.client.kubeconfig import kubeconfig, own_plugin
@@ -62,12 +63,10 @@ class World:
 
     def write(self, path: str, *issuers: Issuer, revoked: Revoked | None = None) -> Path:
         """Write one of the machine's files in one step, as its program makes it of the vault's secrets."""
-        from vault.fetch_secrets import render
-
         machine = next(one for one in control_machines(LAB, plan(LAB)) if one.role is Role.API)
         (file,) = [one for one in rendered.secret_files(LAB, machine) if one.path == path]
         held = {ISSUERS: settings(environment(*issuers)), QUARANTINE: Quarantine().text()}
-        content = render(file.content, {**held, REVOKED: (revoked or Revoked()).text()})
+        content = file.filled({**held, REVOKED: (revoked or Revoked()).text()})
         place = self.folder / Path(path).name
         fresh = place.with_suffix(".new")
         fresh.write_text(content.replace(CLIENT, str(self.folder / "quarantine.kubeconfig")))
@@ -76,7 +75,7 @@ class World:
 
     def issue(self, *issuers: Issuer) -> None:
         """Give the server these issuers; return when it uses them."""
-        place = self.write(rendered.AUTHENTICATION, *issuers)
+        place = self.write(AUTHENTICATION, *issuers)
         eventually(lambda: self.uses(place), what="the server uses the issuers")
 
     def uses(self, place: Path) -> bool:
@@ -104,7 +103,7 @@ def _world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with identity_provider(folder / "corp") as corp, identity_provider(folder / "rival") as rival:
         bare = World(server=None, folder=folder, corp=corp, rival=rival)  # type: ignore[arg-type]
         arguments = [
-            f"--authentication-config={bare.write(rendered.AUTHENTICATION)}",
+            f"--authentication-config={bare.write(AUTHENTICATION)}",
             f"--authorization-config={bare.write(AUTHORIZATION)}",
         ]
         with api_server(folder, tools=binaries, services=plan(LAB).services, arguments=arguments) as server:
@@ -115,7 +114,7 @@ def _world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture(name="issued")
 def _issued(world: World) -> World:
     """The server believes one company."""
-    place = world.write(rendered.AUTHENTICATION, world.corp.issuer())
+    place = world.write(AUTHENTICATION, world.corp.issuer())
     eventually(lambda: world.uses(place), what="the server uses the issuers")
     eventually(lambda: world.whoami(world.corp.token()), what="the server has the issuer's keys")
     return world
@@ -237,7 +236,7 @@ def test_a_required_claim_is_required(issued: World) -> None:
 def test_an_issuer_that_is_away_holds_neither_a_start_nor_a_revocation_up(issued: World) -> None:
     """It holds changes of issuers up, which is why a person is not revoked by them."""
     token, other = issued.corp.token(), issued.corp.token(oid="b-2")
-    place = issued.write(rendered.AUTHENTICATION, issued.corp.issuer(), issued.rival.issuer("away", url=NOWHERE))
+    place = issued.write(AUTHENTICATION, issued.corp.issuer(), issued.rival.issuer("away", url=NOWHERE))
     assert issued.server.kubectl("get", "--raw", "/readyz") == "ok"
     assert issued.whoami(token)["username"] == "corp:a-1"
     assert not issued.uses(place)
@@ -263,7 +262,7 @@ def test_a_machine_tells_its_issuers_and_whether_its_server_uses_them(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node: Any = SimpleNamespace(port=1)
-    place = world.write(rendered.AUTHENTICATION, world.corp.issuer())
+    place = world.write(AUTHENTICATION, world.corp.issuer())
     used = hashlib.sha256(place.read_bytes()).hexdigest()
     monkeypatch.setattr(issuer_list, "loaded", lambda _node, _metric, *, pki: f"sha256:{used}")
     found = issuer_list.await_issuers(node, pki=tmp_path, wait_s=0, path=place)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from kube_apiserver import checks as api_checks
 from kube_apiserver import watchdog as api_watchdog
-from machine.config import NodeConfig
+
+from contract.documents.node import NodeConfig
 
 HUNG, WELL = "timed out", ""
 

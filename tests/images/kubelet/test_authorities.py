@@ -17,10 +17,10 @@ from credentials.digests import digests
 from kubelet import authorities as node_authorities
 from kubelet.authorities import PUBLISHED, Authorities
 from node import checks as worker_checks
-from node.place import Worker
 
 from components.control_plane import issuing
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+from contract.documents.node import Worker
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.machine import MachineApi
 from contract.units import KUBELET

@@ -12,8 +12,8 @@ import pytest
 from kubelet import registered as node_registered
 from kubelet.registered import CACHED
 from node import checks as worker_checks
-from node.place import Worker
 
+from contract.documents.node import Worker
 from tests.images.node.test_checks import WORKER
 
 

@@ -15,10 +15,12 @@ from join_endpoint.endpoint import JoinAnswer
 from node import attest as node_attest
 from node import join as node_join
 from node import proofs as node_proofs
-from node.attest import JoinError, JoinPaths, JoinSettings, ProofRequest
+from node.attest import JoinError, JoinPaths, ProofRequest
 
 from contract.certificate_requests import Attested, RefusedError
+from contract.documents.node import JoinSettings
 from tests.images.join_world import NODE, PROOF, SERVICE, JoinWorld
+from tests.images.node.test_place import worker
 
 
 @pytest.fixture(name="world")
@@ -179,8 +181,7 @@ class Node:
     def __init__(self, world: JoinWorld, settings: JoinSettings, paths: JoinPaths, patch: pytest.MonkeyPatch) -> None:
         self.world, self.paths = world, paths
         self.pauses: list[float] = []
-        join = {"address": settings.address, "port": settings.port, "name": settings.name, "cluster": "lab"}
-        self.document = {"kind": "aws", "api": "https://10.64.3.5:6443", "join": join}
+        self.document = json.loads(worker(kind="aws", api="https://10.64.3.5:6443", join=settings).to_text())
         patch.setattr(node_join, "NODE", world.folder / "node.json")
         patch.setattr(node_join, "CONSOLE", world.folder / "console")
         patch.setattr(node_attest, "JoinPaths", lambda: paths)

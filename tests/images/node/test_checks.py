@@ -13,7 +13,8 @@ import pytest
 from machine import longhaul_node as node
 from node import checks as worker_checks
 from node.checks import WorkerPaths
-from node.place import Worker
+
+from contract.documents.node import Worker
 
 NODE = "https://10.64.3.5:6443/api/v1/nodes/i-1"
 WORKER = Worker(

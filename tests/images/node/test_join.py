@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from node import join as node_join
-from node.join import JoinKubeconfig
 
 from components.control_plane import issuing
+from contract.documents.join_kubeconfig import JoinKubeconfig, of_text
+from tests.images.node.test_place import worker
 from tests.support.loopback import Answering, Asked
 
 TOKEN = "abcdef.0123456789abcdef"
@@ -49,10 +50,11 @@ def _join(api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Join
     authority = tmp_path / "ca.crt"
     authority.write_text(issuing.new_authority(common_name="any", days=1, key=issuing.new_key()).certificate)
     monkeypatch.setattr(node_join, "CERTIFICATE", tmp_path / "certificate.pem")
-    (tmp_path / "node.json").write_text('{"kind": "onprem"}')
+    (tmp_path / "node.json").write_text(worker(kind="onprem").to_text())
     monkeypatch.setattr(node_join, "NODE", tmp_path / "node.json")
     join = JoinKubeconfig(server=api.url, authority=str(authority), token=TOKEN)
-    monkeypatch.setattr(JoinKubeconfig, "read", classmethod(lambda _: join))
+    (tmp_path / "join.kubeconfig").write_text(join.to_text("lab"))
+    monkeypatch.setattr(node_join, "JOIN", tmp_path / "join.kubeconfig")
     return join
 
 
@@ -120,7 +122,7 @@ def test_it_reads_what_is_rendered(tmp_path: Path) -> None:
     environment = load(Path(__file__).parents[3] / "stacks" / "Pulumi.lab.yaml")
     path = tmp_path / "join.kubeconfig"
     path.write_text(join_kubeconfig(environment, plan(environment), token=TOKEN).content)
-    found = JoinKubeconfig.read(path)
+    found = of_text(path.read_text())
     assert (found.server, found.token) == ("https://10.64.3.5:6443", TOKEN)
     assert found.authority == "/etc/longhaul/pki/kubernetes-ca.crt"
     assert TOKEN not in repr(found)

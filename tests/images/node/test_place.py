@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
@@ -12,10 +11,11 @@ from typing import Any
 
 import pytest
 from machine import metadata as node_metadata
-from machine.metadata import NodePlace, NotYetError, PlaceError
+from machine.metadata import NotYetError, PlaceError
 from node import place as node_place
-from node.place import Worker
 
+from contract.documents.node import Worker
+from contract.documents.node_place import NodePlace
 from tests.support.loopback import Answering, Asked
 
 MAC = "02:00:00:00:00:01"
@@ -173,7 +173,7 @@ def worker(**more: Any) -> Worker:
 
 def test_what_node_json_says_to_other_programs_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "node.json"
-    path.write_text(json.dumps({**dataclasses.asdict(worker()), "gpus": 8}))
+    path.write_text(json.dumps({**json.loads(worker().to_text()), "newer": 8}))
     assert Worker.read(path) == worker()
 
 

@@ -21,11 +21,13 @@ from quarantine import lists as quarantine_list
 from quarantine.lists import QuarantineList
 
 from components.model import Role, control_machines, load, plan
-from components.model.access.quarantine import Quarantine, Quarantined
-from components.model.access.revoked import Revoked, RevokedPerson
 from components.model.secrets.vault import QUARANTINE, REVOKED
 from components.render import api_server as rendered
-from components.render.quarantine import AUTHORIZATION, CLIENT, LIST, PEOPLE, PORT, refusing_client
+from components.render.quarantine import AUTHORIZATION, CLIENT, PORT, refusing_client
+from contract.documents import quarantine as quarantine_document
+from contract.documents import revoked as revoked_document
+from contract.documents.quarantine import Quarantine, Quarantined
+from contract.documents.revoked import Revoked, RevokedPerson
 from contract.units import KUBE_APISERVER
 from lab import tools
 from longhaul.toolchain.spec import repository
@@ -54,22 +56,20 @@ NOBODY = Revoked()
 
 def content(path: str, held: Quarantine, people: Revoked = NOBODY) -> str:
     """Return one of the machine's files as its program makes it of the vault's secrets."""
-    from vault.fetch_secrets import render
-
     machine = next(one for one in control_machines(ENVIRONMENT, plan(ENVIRONMENT)) if one.role is Role.API)
     (file,) = [one for one in rendered.secret_files(ENVIRONMENT, machine) if one.path == path]
-    return render(file.content, {QUARANTINE: held.text(), REVOKED: people.text()})
+    return file.filled({QUARANTINE: held.text(), REVOKED: people.text()})
 
 
 def test_the_list_is_read_again_when_it_changes_and_kept_when_it_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "quarantine.json"
     found = QuarantineList(path)
     assert found() == frozenset()
-    path.write_text(content(LIST, quarantine(STOLEN)))
+    path.write_text(content(quarantine_document.PATH, quarantine(STOLEN)))
     assert found() == {STOLEN}
     path.write_text("{}")
     assert found() == {STOLEN}
-    path.write_text(content(LIST, quarantine(OTHER, STOLEN)))
+    path.write_text(content(quarantine_document.PATH, quarantine(OTHER, STOLEN)))
     assert found() == {STOLEN, OTHER}
     path.unlink()
     assert found() == frozenset()
@@ -207,8 +207,8 @@ def test_without_its_webhook_it_is_refused_all_the_same(world: World) -> None:
 
 def test_a_machine_tells_the_people_whom_its_server_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / quarantine_list.CONFIGURATION).write_text("authorizers: []\n")
-    path = tmp_path / Path(PEOPLE).name
-    path.write_text(content(PEOPLE, Quarantine(), revoked("corp:b", "corp:a")))
+    path = tmp_path / Path(revoked_document.PATH).name
+    path.write_text(content(revoked_document.PATH, Quarantine(), revoked("corp:b", "corp:a")))
     monkeypatch.setattr(quarantine_list, "loaded", lambda _node, _metric, *, pki: "sha256:another")
     node: Any = SimpleNamespace(port=1)
     found = quarantine_list.await_refused(node, pki=tmp_path, wanted="another", wait_s=60, path=path)
@@ -225,7 +225,7 @@ def test_a_server_is_started_anew_only_if_it_ran_before_the_list(
     """``started_s_ago`` counts from when the list was written."""
     (tmp_path / quarantine_list.CONFIGURATION).write_text("authorizers: []\n")
     path = tmp_path / "quarantine.json"
-    path.write_text(content(LIST, quarantine(STOLEN)))
+    path.write_text(content(quarantine_document.PATH, quarantine(STOLEN)))
     used = f"sha256:{hashlib.sha256((tmp_path / quarantine_list.CONFIGURATION).read_bytes()).hexdigest()}"
     asked: list[list[str]] = []
     began = {"us": (time.monotonic() - started_s_ago) * 1e6}

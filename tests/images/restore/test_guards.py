@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from etcd.client import Etcdctl, EtcdMembers
-from restore.record import Record, Step
 from restore.steps import Restore
 
+from contract.documents.restore import Record, Step
 from tests.images.restore.test_steps import _machine
 from tests.images.restore_world import answered
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from machine.config import client_url
-from restore.record import Record, Step
 from restore.steps import RestoreError
 
 from clouds.azure.control import AzureControlAccess
 from components.model import Role
+from contract.documents.restore import Record, Step
 from lab import tools
 from longhaul.etcd_backups.opened import BUMP
 from longhaul.restore.preparation import RestoreArguments

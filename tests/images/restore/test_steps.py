@@ -13,13 +13,14 @@ from backup.snapshot import Programs
 from backup.storage import Storage
 from etcd.client import Etcdctl, EtcdMembers, EtcdMemberStatus, Member
 from machine import longhaul_node as node
-from machine.config import NodeConfig
 from restore import units
 from restore.data import Data
-from restore.record import Record, Records, RestoreError, Step
+from restore.record import Records, RestoreError
 from restore.steps import Restore
 from restore.units import CLIENTS, SERVER, Units
 
+from contract.documents.node import NodeConfig
+from contract.documents.restore import MachineLook, Record, Step
 from contract.units import KUBE_APISERVER
 from tests.images.restore_world import answered
 from tests.support.programs import write_program
@@ -58,7 +59,7 @@ def asked(folder: Path) -> list[str]:
 
 def test_an_api_server_is_held_until_the_end(machine: Callable[[str], Restore], tmp_path: Path) -> None:
     server = machine("api")
-    assert answered(server, ["look"]) == {"machine": "lab-api-0", "held": "", "record": None}
+    assert MachineLook.of_document(answered(server, ["look"])) == MachineLook(machine="lab-api-0")
     for _ in range(2):
         assert answered(server, ["stop", "--id", "a"]) == {"stopped": True}
     assert answered(server, ["look"])["held"] == "a"

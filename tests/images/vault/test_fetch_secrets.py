@@ -116,5 +116,5 @@ def test_a_secret_of_another_shape_is_named_without_its_value(
 def test_nobody_at_the_metadata_address_is_said(machine: Machine) -> None:
     machine.write_config(json.loads(machine.config.read_text()) | {"metadata": "http://127.0.0.1:9/none"})
     with pytest.raises(AwayError, match="token from the metadata service"):
-        fetch_secrets.Config.read(machine.config).open().token()
+        fetch_secrets.open_vault(machine.config).token()
     assert machine.run() == 1

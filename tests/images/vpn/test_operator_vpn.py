@@ -12,15 +12,15 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from vpn.certificate import LONGEST_NAME, MARK, Signer, key_of
+from vpn.certificate import Signer, key_of
 
 from clouds.azure.session import AzureError
 from components.control_plane import issuing
-from components.model.access.revoked import Revoked, is_name
-from components.model.access.revoked import RevokedPerson as Refused
-from components.model.vpn import section as model
 from components.model.vpn.section import HOURS, OPERATOR, operator_name, remotes
+from contract.documents.revoked import Revoked, is_name
+from contract.documents.revoked import RevokedPerson as Refused
 from contract.users import RESERVED
+from contract.vpn import LONGEST_NAME
 from longhaul.client.vpn import key, settings
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
@@ -120,8 +120,6 @@ def test_any_operators_name_fits_and_can_be_revoked(name: str) -> None:
 
 def test_no_person_of_an_issuer_is_named_so() -> None:
     assert OPERATOR.startswith(RESERVED)
-    assert OPERATOR.startswith(RESERVED)
-    assert (model.LONGEST_NAME, model.MARK) == (LONGEST_NAME, MARK)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from quarantine.lists import digest_of
 from vpn import checks as vpn_checks
 from vpn import verify as vpn_verify
 
-from components.model.access.revoked import Revoked, RevokedPerson
+from contract.documents.revoked import Revoked, RevokedPerson
 from tests.images.machines import ROOTFS
 
 ALICE = "corp:a-1"

@@ -23,15 +23,16 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from join_endpoint import server as attest_server
 from vpn import door as vpn_door
-from vpn.certificate import LONGEST_NAME, MARK, Signer
+from vpn.certificate import Signer
 from vpn.door import FALSE_A_SECOND, FALSE_AT_ONCE, LARGEST, PATIENCE_S, PERSON_AT_ONCE, SENDER_AT_ONCE, Door, server_of
-from vpn.people import MAY, WHO, People
+from vpn.people import WHO, People
 from vpn.signer import Desk
 
 from components.control_plane import issuing
 from components.model.vpn.section import RIGHT
 from contract.endpoints import VPN_CERTIFICATE_PATH
-from longhaul.client.vpn.endpoint import MOST_TOKEN
+from contract.kubernetes.paths import ACCESS_REVIEWS
+from contract.vpn import LONGEST_NAME, MARK, MOST_TOKEN
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 ALICE = "corp:a-1"
@@ -66,7 +67,7 @@ class FakeApi:
 
     def answer(self, path: str, bearer: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         self.asked.append((path, bearer, document))
-        status = {WHO: {"userInfo": {"username": self.name}}, MAY: {"allowed": self.allowed}}[path]
+        status = {WHO: {"userInfo": {"username": self.name}}, ACCESS_REVIEWS: {"allowed": self.allowed}}[path]
         return self.status, {"status": status}
 
 
@@ -144,7 +145,7 @@ def test_a_certificate_says_what_the_api_says_and_nothing_of_the_request(desk: D
     told = desk.answer(json.dumps({"token": token(), "csr": request(key)}).encode(), now=NOW)
     assert told["person"] == ALICE
     del api.asked[2:]
-    assert [path for path, _, _ in api.asked] == [WHO, MAY]
+    assert [path for path, _, _ in api.asked] == [WHO, ACCESS_REVIEWS]
     assert {bearer for _, bearer, _ in api.asked} == {f"Bearer {token()}"}
     assert api.asked[1][2]["spec"] == {"nonResourceAttributes": {"path": "/longhaul/vpn", "verb": "get"}}
 

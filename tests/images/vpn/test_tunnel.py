@@ -22,11 +22,11 @@ from vpn.sessions import end_sessions, sessions
 
 from components.control_plane import issuing
 from components.model import AddressPlan, Environment, Machine, Role, control_machines, load, plan
-from components.model.access.revoked import Revoked, RevokedPerson
 from components.model.control_plane.machines import members
 from components.model.secrets.vault import VPN_KEY, VPN_REMOTES
 from components.model.vpn.section import Vpn, remotes
 from components.render import vpn
+from contract.documents.revoked import Revoked, RevokedPerson
 from lab import openvpn
 from longhaul.client.vpn import key
 from longhaul.vpn import operator_vpn

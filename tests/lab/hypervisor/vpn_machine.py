@@ -18,11 +18,12 @@ import yaml
 from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from components.control_plane import issuing
 from components.model import Environment, Machine, Role, control_machines, load, plan
-from components.model.access.revoked import Revoked
 from components.model.control_plane.machines import members
 from components.model.secrets.certificates import sign_in_name
-from components.model.vpn.section import MARK, Vpn
+from components.model.vpn.section import Vpn
 from components.render import user_data
+from contract.documents.revoked import Revoked
+from contract.vpn import MARK
 from lab import desired, openvpn
 from lab.desired import DesiredSubnet, Network, World
 from longhaul.client.profile import Inside
@@ -41,8 +42,8 @@ sys.path.insert(0, "/usr/local/lib/longhaul")
 from pathlib import Path
 from vault import fetch_secrets
 values = json.loads(Path("/etc/longhaul/given.json").read_text())
-for file in fetch_secrets.Config.read(fetch_secrets.CONFIG).files:
-    fetch_secrets.write(file, fetch_secrets.render(file.content, values))
+for file in fetch_secrets.read().files:
+    fetch_secrets.write(file, file.filled(values))
 """
 """Writes the machine's secret files from values that stand for the vault's."""
 

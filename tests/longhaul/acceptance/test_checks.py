@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.model import Environment
-from contract.kubernetes.paths import CERTIFICATE_REQUESTS
+from contract.certificate_requests import PATH as CERTIFICATE_REQUESTS
 from contract.resources import GPU_RESOURCE
 from longhaul.acceptance import cluster, gpus, joining, scaling
 from longhaul.acceptance.check import NotApplicableError, NotSoError

@@ -18,12 +18,12 @@ import pytest
 from clouds.base.control import CommandOutput
 from clouds.base.errors import CloudError
 from components.model import Environment, load, plan
-from components.model.access.revoked import Revoked, RevokedPerson
 from components.model.identity.section import Identity
 from components.model.identity.sign_in import settings
 from components.model.secrets.vault import REVOKED, VPN_REMOTES
 from components.model.sites.places import place_of
 from components.model.vpn.section import Vpn, operator_name, remotes
+from contract.documents.revoked import Revoked, RevokedPerson
 from longhaul.access import command
 from longhaul.access.people import PeopleVault, require_person
 from longhaul.access.show import document, text, views

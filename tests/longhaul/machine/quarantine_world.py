@@ -12,9 +12,9 @@ from clouds.base.control import CommandOutput
 from clouds.base.errors import CloudError
 from clouds.base.quarantine import Suspect
 from components.model import Environment
-from components.model.access.quarantine import Quarantine, Quarantined, moment
 from components.model.secrets.vault import QUARANTINE
 from components.model.sites.places import place_of
+from contract.documents.quarantine import Quarantine, Quarantined, moment
 from longhaul.control_plane.denials import digest_of
 from longhaul.machine.quarantine.steps import QuarantineRun
 from longhaul.machine.quarantine.target import PoolMachine

@@ -14,8 +14,8 @@ from clouds.base.control import CommandOutput
 from clouds.base.errors import CloudError
 from clouds.base.quarantine import Suspect
 from components.model import load
-from components.model.access.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
 from components.model.secrets.vault import QUARANTINE
+from contract.documents.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
 from contract.kubernetes.connection import ApiError
 from longhaul.machine.quarantine.node import pod_exposure
 from longhaul.machine.quarantine.target import PoolMachine, begun, recorded_machine, refuse_others

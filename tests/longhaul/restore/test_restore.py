@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,8 @@ from clouds.base.control import CommandOutput, MachineView
 from components.model import Environment, Role, control_machines, load, plan
 from components.model.backups.section import Backups
 from contract.documents.backups import StoredBackup
+from contract.documents.etcd_state import RecordedCluster, of_text
+from contract.documents.restore import Step
 from longhaul import cli
 from longhaul.etcd_backups.choice import bump, chosen, newest_known
 from longhaul.etcd_backups.listing import ListedBackup, control_of
@@ -25,7 +26,7 @@ from longhaul.etcd_backups.opened import BUMP
 from longhaul.restore.age_header import KeyFileError, identities, wrapped
 from longhaul.restore.file_key import sealed
 from longhaul.restore.loss import loss_text
-from longhaul.restore.machine_states import MemberSeen, MemberStep, ObservedPlane, may_go_on
+from longhaul.restore.machine_states import MemberSeen, ObservedPlane, may_go_on
 from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import Prepared, RestoreArguments, prepare
 from longhaul.terminal.exits import CommandError, Exit
@@ -362,7 +363,7 @@ def test_another_backup_begins_anew_and_says_so(cloud: Cloud) -> None:
 )
 def test_data_is_never_made_anew_beside_a_member_that_runs(steps: tuple[int, ...], goes_on: bool) -> None:
     members = [
-        MemberSeen(name=str(number), quorum=False, revision=0, id="abc" if step >= 0 else "", step=MemberStep(step))
+        MemberSeen(name=str(number), quorum=False, revision=0, id="abc" if step >= 0 else "", step=Step(step))
         for number, step in enumerate(steps)
     ]
     assert may_go_on(HALF, ObservedPlane(members={Role.ETCD: members}, servers=())) is goes_on
@@ -377,10 +378,10 @@ def test_a_restore_that_is_done_or_waits_lets_up_in(cloud: Cloud) -> None:
     cloud.secrets["restore"] = "?"
     with pytest.raises(CommandError, match="look at it, and delete it"):
         book.last()
-    named: Mapping[str, str] = {"state": "existing", "cluster": "1", "founders": []}  # type: ignore[dict-item]
-    cloud.secrets["etcd-state"] = json.dumps(named)
+    recorded = RecordedCluster(state="existing", cluster="1", founders=("m",))
+    cloud.secrets["etcd-state"] = recorded.to_text()
     book.set_cluster(Role.ETCD, "2")
-    assert json.loads(cloud.secrets["etcd-state"]) == {**named, "cluster": "2"}
+    assert of_text(cloud.secrets["etcd-state"]) == replace(recorded, cluster="2")
 
 
 @pytest.fixture(name="typed")

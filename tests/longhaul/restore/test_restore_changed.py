@@ -10,13 +10,14 @@ import pytest
 from clouds.azure.control import AzureControlAccess
 from clouds.azure.session import AzureError
 from components.model import Role
+from contract.documents.restore import Step
 from longhaul.backups.at_once import behind
 from longhaul.etcd_backups.choice import FAR, chosen
 from longhaul.etcd_backups.listing import control_of
 from longhaul.restore.file_key import SealedBackup
 from longhaul.restore.give_up import given_up
 from longhaul.restore.loss import loss_text, revisions_lost
-from longhaul.restore.machine_states import MemberSeen, MemberStep, ObservedPlane, may_go_on
+from longhaul.restore.machine_states import MemberSeen, ObservedPlane, may_go_on
 from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import Prepared
 from longhaul.restore.steps import Restoration
@@ -149,11 +150,11 @@ def test_a_machine_that_is_made_anew_joins_what_was_restored(cloud: Cloud) -> No
 
 def test_new_data_that_is_lost_after_its_start_is_not_made_again() -> None:
     gone = [
-        MemberSeen(name=str(n), quorum=False, revision=0, id="abc", step=MemberStep.STOPPED, noted=MemberStep.STARTED)
+        MemberSeen(name=str(n), quorum=False, revision=0, id="abc", step=Step.STOPPED, noted=Step.STARTED)
         for n in range(3)
     ]
     assert not may_go_on(HALF, ObservedPlane(members={Role.ETCD: gone}, servers=()))
-    never = [replace(one, noted=MemberStep.REBUILT) for one in gone]
+    never = [replace(one, noted=Step.REBUILT) for one in gone]
     assert may_go_on(HALF, ObservedPlane(members={Role.ETCD: never}, servers=()))
 
 

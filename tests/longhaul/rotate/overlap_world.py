@@ -15,8 +15,6 @@ from clouds.base.control import CommandOutput
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model import Environment, authorities, certificates, control_machines, plan
-from components.model.access.quarantine import Quarantine
-from components.model.access.revoked import Revoked
 from components.model.control_plane.machines import Machine, Role
 from components.model.identity.sign_in import settings
 from components.model.secrets.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
@@ -24,7 +22,9 @@ from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEA
 from components.model.secrets.vault import ISSUERS, QUARANTINE, REVOKED, ROTATIONS, SIGNING_KEYS
 from components.model.sites.places import place_of
 from components.render import api_server, etcd
-from components.render.secrets import SecretFile
+from contract.documents.quarantine import Quarantine
+from contract.documents.revoked import Revoked
+from contract.documents.secret_files import SecretFile
 from longhaul.rotate import servers
 from longhaul.rotate.authorities import AuthorityRotation
 from longhaul.rotate.overlap import Overlap, RotationSubject, Standings

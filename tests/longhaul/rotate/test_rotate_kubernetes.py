@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from components.model import Environment, load
-from components.model.access.quarantine import Quarantine, Quarantined
 from components.model.secrets.encryption_keys import RotationPhase
 from components.model.secrets.rotations import READ_VARIABLE, STEADY
 from components.model.secrets.vault import QUARANTINE, ROTATIONS
+from contract.documents.quarantine import Quarantine, Quarantined
 from longhaul.rotate import stack
 from longhaul.rotate.followers import LOOK_S, PATIENCE
 from longhaul.rotate.kubernetes import AUTHORITY_TYPE, CERTIFICATE_TYPE, StackMachines, users_in

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from components.model import load
-from components.model.access.quarantine import Quarantine, Quarantined, moment
 from components.model.secrets.vault import QUARANTINE
+from contract.documents.quarantine import Quarantine, Quarantined, moment
 from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.control_plane.answers import parse_answer

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from controller.metrics import Metrics, serve
 from controller.run import Controller, end
-from machine.config import PATH as NODE
-from machine.config import PKI, NodeConfig
+from machine.config import PKI
 
+from contract.documents.node import PATH as NODE
+from contract.documents.node import NodeConfig
 from contract.kubernetes.election import Candidate
 from contract.kubernetes.machine import MachineApi
 from contract.objects import NODE_CONTROLLER_LEASE

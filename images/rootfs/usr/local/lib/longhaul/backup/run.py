@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from etcd.client import Etcdctl, EtcdError
-from machine.config import PKI, NodeConfig, client_url
+from machine.config import PKI, client_url
 from machine.managed_identity import OwnIdentity
 from machine.metadata import NotYetError
 from vault import fetch_secrets
@@ -33,6 +33,7 @@ from backup.storage import Storage, StorageError, digest
 from contract.azure import STORAGE
 from contract.documents.backup_settings import SECRET, BackupSettings, SettingsError
 from contract.documents.backups import BackupMetadata, name_of
+from contract.documents.node import NodeConfig
 from contract.paths import SSD
 
 SCRATCH = Path(SSD, "backup")
@@ -194,7 +195,7 @@ def main() -> int:
         fcntl.flock(lock, fcntl.LOCK_EX)
         before: dict[str, Any] = state.read() or {}
         now = datetime.fromtimestamp(int(time.time()), tz=UTC)
-        vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
+        vault = fetch_secrets.open_vault()
         backup_state = look(node, vault, now=now, at_once=arguments.now, alone=arguments.without_quorum)
         if not (arguments.now and backup_state.error):
             # A manual run reports its failure to its caller; the timer's state does not record it.

@@ -21,11 +21,11 @@ import urllib.request
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from contract.annotations import IMAGE_NAME
+from contract.documents.depot import PATH, SignedDepot, of_text
 
-SETTINGS = Path("/etc/longhaul/depot.json")
+SETTINGS = Path(PATH)
 LIST, SIGNATURE, INDEX = "SHA256SUMS", "SHA256SUMS.gpg", "images/index.json"
 TIMEOUT_S = 10.0
 """Longest silence of the depot in seconds; containerd waits 30 for the verdict (10-longhaul.toml)."""
@@ -81,11 +81,11 @@ def sums(content: bytes) -> dict[str, str]:
     return checksums
 
 
-def digests(settings: dict[str, Any], get: Fetch) -> dict[str, str]:
+def digests(depot: SignedDepot, get: Fetch) -> dict[str, str]:
     """Return the digest of each image that the depot's builder has signed for, by name with tag."""
-    url = settings["url"]
+    url = depot.url
     listed, signature = get(f"{url}/{LIST}"), get(f"{url}/{SIGNATURE}")
-    if not signed(listed, signature, settings["key"]):
+    if not signed(listed, signature, depot.key):
         raise PullRefusedError(f"{url}/{LIST} is not signed by the depot's builder")
     index = get(f"{url}/{INDEX}")
     if hashlib.sha256(index).hexdigest() != sums(listed).get(INDEX):
@@ -93,13 +93,13 @@ def digests(settings: dict[str, Any], get: Fetch) -> dict[str, str]:
     return {entry["annotations"][IMAGE_NAME]: entry["digest"] for entry in json.loads(index)["manifests"]}
 
 
-def judge(settings: dict[str, Any], name: str, digest: str, get: Fetch = fetch) -> str:
+def judge(depot: SignedDepot, name: str, digest: str, get: Fetch = fetch) -> str:
     """Return why the image may be pulled; raise ``PullRefusedError`` when it may not."""
     if "@" in name:
         if name.rpartition("@")[2] != digest:
             raise PullRefusedError(f"{name} was asked for, and {digest} is what came")
         return "it was asked for by its digest"
-    known = digests(settings, get)
+    known = digests(depot, get)
     if name not in known:
         raise PullRefusedError(f"the depot's builder has not signed for {name}: `longhaul depot build --image` adds it")
     if known[name] != digest:
@@ -114,13 +114,14 @@ def main(argv: list[str] | None = None, path: Path = SETTINGS) -> int:
         parser.add_argument(f"-{option}")
     options = parser.parse_args(argv)
     try:
-        settings = json.loads(path.read_bytes())
+        text = path.read_bytes()
     except FileNotFoundError:
         print("this machine has no signed depot")
         return 0
     try:
-        get = partial(fetch, authority=settings.get("authority"))
-        print(judge(settings, options.name, options.digest, get))
+        depot = of_text(text)
+        get = partial(fetch, authority=depot.authority)
+        print(judge(depot, options.name, options.digest, get))
     except (PullRefusedError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         print(error if isinstance(error, PullRefusedError) else f"the depot's lists cannot be understood: {error!r}")
         return 1

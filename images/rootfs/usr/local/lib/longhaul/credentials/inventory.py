@@ -18,8 +18,8 @@ from etcd import checks as etcd_checks
 from etcd.client import Etcdctl
 from kube_apiserver import leave as api_leave
 from machine.awaiting import awaited
-from machine.config import NodeConfig
 
+from contract.documents.node import NodeConfig
 from contract.paths import KUBERNETES_AUTHORITIES
 from contract.units import CONTROLLER_MANAGER, ETCD, KUBE_APISERVER
 from credentials.digests import digests

@@ -9,8 +9,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from machine.config import NodeConfig
-
+from contract.documents.node import NodeConfig
 from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 from credentials.digests import digests
 

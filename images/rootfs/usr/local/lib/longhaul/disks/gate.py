@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from contract.documents.disks import LIMITS_PATH, Limits, limits_of_text
 from contract.paths import SSD
 
 DISK = Path(SSD)
@@ -25,8 +26,7 @@ DATA = DISK / "etcd"
 """Folder that etcd's unit makes once a disk has passed, and that only etcd may read. A disk with this folder is not
 refused later: its member may be needed for a quorum."""
 RECORD = DISK / "disk-gate.json"
-LIMITS = Path("/etc/longhaul/disk-gate.json")
-"""Limits that the environment declares; the file is missing when it declares none."""
+LIMITS = Path(LIMITS_PATH)
 METRICS = Path("/var/lib/longhaul/metrics/disk-gate.prom")
 """File for a collector of text files, such as node_exporter's."""
 
@@ -42,23 +42,6 @@ TRIES = 3
 
 LONGEST_S = 5.0
 """Seconds after which the measurement ends: a disk that is not done by then needs 2.5 ms for a sync on average."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Longest times of a sync, milliseconds. The defaults are for production.
-
-    etcd requires a 99th percentile below 10 ms (etcd.io, "FAQ"), Red Hat 2 ms under high load (OpenShift, "Recommended
-    etcd practices").
-    """
-
-    median_ms: float = 0.3
-    p99_ms: float = 2.0
-
-    @classmethod
-    def read(cls, path: Path) -> Limits:
-        """Read the environment's limits; the defaults when it declares none."""
-        return cls(**json.loads(path.read_text())) if path.exists() else cls()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +73,11 @@ class Measured:
             return cls(**{**raw, "limits": Limits(**raw["limits"])})
         except (OSError, ValueError, TypeError, KeyError):
             return None
+
+
+def declared_limits(path: Path) -> Limits:
+    """Return the environment's limits; the defaults when it declares none."""
+    return limits_of_text(path.read_text()) if path.exists() else Limits()
 
 
 def measure(
@@ -192,7 +180,7 @@ def main() -> int:
         print(f"{DISK} has a member's data, and is not measured again")
         _export(Measured.read(RECORD))
         return 0
-    measured = judged(DISK, record=RECORD, limits=Limits.read(LIMITS))
+    measured = judged(DISK, record=RECORD, limits=declared_limits(LIMITS))
     _export(measured)
     if measured.fast_enough:
         print(f"{DISK}: {measured}")

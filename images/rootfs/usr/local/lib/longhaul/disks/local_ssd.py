@@ -10,12 +10,12 @@ small, and each further disk of an array would be one more whose failure loses t
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.documents.disks import DISK_PATH, lun_of_text
 from contract.paths import SSD
 
 MOUNT = Path(SSD)
@@ -39,7 +39,7 @@ STARTED = frozenset(("active", "active-idle", "clean", "readonly", "read-auto", 
 SETTLE_S = 60
 """Seconds that udev gets to assemble an array by itself."""
 
-NETWORK_DISK = Path("/etc/longhaul/data-disk.json")
+NETWORK_DISK = Path(DISK_PATH)
 """The learner's data disk, from its user-data: the LUN at which it is attached."""
 
 BY_LUN = ("/dev/disk/azure/data/by-lun/{lun}", "/dev/disk/azure/scsi1/lun{lun}")
@@ -115,7 +115,7 @@ def local_disks(sys_block: Path = Path("/sys/block")) -> list[Disk]:
 
 def network_disk(settings: Path = NETWORK_DISK) -> list[Disk]:
     """Return the network disk that this machine's file names; raise ``DiskError`` when it is not attached."""
-    lun = int(json.loads(settings.read_text())["lun"])
+    lun = lun_of_text(settings.read_text())
     names = [Path(name.format(lun=lun)) for name in BY_LUN]
     link = next((name for name in names if name.exists()), None)
     if link is None:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from backup.turn import MOST_BEHIND
 from disks import gate as disk_gate
-from machine.config import NodeConfig, client_url
+from machine.config import client_url
 from machine.health_check import MachineCheck
 
+from contract.documents.node import NodeConfig
 from etcd import corrupt as etcd_corrupt
 from etcd import last_words as etcd_last_words
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member, answering

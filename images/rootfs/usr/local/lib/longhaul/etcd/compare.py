@@ -14,8 +14,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from machine.config import PKI, NodeConfig, client_url
+from machine.config import PKI, client_url
 
+from contract.documents.node import NodeConfig
 from etcd.client import Etcdctl, EtcdError
 
 PATIENCE_S = 15.0

@@ -8,17 +8,19 @@ reason, and is tried again. The decision is written to /run/longhaul/etcd-join.e
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from machine.config import PKI, NodeConfig, client_url, peer_url
+from machine.config import PKI, client_url, peer_url
 from vault import fetch_secrets
 from vault.client import VaultError
 
+from contract.documents import etcd_state
+from contract.documents.etcd_state import EXISTING, NEW, RecordedCluster
+from contract.documents.node import NodeConfig
 from contract.paths import SSD
 from etcd import corrupt as etcd_corrupt
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, Member
@@ -36,19 +38,6 @@ RETRY_S = 1.0
 
 UNHEALTHY, TOO_MANY = "unhealthy cluster", "too many learner"
 """Parts of etcd's error messages (etcd 3.6, server/etcdserver/errors and api/membership/errors.go)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecordedCluster:
-    """State of the etcd cluster, as recorded in the vault."""
-
-    state: str
-    """``new`` until the first members were healthy, then ``existing``."""
-    cluster: str = ""
-    """Id of the etcd cluster in hexadecimal, once known."""
-    founders: tuple[str, ...] = ()
-    """Names of the machines that bootstrap the etcd cluster: those that existed when the secret was made, because all
-    of them must use the same list. If empty, only the member of index 0 bootstraps it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,16 +81,16 @@ def decide(
         )
     founders = state.founders or _first(node)
     if cluster is not None:
-        late = state.state == "new" and node.machine in founders and _awaited(node, cluster)
+        late = state.state == NEW and node.machine in founders and _awaited(node, cluster)
         return Bootstrap(founders=founders) if late else _join(node, cluster, state)
-    if state.state == "new" and node.machine in founders:
+    if state.state == NEW and node.machine in founders:
         return Bootstrap(founders=founders)
-    if state.state == "new":
+    if state.state == NEW:
         return Refuse(
             reason=f"no member of the new etcd cluster answers; {', '.join(founders)} bootstrap it, {node.machine} "
             "only joins"
         )
-    if state.state == "existing":
+    if state.state == EXISTING:
         return Refuse(
             reason=f"{node.machine} has no data, the etcd cluster exists ({node.state_secret}), and no other member "
             "answers with a quorum. Bring the other members back. If there are none, the data is gone: "
@@ -200,12 +189,12 @@ def prepare(
     if isinstance(decision, Refuse):
         environment.unlink(missing_ok=True)
     elif isinstance(decision, Join) and cluster is not None:
-        _write(environment, "existing", join(node, etcdctl, cluster, decision.stale))
+        _write(environment, EXISTING, join(node, etcdctl, cluster, decision.stale))
     elif isinstance(decision, Bootstrap):
-        _write(environment, "new", _initial(node, decision.founders))
+        _write(environment, NEW, _initial(node, decision.founders))
     else:
         # With data etcd ignores both values. If it sees no data after all, "existing" keeps it from a bootstrap.
-        _write(environment, "existing", _initial(node, (node.machine,)))
+        _write(environment, EXISTING, _initial(node, (node.machine,)))
     return decision
 
 
@@ -220,8 +209,7 @@ def _write(environment: Path, state: str, members: str) -> None:
 
 def _state(node: NodeConfig, read: Callable[[str], str]) -> RecordedCluster | None:
     try:
-        raw = json.loads(read(node.state_secret))
-        return RecordedCluster(**{**raw, "founders": tuple(raw.get("founders", ()))})
+        return etcd_state.of_text(read(node.state_secret))
     except VaultError as error:
         print(error, file=sys.stderr)
         return None
@@ -232,7 +220,7 @@ def _state(node: NodeConfig, read: Callable[[str], str]) -> RecordedCluster | No
 def attempt(node: NodeConfig) -> str:
     """Try once. Return the reason why etcd may not start; empty when it may."""
     etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
-    vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
+    vault = fetch_secrets.open_vault()
     try:
         decision = prepare(node, etcdctl=etcdctl, read=vault.read, data=DATA, environment=ENVIRONMENT)
     except (EtcdError, VaultError, WalError) as error:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import sys
 import time
 
-from machine.config import PKI, NodeConfig, client_url
+from machine.config import PKI, client_url
 
+from contract.documents.node import NodeConfig
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, endpoints
 
 RETRY_S = 1.0

@@ -14,8 +14,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from machine.config import NodeConfig, client_url, peer_url
+from machine.config import client_url, peer_url
 
+from contract.documents.node import NodeConfig
 from etcd import corrupt as etcd_corrupt
 from etcd.client import NOSPACE, Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
 

@@ -6,8 +6,9 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from machine.config import NodeConfig, client_url, peer_url
+from machine.config import client_url, peer_url
 
+from contract.documents.node import NodeConfig
 from etcd import corrupt as etcd_corrupt
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, Member
 

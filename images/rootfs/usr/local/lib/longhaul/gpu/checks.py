@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from contract.documents.node import GpuPromise
 from gpu import abi, driver, health, inventory, toolkit, trial, xid
 from gpu.driver import Driver
 from gpu.findings import Code, GpuFinding, LookError
 from gpu.inventory import Gpu
 from gpu.nvml import LIBRARY, Nvml, NvmlError, NvmlMissingError
-from gpu.promise import Promise
 from gpu.toolkit import Specification
 
 HEALTHY = 0
@@ -55,7 +55,7 @@ class Sources:
 class _Look:
     """One run of all checks."""
 
-    def __init__(self, promise: Promise, sources: Sources) -> None:
+    def __init__(self, promise: GpuPromise, sources: Sources) -> None:
         self.promise, self.sources = promise, sources
         self.findings: list[GpuFinding] = []
         self.unseen: list[str] = []
@@ -116,7 +116,7 @@ class _Look:
         self.findings += health.model(self.gpus, promise.model)
         for gpu in self.gpus:
             self.findings += health.memory(gpu)
-        self.findings += health.links(self.gpus, promise.links)
+        self.findings += health.links(self.gpus, promise.nvlinks)
 
     def _refused(self, error: NvmlError) -> None:
         """Add a finding that the library does not open. As a rule the kernel side has given the reason already; then
@@ -143,7 +143,7 @@ class _Look:
         self.findings += xid.findings(log, {gpu.pci: gpu.uuid for gpu in self.gpus})
 
 
-def look(promise: Promise, sources: Sources | None = None) -> PreflightReport:
+def look(promise: GpuPromise, sources: Sources | None = None) -> PreflightReport:
     """Make all checks; problems of the machine raise nothing. A machine that is promised no GPUs needs no driver: it is
     healthy unless there are GPUs, and nothing else is checked."""
     sources = sources or Sources()

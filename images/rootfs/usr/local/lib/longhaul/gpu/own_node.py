@@ -9,19 +9,17 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from machine.config import PATH
 from node import checks as worker_checks
-from node.place import Worker
 
+from contract.documents.node import PATH, Worker
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import Object
 from contract.kubernetes.events import Events
 from contract.kubernetes.machine import MachineApi
+from contract.kubernetes.paths import NODES, PODS
 from contract.labels import NVIDIA
 from contract.taints import PREFLIGHT_TAINT
 
-NODES = "/api/v1/nodes"
-PODS = "/api/v1/pods"
 OVER = ("Succeeded", "Failed")
 COMPONENT = "longhaul-gpu-preflight"
 

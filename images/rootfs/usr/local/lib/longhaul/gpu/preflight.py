@@ -14,11 +14,10 @@ import sys
 from dataclasses import asdict, replace
 from typing import Any
 
-from machine.config import PATH
-
+from contract.documents.node import PATH
 from gpu.checks import HEALTHY, PreflightReport, look
 from gpu.findings import LookError
-from gpu.promise import Promise
+from gpu.promise import read_promise
 
 
 def document(report: PreflightReport) -> dict[str, Any]:
@@ -52,7 +51,7 @@ def main() -> int:
     parser.add_argument("--look-only", action="store_true", help="leave gpu_check out: what disturbs nobody's work")
     arguments = parser.parse_args()
     try:
-        promise = Promise.read(PATH)
+        promise = read_promise(PATH)
         report = look(replace(promise, check=()) if arguments.look_only else promise)
     except LookError as error:
         report = PreflightReport(unseen=(str(error),))

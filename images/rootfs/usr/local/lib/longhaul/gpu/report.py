@@ -17,17 +17,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from machine.config import PATH
-
 from contract.annotations import GPU_BOOT
 from contract.conditions import GPU_HEALTHY
+from contract.documents.node import PATH, GpuPromise
 from contract.kubernetes.connection import ApiError, Object
 from gpu import features
 from gpu.findings import LookError
 from gpu.looking import BrokeOffError, Looking
 from gpu.names import BOOT_ID
 from gpu.own_node import COMPONENT, NotRegisteredError, OwnNode, by_type, tainted, this_node
-from gpu.promise import Promise
+from gpu.promise import read_promise
 from gpu.verdict import BAD, GOOD, IN_USE, OPEN, UNTAINTED, GpuVerdict, broke_off, conditions, judge, mismatch
 
 log = logging.getLogger("gpu.report")
@@ -56,7 +55,7 @@ class Looks(Protocol):
 class Reporter:
     """Determines one node's verdict and writes it to the Node."""
 
-    def __init__(self, node: OwnNode, promise: Promise, looks: Looks, *, boot: str) -> None:
+    def __init__(self, node: OwnNode, promise: GpuPromise, looks: Looks, *, boot: str) -> None:
         self._node, self._promise, self._looks, self._boot = node, promise, looks, boot
 
     def step(self) -> GpuVerdict:
@@ -161,7 +160,7 @@ def main() -> int:
     # The format has no time, because the journal adds it.
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
-        promise = Promise.read(PATH)
+        promise = read_promise(PATH)
         if not promise.gpus:
             print("no GPUs are promised: nothing to look at")
             return 0

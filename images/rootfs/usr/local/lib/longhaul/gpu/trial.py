@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from contract.documents.node import CHECK_S
 from gpu.findings import Code, GpuFinding
 
-LIMIT_S = 900.0
+LIMIT_S = CHECK_S
 """Time limit of a trial in seconds; beyond it, the trial hangs: a GPU that does not answer blocks its programs for
 ever."""
 

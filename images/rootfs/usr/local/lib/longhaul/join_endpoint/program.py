@@ -11,12 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from machine.config import PATH as NODE
-from machine.config import PKI, NodeConfig
+from machine.config import PKI
 
+from contract.documents.node import PATH as NODE
+from contract.documents.node import NodeConfig
 from join_endpoint.server import Server
-
-EVERYWHERE = "0.0.0.0"  # noqa: S104  (security rules say who reaches it)
 
 
 def run(about: str | None, made: Callable[[NodeConfig, Path, str], Server[Any]]) -> int:
@@ -25,7 +24,7 @@ def run(about: str | None, made: Callable[[NodeConfig, Path, str], Server[Any]])
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
     parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
-    parser.add_argument("--address", default=EVERYWHERE, help="where it listens")
+    parser.add_argument("--address", default="0.0.0.0", help="where it listens")  # noqa: S104  (security rules say who reaches it)
     arguments = parser.parse_args()
     # The format has no time, because the journal adds it.
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")

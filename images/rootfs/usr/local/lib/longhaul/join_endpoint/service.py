@@ -9,9 +9,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from machine.config import NodeConfig
 from quarantine.lists import QuarantineList
 
+from contract.documents.node import NodeConfig
 from contract.kubernetes.events import Events
 from contract.kubernetes.machine import MachineApi
 from contract.paths import KUBERNETES_AUTHORITIES

@@ -9,9 +9,9 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from machine.config import NodeConfig
 from machine.health_check import MachineCheck
 
+from contract.documents.node import NodeConfig
 from contract.endpoints import AUTOSCALER_PORT, JOBSET_HEALTH_PORT, KUEUE_HEALTH_PORT, NODE_CONTROLLER_PORT
 from contract.paths import KUBERNETES_AUTHORITIES
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from etcd.client import Etcdctl
 from machine.awaiting import awaited
-from machine.config import NodeConfig
 
+from contract.documents.node import NodeConfig
 from kube_apiserver.metrics import loaded
 
 FILE = "encryption.yaml"

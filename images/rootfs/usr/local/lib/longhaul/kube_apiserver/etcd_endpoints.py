@@ -12,8 +12,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from etcd.client import Etcdctl, endpoints
-from machine.config import PKI, NodeConfig, client_url
+from machine.config import PKI, client_url
 
+from contract.documents.node import NodeConfig
 from kube_apiserver import events_relay
 
 ENVIRONMENT = Path("/run/longhaul-api/etcd-servers.env")

@@ -20,8 +20,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from machine.config import PKI, NodeConfig
+from machine.config import PKI
 
+from contract.documents.node import NodeConfig
 from contract.endpoints import ETCD_CLIENT_PORT
 
 PORT = 2391

@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from machine.awaiting import awaited
-from machine.config import NodeConfig
 
+from contract.documents.issuers import PATH, digest_of, list_of_file, urls_of
+from contract.documents.node import NodeConfig
 from kube_apiserver.metrics import loaded
 
-FILE = Path("/etc/longhaul/authentication.yaml")
-LIST = re.compile(r"^jwt: (.*)$", re.MULTILINE)
-"""Line with the list, in JSON (components/render/api_server.py)."""
+FILE = Path(PATH)
 METRIC = "apiserver_authentication_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
 pkg/server/options/authenticationconfig/metrics)."""
@@ -45,9 +42,8 @@ def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> Issuers:
     digest = ""
     try:
         content = path.read_bytes()
-        (text,) = LIST.findall(content.decode())
-        urls = tuple(str(entry["issuer"]["url"]) for entry in json.loads(text))
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        text = list_of_file(content.decode())
+        urls, digest = urls_of(text), digest_of(text)
         used = loaded(node, METRIC, pki=pki)
     except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
         return Issuers(urls=urls, digest=digest, loaded=False, error=f"it is not known which its server uses: {error}")

@@ -8,8 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from machine.config import NodeConfig
-
+from contract.documents.node import NodeConfig
 from contract.units import KUBE_APISERVER
 from kube_apiserver import checks as api_checks
 

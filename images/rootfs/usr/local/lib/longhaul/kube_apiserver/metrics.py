@@ -7,8 +7,7 @@ import ssl
 import urllib.request
 from pathlib import Path
 
-from machine.config import NodeConfig
-
+from contract.documents.node import NodeConfig
 from contract.paths import KUBERNETES_AUTHORITIES
 
 TIMEOUT_S = 10.0

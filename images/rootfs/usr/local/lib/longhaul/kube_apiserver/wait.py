@@ -6,8 +6,9 @@ from __future__ import annotations
 import sys
 import time
 
-from machine.config import PKI, NodeConfig
+from machine.config import PKI
 
+from contract.documents.node import NodeConfig
 from kube_apiserver import checks as api_checks
 
 RETRY_S = 0.5

@@ -20,9 +20,9 @@ from pathlib import Path
 from credentials.digests import certificates, digests
 from gpu.names import BOOT_ID
 from node import checks as worker_checks
-from node.place import Worker
 
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+from contract.documents.node import Worker
 from contract.kubernetes.api import METADATA
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.machine import MachineApi

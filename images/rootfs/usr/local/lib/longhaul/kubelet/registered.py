@@ -20,8 +20,8 @@ import urllib.error
 from collections.abc import Callable
 
 from node import checks as worker_checks
-from node.place import Worker
 
+from contract.documents.node import Worker
 from contract.units import KUBELET
 
 GRACE_S = 120.0

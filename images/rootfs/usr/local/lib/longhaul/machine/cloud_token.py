@@ -8,9 +8,9 @@ identity. The metadata service also gives tokens for the vault, so neither progr
 
 from __future__ import annotations
 
-import json
 import sys
 
+from contract.documents import cloud_token
 from machine.managed_identity import OwnIdentity
 from machine.metadata import METADATA, NotYetError
 
@@ -23,9 +23,9 @@ def answer(*, part: str = "", metadata: str = METADATA) -> str:
     """Return the answer to one connection. ``part`` is the program whose own identity is used."""
     identity = OwnIdentity(audience=AUDIENCE, part=part, metadata=metadata)
     try:
-        return json.dumps({"token": identity.token(), "until": identity.until})
+        return cloud_token.to_text(identity.token(), identity.until)
     except NotYetError as error:
-        return json.dumps({"error": str(error)})
+        return cloud_token.error_text(str(error))
 
 
 def main() -> None:

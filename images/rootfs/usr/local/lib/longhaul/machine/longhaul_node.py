@@ -44,15 +44,15 @@ from kube_apiserver import checks as api_checks
 from kube_apiserver import encryption_keys, issuer_list
 from kube_apiserver import leave as api_leave
 from node import checks as worker_checks
-from node.place import Worker
 from quarantine import lists as quarantine_list
 from quarantine import refused_names
 from restore import steps as etcd_restore
 from restore.record import Records
 from vpn import checks as vpn_checks
 
+from contract.documents.node import PATH, WORKER, NodeConfig, Worker, role_of
 from contract.paths import SSD
-from machine.config import PATH, PKI, NodeConfig, client_url
+from machine.config import PKI, client_url
 from machine.health_check import MachineCheck
 
 BACKUP = ("/usr/local/lib/longhaul/longhaul-program", "backup.run")
@@ -89,13 +89,9 @@ class NodeReport:
     """Backup whose restore is half done here; empty without one."""
 
 
-WORKER = "node"
-"""Role of a machine that runs pods."""
-
-
 def role() -> str:
     """Return the machine's role; raise ``OSError``, ``ValueError`` or ``KeyError`` when it has none yet."""
-    return str(json.loads(PATH.read_text())["role"])
+    return role_of(PATH.read_text())
 
 
 def worker_report() -> NodeReport:

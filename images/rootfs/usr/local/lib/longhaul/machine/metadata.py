@@ -8,14 +8,15 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, summarize_address_range
 from pathlib import Path
 
+from contract.documents import node_place
+from contract.documents.node_place import NodePlace
 from contract.json_object import json_object
 
 METADATA = "http://169.254.169.254"
-HOST_PLACE = Path("/etc/longhaul/place.json")
+HOST_PLACE = Path(node_place.PATH)
 TIMEOUT_S = 2.0
 TOKEN_LIFE_S = 300
 AZURE_VERSION = "2021-02-01"
@@ -33,19 +34,6 @@ class NotThereError(NotYetError):
 
 class PlaceError(Exception):
     """Raised when the place is wrong; another attempt does not help."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodePlace:
-    """Facts about a node that only the machine itself knows."""
-
-    name: str
-    address: IPv4Address
-    provider_id: str
-    zone: str
-    """Value of the node's zone label."""
-    pods: tuple[IPv4Network, ...]
-    """Ranges of its pods' addresses, disjoint, ascending."""
 
 
 def find(kind: str, *, metadata: str = METADATA, host_place: Path = HOST_PLACE) -> NodePlace:
@@ -119,14 +107,7 @@ def azure(metadata: str, *, address: IPv4Address) -> NodePlace:
 def host(path: Path, *, address: IPv4Address) -> NodePlace:
     """Return the place of a host from its file, after checking that the file has this host's address."""
     try:
-        raw = json_object(path.read_text())
-        place = NodePlace(
-            name=raw["name"],
-            address=IPv4Address(raw["address"]),
-            provider_id=raw["provider_id"],
-            zone=raw["zone"],
-            pods=(IPv4Network(raw["pods"]),),
-        )
+        place = node_place.of_text(path.read_text())
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PlaceError(f"{path}: {error!r}: run playbooks/site.yml for this host again") from None
     if place.address != address:

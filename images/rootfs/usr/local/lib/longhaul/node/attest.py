@@ -27,6 +27,7 @@ from cryptography.x509.oid import NameOID
 from join_endpoint.protocol import CHALLENGE, JOIN
 
 from contract.certificate_requests import fingerprint
+from contract.documents.node import JoinSettings
 from contract.paths import KUBELET_KUBECONFIG, KUBERNETES_AUTHORITIES, PKI
 from contract.users import NODE_USER, NODES_GROUP
 from node.place import write
@@ -49,18 +50,6 @@ class JoinRefusedError(JoinError):
 
 class BusyError(JoinError):
     """Raised when the join endpoint is busy; an earlier request remains valid."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class JoinSettings:
-    """Address of the join endpoint, and names: node.json's ``join``."""
-
-    address: str
-    port: int
-    name: str
-    """Name that the endpoint's certificate is for."""
-    cluster: str
-    """Name of the environment that the proof is for."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,11 +19,11 @@ from machine.metadata import NotYetError
 
 from contract.annotations import MIRROR
 from contract.conditions import INTERRUPTION
+from contract.documents.node import Worker
 from contract.kubernetes.connection import ApiError
 from contract.labels import INTERRUPTED
 from contract.taints import INTERRUPTED_TAINT
 from node.interruption_notices import Notices, notices
-from node.place import Worker
 
 log = logging.getLogger("interruption")
 

@@ -17,15 +17,19 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from contract.documents import join_kubeconfig
+from contract.documents.join_kubeconfig import JoinKubeconfig
+from contract.documents.node import PATH as NODE
+from contract.documents.node import JoinSettings, Worker
+from contract.kubernetes.paths import ACCESS_REVIEWS
 
 if TYPE_CHECKING:
     from node.attest import JoinPaths
 
-NODE = Path("/etc/longhaul/node.json")
-JOIN = Path("/etc/longhaul/join.kubeconfig")
+JOIN = Path(join_kubeconfig.PATH)
 CERTIFICATE = Path("/var/lib/kubelet/pki/kubelet-client-current.pem")
 """Path of the kubelet's link to its newest certificate."""
 
@@ -33,7 +37,6 @@ CONSOLE = Path("/dev/console")
 """The machine's console. Clouds show it, while the journal of a machine that has not joined can be read only on the
 machine."""
 
-REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 TIMEOUT_S = 3.0
 FIRST_RETRY_S = 0.2
 LAST_RETRY_S = 2.0
@@ -46,23 +49,6 @@ REFUSED_RETRY_S = 15.0
 """Mean pause in seconds after the join endpoint has refused: its answer may stay the same for two minutes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class JoinKubeconfig:
-    """Contents of /etc/longhaul/join.kubeconfig."""
-
-    server: str
-    authority: str
-    """Path of the authority that the server's certificate is checked against."""
-    token: str = field(repr=False)
-
-    @classmethod
-    def read(cls, path: Path = JOIN) -> JoinKubeconfig:
-        """Read the file; raise ``OSError``, ``ValueError``, ``KeyError`` or ``TypeError`` when it is malformed."""
-        raw = json.loads(path.read_text())
-        cluster, user = raw["clusters"][0]["cluster"], raw["users"][0]["user"]
-        return cls(server=cluster["server"], authority=cluster["certificate-authority"], token=user["token"])
-
-
 def refusal(join: JoinKubeconfig) -> str:
     """Return why a certificate request would fail now; empty when it would be accepted."""
     asked = {"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "create"}
@@ -72,7 +58,7 @@ def refusal(join: JoinKubeconfig) -> str:
         "spec": {"resourceAttributes": asked},
     }
     request = urllib.request.Request(  # noqa: S310  (the API servers' one address)
-        join.server + REVIEW,
+        join.server + ACCESS_REVIEWS,
         data=json.dumps(body).encode(),
         headers={"Authorization": f"Bearer {join.token}", "Content-Type": "application/json"},
     )
@@ -93,16 +79,16 @@ def refusal(join: JoinKubeconfig) -> str:
     return ""
 
 
-def attested(node: dict[str, Any], *, paths: JoinPaths) -> None:
+def attested(node: Worker, settings: JoinSettings, *, paths: JoinPaths) -> None:
     """Return once there is a valid certificate, which the machine gets by proof. Raise ``ValueError``, ``KeyError`` or
     ``TypeError`` when this node's files lack the settings for that."""
-    from node.attest import JoinError, JoinRefusedError, JoinSettings, join, usable, write_kubeconfig
+    from node.attest import JoinError, JoinRefusedError, join, usable, write_kubeconfig
     from node.proofs import prover
 
-    settings, prove, name = JoinSettings(**node["join"]), prover(node["kind"]), os.environ["NODE_NAME"]
+    prove, name = prover(node.kind), os.environ["NODE_NAME"]
     # Written first, because kube-proxy begins as soon as there is a certificate.
     if not paths.kubeconfig.exists():
-        write_kubeconfig(node["api"], paths=paths)
+        write_kubeconfig(node.api, paths=paths)
     reported, pause = "", FIRST_RETRY_S
     while not usable(paths.current):
         try:
@@ -121,7 +107,7 @@ def invited() -> None:
     reported, pause = "", FIRST_RETRY_S
     while not CERTIFICATE.exists():
         try:
-            reason = refusal(JoinKubeconfig.read())
+            reason = refusal(join_kubeconfig.of_text(JOIN.read_text()))
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = f"{JOIN}: {error!r}: this node needs a new one"
         if not reason:
@@ -147,12 +133,12 @@ def _wait(mean_s: float) -> None:
 def main() -> int:
     """Return 0 once the kubelet can start."""
     try:
-        node = json.loads(NODE.read_text())
-        if "join" in node:
+        node = Worker.read(NODE)
+        if node.join is not None:
             # Hosts do not need the packages that this imports.
             from node.attest import JoinPaths
 
-            attested(node, paths=JoinPaths())
+            attested(node, node.join, paths=JoinPaths())
         else:
             invited()
     except (OSError, ValueError, KeyError, TypeError) as error:

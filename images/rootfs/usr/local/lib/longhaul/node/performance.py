@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kubelet.pod_processes import ALL, running
 
-NODE = Path("/etc/longhaul/node.json")
+from contract.documents.node import PATH as NODE
+from contract.documents.node import GpuPromise, HugePages
 
 GOVERNOR = "performance"
 TRANSPARENT = "madvise"
@@ -50,12 +50,9 @@ class Wanted:
     def read(cls, path: Path) -> Wanted:
         """Read the file; raise ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another
         form. Keys may be missing."""
-        raw: dict[str, Any] = json.loads(path.read_text())
-        return cls(
-            gpus=int(raw.get("gpus", 0)),
-            huge_pages_gib=int(raw.get("huge_pages_gib", 0)),
-            huge_pages_2mib=int(raw.get("huge_pages_2mib", 0)),
-        )
+        node = json.loads(path.read_text())
+        pages = HugePages.of_document(node)
+        return cls(gpus=GpuPromise.of_document(node).gpus, huge_pages_gib=pages.gib, huge_pages_2mib=pages.mib_2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,16 +11,16 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass, fields
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
-from machine.metadata import NodePlace, NotYetError, PlaceError, find
+from machine.metadata import NotYetError, PlaceError, find
 
+from contract.documents.node import Worker
+from contract.documents.node_place import NodePlace
 from contract.labels import IMAGE_LABEL, ZONE_LABEL
 
-NODE = Path("/etc/longhaul/node.json")
 RESOLVED = Path("/run/systemd/resolve/resolv.conf")
 """File with the DNS servers behind systemd-resolved's own, which pods cannot reach."""
 
@@ -29,32 +29,6 @@ IMAGE = Path("/usr/share/longhaul/image.json")
 
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 2.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Worker:
-    """Contents of a worker's /etc/longhaul/node.json."""
-
-    role: str
-    kind: str
-    """Cloud of the machine's site: ``aws``, ``azure`` or ``onprem``."""
-    version: str
-    """Version of Kubernetes that the machine's image must hold."""
-    api: str
-    """URL of the API servers."""
-    labels: dict[str, str]
-    supernet: str
-    pod_mtu: int
-    deletion_notice: bool = False
-    """True when the machine's group requests a notice before a machine is deleted."""
-
-    @classmethod
-    def read(cls, path: Path = NODE) -> Worker:
-        """Read the file; raise ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another
-        form. Unknown keys are ignored: they are for other programs, or from a newer Longhaul than this image's."""
-        raw = json.loads(path.read_text())
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in raw.items() if name in known})
 
 
 def documents(worker: Worker, place: NodePlace, *, resolver: Path | None, image: str = "") -> dict[str, str]:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from kube_apiserver.metrics import loaded
 from machine.awaiting import awaited
-from machine.config import NodeConfig
 
+from contract.documents.node import NodeConfig
 from contract.units import KUBE_APISERVER
 from quarantine.refused_names import LIST, names
 

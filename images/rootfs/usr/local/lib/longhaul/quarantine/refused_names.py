@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-LIST = Path("/etc/longhaul/quarantine.json")
-PEOPLE = Path("/etc/longhaul/revoked.json")
-ENTRIES = {LIST.name: "machines", PEOPLE.name: "people"}
-"""Key of the entries in each list, by the list's file name."""
+from contract.documents import quarantine, revoked
+
+LIST, PEOPLE = Path(quarantine.PATH), Path(revoked.PATH)
+_READERS = {LIST.name: quarantine.names_of, PEOPLE.name: revoked.names_of}
+"""Reader of each list, by the list's file name."""
 
 
 def names(path: Path) -> tuple[str, ...]:
     """Return the names in a file; raise ``OSError`` or ``ValueError`` when it cannot be read."""
     try:
-        return tuple(sorted(str(entry["name"]) for entry in json.loads(path.read_text())[ENTRIES[path.name]]))
+        return _READERS[path.name](path.read_text())
     except (KeyError, TypeError):
         raise ValueError(f"{path} is no list of those who are refused") from None

@@ -17,32 +17,11 @@ from backup.snapshot import Programs, SnapshotContent, SnapshotError
 from backup.storage import Storage, StorageError
 from etcd.wal import WalError, WalIdentity, identity
 
+from contract.documents.restore import BackupSource
 from restore.record import RestoreError, sync_folder
 
 LIMIT_S = 3600.0
 """Time limit of each program in seconds: 8 GiB, the largest etcd cluster, at 3 MB/s."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BackupSource:
-    """A backup, and the parameters to open it."""
-
-    kept: str
-    """Class of the backup, which is its container."""
-    name: str
-    sha256: str
-    """Hash of the encrypted content, hexadecimal."""
-    snapshot_sha256: str
-    revision: int
-    keys: int
-    size: int
-    """Number of encrypted bytes."""
-    plain_size: int
-    """Number of bytes of the database."""
-    header: bytes
-    """Header of age that holds the file's key for this member's one-time key."""
-    skip: int
-    """Number of bytes of the backup's own header, which the other header replaces."""
 
 
 @dataclass(frozen=True, kw_only=True)

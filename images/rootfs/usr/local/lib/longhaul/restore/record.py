@@ -7,9 +7,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from enum import IntEnum
 from fcntl import LOCK_EX, flock
 from pathlib import Path
+
+from contract.documents.restore import Record, Step
 
 FOLDER = Path("/var/lib/longhaul-restore")
 """Folder of the record, on the system disk: the data disk may be lost with its content. While its file ``record``
@@ -18,33 +19,6 @@ exists, no backup is made; while ``hold`` exists, neither etcd nor kube-apiserve
 
 class RestoreError(Exception):
     """Raised when a step is not done, with the reason."""
-
-
-class Step(IntEnum):
-    """Last step that is done on a member."""
-
-    BEGUN = 0
-    STOPPED = 1
-    """etcd is stopped, and its data is set aside."""
-    REBUILT = 2
-    """New data is there."""
-    STARTED = 3
-    """etcd was started with the new data."""
-    FINISHED = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """A restore, with this member's progress."""
-
-    id: str
-    backup: str
-    """Class and name of the backup."""
-    step: int = Step.BEGUN
-    cluster: str = ""
-    """Id of the new etcd cluster in hexadecimal, once there is new data."""
-    revision: int = 0
-    """Newest revision of the new data."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,12 +9,11 @@ is the reason why a step was not done.
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from backup.snapshot import Programs
 from backup.storage import Storage, StorageError
 from etcd.client import Etcdctl, EtcdError, EtcdMembers
 from etcd.wal import WalIdentity
-from machine.config import PKI, NodeConfig, client_url, peer_url
+from machine.config import PKI, client_url, peer_url
 from machine.managed_identity import OwnIdentity
 from machine.metadata import NotYetError
 from vault import fetch_secrets
@@ -30,11 +29,13 @@ from vault.client import VaultError
 
 from contract.azure import STORAGE
 from contract.documents.backup_settings import SECRET, BackupSettings, SettingsError
+from contract.documents.node import NodeConfig
+from contract.documents.restore import MachineLook, Record, RestorePlan, Step, plan_of_text
 from contract.paths import SSD
 from contract.units import ETCD, KUBE_APISERVER
-from restore.data import BackupSource, Data, Membership
+from restore.data import Data, Membership
 from restore.key import recipient
-from restore.record import Record, Records, RestoreError, Step
+from restore.record import Records, RestoreError
 from restore.units import CLIENTS, MEMBER, SERVER, Units
 
 KEYS = Path("/run/longhaul-restore")
@@ -63,26 +64,27 @@ class Restore:
         """Return this machine's state, and change nothing."""
         noted = self.records.read()
         record = self._checked(noted)
-        report: dict[str, Any] = {
-            "machine": self.node.machine,
-            "held": self.records.held(),
-            "record": {**asdict(record), "noted": noted.step} if noted and record else None,
-        }
+        known = MachineLook(
+            machine=self.node.machine,
+            held=self.records.held(),
+            record=record,
+            noted=noted.step if noted else Step.NONE,
+        )
         if self.node.role == "api":
-            return report
+            return known.to_document()
         cluster = self._with_quorum()
         try:
             revision = self.etcdctl.status(client_url(self.node.address)).revision
         except EtcdError:
             revision = 0
-        return {
-            **report,
-            "quorum": cluster is not None,
-            "cluster": f"{cluster.id:x}" if cluster else "",
-            "revision": revision,
-            "data": self.data.cluster(),
-            "asides": self.data.asides(),
-        }
+        return replace(
+            known,
+            quorum=cluster is not None,
+            cluster=f"{cluster.id:x}" if cluster else "",
+            revision=revision,
+            data=self.data.cluster(),
+            asides=tuple(self.data.asides()),
+        ).to_document()
 
     def _with_quorum(self) -> EtcdMembers | None:
         return self.etcdctl.first_cluster(map(client_url, self.node.stores[self.node.role].values()))
@@ -141,19 +143,19 @@ class Restore:
         record = self._mine(id_, at_least=Step.STOPPED)
         if record.step == Step.STOPPED:
             if not (record.cluster and self.data.cluster() == record.cluster):
-                record = self._rebuilt(record, json.loads(base64.b64decode(plan)))
+                record = self._rebuilt(record, plan_of_text(plan))
             record = self.records.write(replace(record, step=Step.REBUILT))
         (self.keys / "key").unlink(missing_ok=True)
         return {"step": record.step, "cluster": record.cluster, "revision": record.revision}
 
-    def _rebuilt(self, record: Record, plan: dict[str, Any]) -> Record:
-        source = BackupSource(**{**plan["source"], "header": base64.b64decode(plan["source"]["header"])})
+    def _rebuilt(self, record: Record, plan: RestorePlan) -> Record:
+        source = plan.source
         places = self.node.stores[self.node.role]
         membership = Membership(
             name=self.node.machine,
-            peers={name: peer_url(places[name]) for name in plan["members"]},
-            token=plan["token"],
-            bump=int(plan["bump"]),
+            peers={name: peer_url(places[name]) for name in plan.members},
+            token=plan.token,
+            bump=plan.bump,
         )
         made = replace(record, revision=source.revision + membership.bump)
 
@@ -256,7 +258,7 @@ def of_this_machine() -> Restore:
 
 def _storage() -> Storage:
     try:
-        vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
+        vault = fetch_secrets.open_vault()
         settings = BackupSettings.parse(vault.read(SECRET), vault=vault.url)
     except (SettingsError, VaultError) as error:
         raise RestoreError(str(error)) from None

@@ -1,31 +1,25 @@
 """Write this machine's secrets from the vault into files.
 
-/etc/longhaul/secrets.json lists the files: each file's ``content`` holds ``${secret}`` or ``${secret:field}`` (a field
-of a secret whose value is JSON) in the place of the value. A file is replaced in one rename, and only when it changed.
-When the vault cannot be reached, existing files stay. No value is ever logged.
+/etc/longhaul/secrets.json lists the files (contract/documents/secret_files.py). A file is replaced in one rename, and
+only when it changed. When the vault cannot be reached, existing files stay. No value is ever logged.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from contract.documents.secret_files import PATH, SecretFile, SecretFiles, of_text
 from vault.client import AwayError, MachineVault, VaultError
 
-CONFIG = Path("/etc/longhaul/secrets.json")
-
-PLACEHOLDER = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
+CONFIG = Path(PATH)
 
 RETRY_S = 1.0
 """Seconds between attempts at boot. Azure does not announce when a role assignment comes into force, which takes up to
@@ -33,108 +27,57 @@ ten minutes (learn.microsoft.com, "Troubleshoot Azure RBAC"), or when a missing 
 are not read again."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FetchedFile:
-    """A file whose content contains secrets."""
-
-    path: Path
-    content: str
-    mode: int
-    user: str
-    group: str
-
-    def secrets(self) -> set[str]:
-        """Return the names of the secrets in it."""
-        return {match[1] for match in PLACEHOLDER.finditer(self.content)}
+def read(path: Path = CONFIG) -> SecretFiles:
+    """Read the document; ``OSError``, ``ValueError`` or ``KeyError`` when it is not one."""
+    return of_text(path.read_text())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Config:
-    """Contents of /etc/longhaul/secrets.json."""
-
-    vault: str
-    metadata: str
-    files: tuple[FetchedFile, ...]
-
-    @classmethod
-    def read(cls, path: Path) -> Config:
-        """Read the configuration; raise ``OSError``, ``ValueError`` or ``KeyError`` when it is malformed."""
-        raw = json.loads(path.read_text())
-        return cls(vault=raw["vault"], metadata=raw["metadata"], files=tuple(_file(item) for item in raw["files"]))
-
-    def open(self) -> MachineVault:
-        """Return the vault that the configuration names."""
-        return MachineVault(url=self.vault, metadata=self.metadata)
+def open_vault(path: Path = CONFIG) -> MachineVault:
+    """Return the vault that the document names."""
+    files = read(path)
+    return MachineVault(url=files.vault, metadata=files.metadata)
 
 
-def _file(raw: dict[str, Any]) -> FetchedFile:
-    user, group = raw["owner"].split(":")
-    return FetchedFile(
-        path=Path(raw["path"]),
-        content=raw["content"],
-        mode=int(raw["mode"], 8),
-        user=user,
-        group=group,
-    )
-
-
-def render(content: str, values: dict[str, str]) -> str:
-    """Return ``content`` with every placeholder replaced; raise ``VaultError`` when a secret lacks the field."""
-
-    def value(match: re.Match[str]) -> str:
-        name, field = match[1], match[2]
-        if field is None:
-            return values[name]
-        try:
-            text = json.loads(values[name])[field]
-        except (ValueError, KeyError, TypeError):
-            raise VaultError(f"secret {name}: its value is not JSON with a field {field!r}") from None
-        if not isinstance(text, str):
-            raise VaultError(f"secret {name}: its field {field!r} is not text")
-        return text
-
-    return PLACEHOLDER.sub(value, content)
-
-
-def write(file: FetchedFile, content: str) -> bool:
+def write(file: SecretFile, content: str) -> bool:
     """Replace the file in one step; return False when it already held ``content``. Owner and mode are set before the
     file gets its name."""
-    if file.path.exists() and file.path.read_text() == content:
+    path = Path(file.path)
+    if path.exists() and path.read_text() == content:
         return False
-    file.path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=file.path.parent, prefix=f".{file.path.name}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "w") as stream:
-            shutil.chown(name, file.user, file.group)
+            shutil.chown(name, file.user, file.group or file.user)
             os.fchmod(stream.fileno(), file.mode)
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(name, file.path)
+        os.replace(name, path)
     except BaseException:
         os.unlink(name)
         raise
     return True
 
 
-def fetch(config: Config, read: Callable[[str], str]) -> tuple[list[FetchedFile], list[str]]:
+def fetch(files: Sequence[SecretFile], read: Callable[[str], str]) -> tuple[list[SecretFile], list[str]]:
     """Bring every file up to date as far as the vault allows. Return the files that changed, and the problems."""
     values: dict[str, str] = {}
     problems: list[str] = []
-    for name in sorted(set[str]().union(*(file.secrets() for file in config.files))):
+    for name in sorted(frozenset[str]().union(*(file.secrets for file in files))):
         try:
             values[name] = read(name)
         except AwayError as error:
             return [], [str(error)]
         except VaultError as error:
             problems.append(str(error))
-    changed: list[FetchedFile] = []
-    for file in config.files:
-        if file.secrets() <= values.keys():
+    changed: list[SecretFile] = []
+    for file in files:
+        if file.secrets <= values.keys():
             try:
-                if write(file, render(file.content, values)):
+                if write(file, file.filled(values)):
                     changed.append(file)
-            except (VaultError, OSError, LookupError) as error:
+            except (OSError, LookupError, ValueError) as error:
                 problems.append(f"{file.path}: {error}")
     return changed, problems
 
@@ -145,19 +88,19 @@ def main() -> int:
     parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--boot-wait", type=float, default=0.0, metavar="SECONDS", help="how long files may be missing")
     arguments = parser.parse_args()
-    config = Config.read(arguments.config)
+    files = read(arguments.config).files
     deadline = time.monotonic() + arguments.boot_wait
     reported: list[str] = []
-    read = cache(config.open().read)
+    ask = cache(open_vault(arguments.config).read)
     while True:
-        changed, problems = fetch(config, read)
+        changed, problems = fetch(files, ask)
         for file in changed:
             print(f"wrote {file.path}", flush=True)
         for problem in problems:
             if problem not in reported:
                 print(problem, file=sys.stderr, flush=True)
         reported = problems
-        missing = [str(file.path) for file in config.files if not file.path.exists()]
+        missing = [file.path for file in files if not Path(file.path).exists()]
         if not problems:
             return 0
         if not missing and arguments.boot_wait:

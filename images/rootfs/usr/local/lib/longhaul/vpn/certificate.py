@@ -13,19 +13,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from contract.vpn import MARK
+
 Key: TypeAlias = "ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey"
 
 CLOCK_SKEW = timedelta(minutes=5)
 """Time before now from which certificates are valid, for laptops whose clocks lag."""
-
-MARK = 16
-"""Number of characters of a laptop's mark in its certificate, a prefix of its key's digest. OpenVPN identifies a client
-by name and mark together (``x509-username-field CN UID``): a laptop that comes back with its key gets its address
-again."""
-
-LONGEST_NAME = 64 - 1 - MARK
-"""Number of characters of the longest name of a person: OpenVPN stores 64 for name and mark together (OpenVPN 2.6,
-src/openvpn/common.h, ``TLS_USERNAME_LEN``)."""
 
 
 class RequestError(ValueError):

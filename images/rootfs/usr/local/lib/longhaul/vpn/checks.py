@@ -6,12 +6,12 @@ from pathlib import Path
 
 from kube_apiserver.checks import health, unverified
 from machine.awaiting import awaited
-from machine.config import NodeConfig
 from machine.health_check import MachineCheck
 from quarantine import lists as quarantine_list
 from quarantine import refused_names
 from quarantine.lists import RefusedClients
 
+from contract.documents.node import NodeConfig
 from contract.endpoints import KUBE_PROXY_HEALTH_PORT
 from vpn.sessions import SOCKET, end_sessions, sessions
 

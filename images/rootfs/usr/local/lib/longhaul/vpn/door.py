@@ -14,11 +14,12 @@ from pathlib import Path
 from join_endpoint.endpoint import JoinAnswer
 from join_endpoint.program import run
 from join_endpoint.server import HttpConnection, Server, length_of
-from machine.config import NodeConfig
 
+from contract.documents.node import NodeConfig
 from contract.endpoints import JOIN_HEALTH_PATH, VPN_CERTIFICATE_PATH
 from contract.json_object import json_object
 from contract.token_buckets import Buckets
+from contract.vpn import MOST_TOKEN
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ PATIENCE_S = 5.0
 """Longest time in seconds from a connection's start to its complete request. Otherwise a few bytes now and then would
 keep a place for longer, and sixteen addresses could occupy all."""
 
-_TOKEN = re.compile(r"Bearer ([A-Za-z0-9._~+/=-]{1,24576})", re.IGNORECASE)
+_TOKEN = re.compile(rf"Bearer ([A-Za-z0-9._~+/=-]{{1,{MOST_TOKEN}}})", re.IGNORECASE)
 """A token in a header (RFC 6750, 2.1)."""
 
 

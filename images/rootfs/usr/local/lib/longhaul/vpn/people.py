@@ -6,27 +6,23 @@ from __future__ import annotations
 import base64
 import http.client
 import json
-import re
 import ssl
 import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract.documents.revoked import is_name
 from contract.json_object import json_object
+from contract.kubernetes.paths import ACCESS_REVIEWS
 from contract.users import RESERVED
-from vpn.certificate import LONGEST_NAME
+from contract.vpn import LONGEST_NAME
 
 TIMEOUT_S = 10.0
 MOST = 1024 * 1024
 """Largest answer in bytes."""
 
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-MAY = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-
-
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}")
-"""Form of a person's name, so that access can be revoked by it (components/model/access/revoked.py)."""
 
 
 class PersonRefusedError(Exception):
@@ -61,10 +57,10 @@ class People:
         user = self._ask(token, WHO, "SelfSubjectReview", "authentication.k8s.io/v1", {})
         name = str(_inside(user, "status", "userInfo").get("username", ""))
         asked = {"nonResourceAttributes": {"path": self.right, "verb": "get"}}
-        review = self._ask(token, MAY, "SelfSubjectAccessReview", "authorization.k8s.io/v1", asked)
+        review = self._ask(token, ACCESS_REVIEWS, "SelfSubjectAccessReview", "authorization.k8s.io/v1", asked)
         if _inside(review, "status").get("allowed") is not True:
             raise PersonRefusedError(403, f"{name} is in no group with `vpn`")
-        if name.startswith(RESERVED) or not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        if name.startswith(RESERVED) or not is_name(name) or len(name) > LONGEST_NAME:
             raise PersonRefusedError(403, f"{name!r} is not the name of a person in at most {LONGEST_NAME} characters")
         return VpnPerson(name=name, token_ends=_end(token))
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from components.model.access.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
-from components.model.secrets.vault import LARGEST
+from contract.documents.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
+from contract.vault import LARGEST
 
 NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
 

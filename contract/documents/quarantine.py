@@ -1,6 +1,6 @@
 """The machines of an environment that are in quarantine: known or believed to be in an attacker's hands. Pure.
 
-The vault's secret :data:`~components.model.secrets.vault.QUARANTINE` holds the list, and the record of the steps that
+The vault's secret ``quarantine`` holds the list, and the record of the steps that
 were done. Only officers write there and ``longhaul up`` leaves it as it is. API servers fetch it and refuse whoever
 presents the certificate of a machine on the list (``components/render/quarantine.py``).
 """
@@ -13,8 +13,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
-from components.model.secrets.vault import fitting
 from contract.users import NODE_USER
+from contract.vault import fitting
+
+PATH = "/etc/longhaul/quarantine.json"
+"""File of API servers with the list, for the node controller and the join service as well."""
 
 CERTIFICATE = timedelta(days=31)
 """Time after which every certificate has expired that a machine had when API servers began to refuse it: a node's
@@ -114,6 +117,13 @@ class Quarantine:
 
 def _needed(machines: Iterable[Quarantined], now: datetime) -> Iterable[Quarantined]:
     return (machine for machine in machines if not machine.released or machine.refused_until() > now)
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Return the names of the Nodes in a list, in the order of the alphabet; ``KeyError``, ``TypeError`` or
+    ``ValueError`` when it is not one. Nothing else of it is read, so that a machine refuses those of a newer list
+    too."""
+    return tuple(sorted(str(machine["name"]) for machine in json.loads(text)["machines"]))
 
 
 def is_name(name: str) -> bool:

@@ -1,6 +1,6 @@
 """People whose access was revoked: API servers refuse them, whatever token they present. Pure.
 
-The vault's secret :data:`~components.model.secrets.vault.REVOKED` holds the list. Only officers write there, ``longhaul
+The vault's secret ``revoked`` holds the list. Only officers write there, ``longhaul
 up`` leaves it as it is, and API servers fetch it (``components/render/quarantine.py``).
 """
 
@@ -10,7 +10,10 @@ import json
 import re
 from dataclasses import asdict, dataclass
 
-from components.model.secrets.vault import fitting
+from contract.vault import fitting
+
+PATH = "/etc/longhaul/revoked.json"
+"""File of API servers and VPN machines with the list."""
 
 NAME = r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}"
 """Pattern of a person's name with its issuer's prefix. It admits ASCII without the characters that YAML, CEL (RE2),
@@ -72,6 +75,12 @@ class Revoked:
     def without(self, name: str) -> Revoked:
         """Return the list without a person."""
         return Revoked(people=tuple(person for person in self.people if person.name != name))
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Return the names of the people in a list, in the order of the alphabet; ``KeyError``, ``TypeError`` or
+    ``ValueError`` when it is not one."""
+    return tuple(sorted(str(person["name"]) for person in json.loads(text)["people"]))
 
 
 def is_name(name: str) -> bool:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from components.model.access.revoked import Revoked, RevokedPerson, is_name
-from components.model.secrets.vault import LARGEST
+from contract.documents.revoked import Revoked, RevokedPerson, is_name
+from contract.vault import LARGEST
 
 ALICE = RevokedPerson(name="corp:alice@example.com", since="2030-01-01T00:00:00+00:00", by="root@corp")
 

@@ -1,0 +1,216 @@
+"""Description of a machine, /etc/longhaul/node.json: of one of the control plane (:class:`NodeConfig`), or of one that
+runs pods (:class:`Worker`).
+
+It is in machines' user data, which a change of replaces: keys are written in the order of the fields, and what has its
+default is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+PATH = Path("/etc/longhaul/node.json")
+
+MEMBERS = ("etcd", "events")
+"""Roles of members of etcd clusters."""
+WORKER = "node"
+"""Role of a machine that runs pods."""
+
+
+_KEYS = ("role", "kind", "version", "api", "labels", "supernet", "pod_mtu")
+"""Keys that every worker's file has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeConfig:
+    """Description of a control-plane machine."""
+
+    machine: str
+    role: str
+    """Role of the machine: ``etcd``, ``events``, ``api`` or ``vpn``."""
+    index: int
+    address: str
+    port: int = 0
+    """API servers and VPN machines: port of kube-apiserver."""
+    join_port: int = 0
+    """API servers: port of the join endpoint."""
+    sign_in_port: int = 0
+    """VPN machines: port of the sign-in endpoint."""
+    version: str
+    """Version of etcd or Kubernetes that the machine's image must hold."""
+    state_secret: str = ""
+    """Members: name of the vault's secret that says whether the etcd cluster was ever bootstrapped."""
+    stores: dict[str, dict[str, str]]
+    """Addresses of all members that each etcd cluster may ever have, by cluster and member: on a member only its own
+    cluster, on an API server both."""
+    learner: bool = False
+    """Members: True for the one that never votes, whose disk outlives its machine."""
+    queues: bool = False
+    """API servers: True where Kueue and JobSet run beside them."""
+
+    @property
+    def is_member(self) -> bool:
+        """True for a member of an etcd cluster."""
+        return self.role in MEMBERS
+
+    @property
+    def peers(self) -> dict[str, str]:
+        """Addresses by name of the other members that this member's etcd cluster may have."""
+        return {name: address for name, address in self.stores[self.role].items() if name != self.machine}
+
+    def to_text(self) -> str:
+        """Return the file's content."""
+        return _text(self)
+
+    @classmethod
+    def read(cls, path: Path = PATH) -> NodeConfig:
+        """Read the file; ``OSError``, ``ValueError`` or ``TypeError`` when it is not one."""
+        return cls(**json.loads(path.read_text()))
+
+
+CHECK_S = 900.0
+"""Longest time that the program of a GPU promise takes, seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuPromise:
+    """GPUs that a machine must have, for its own preflight test (docs/gpus.md)."""
+
+    gpus: int = 0
+    model: str = ""
+    """Words that each GPU's name must contain; empty for any name."""
+    nvlinks: int | None = None
+    """Least number of active NVLinks of each GPU; ``None`` for those that the GPUs report."""
+    check: tuple[str, ...] = ()
+    """Program that tests memory and compute, with its arguments; empty for none."""
+
+    def to_document(self) -> dict[str, Any]:
+        """Return its keys of the file, without what is not promised."""
+        promise = {"gpu_model": self.model or None, "gpu_nvlinks": self.nvlinks, "gpu_check": list(self.check) or None}
+        return {"gpus": self.gpus, **{key: value for key, value in promise.items() if value is not None}}
+
+    @classmethod
+    def of_document(cls, node: Any) -> GpuPromise:
+        """Read its keys of the file, all of them optional; ``ValueError`` when a value has the wrong form."""
+        if not isinstance(node, dict):
+            raise ValueError("not an object")
+        gpus, model, nvlinks = node.get("gpus", 0), node.get("gpu_model", ""), node.get("gpu_nvlinks")
+        check = node.get("gpu_check", [])
+        if not _is_count(gpus):
+            raise ValueError(f"gpus must be a number, not {gpus!r}")
+        if not isinstance(model, str):
+            raise ValueError(f"gpu_model must be a text, not {model!r}")
+        if not (nvlinks is None or _is_count(nvlinks)):
+            raise ValueError(f"gpu_nvlinks must be a number, not {nvlinks!r}")
+        if not isinstance(check, list) or not all(isinstance(word, str) for word in check):
+            raise ValueError(f"gpu_check: {check!r}: a list is wanted, the program and its arguments")
+        return cls(gpus=gpus, model=model, nvlinks=nvlinks, check=tuple(check))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HugePages:
+    """Huge pages that a machine reserves at its start."""
+
+    gib: int = 0
+    """Number of pages of 1 GiB."""
+    mib_2: int = 0
+    """Number of pages of 2 MiB, beside the others."""
+
+    @classmethod
+    def of_document(cls, node: Mapping[str, Any]) -> HugePages:
+        """Read its keys of the file, which may be missing; ``TypeError`` or ``ValueError`` when one is no number."""
+        return cls(gib=int(node.get("huge_pages_gib", 0)), mib_2=int(node.get("huge_pages_2mib", 0)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinSettings:
+    """Address of the join endpoint, and names."""
+
+    address: str
+    port: int
+    name: str
+    """Name that the endpoint's certificate is for."""
+    cluster: str
+    """Name of the environment that the proof is for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """Description of a machine that runs pods."""
+
+    role: str = WORKER
+    kind: str
+    """Cloud of the machine's site: ``aws``, ``azure`` or ``onprem``."""
+    version: str
+    """Version of Kubernetes that the machine's image must hold."""
+    api: str
+    """URL of the API servers."""
+    labels: dict[str, str]
+    supernet: str
+    pod_mtu: int
+    gpus: GpuPromise = GpuPromise()
+    huge_pages: HugePages = HugePages()
+    deletion_notice: bool = False
+    """True when the machine's group asks for a notice before a machine is deleted."""
+    join: JoinSettings | None = None
+    """Endpoint at which a cloud's machine proves its identity; None for a host, which has a token instead."""
+
+    def to_text(self) -> str:
+        """Return the file's content."""
+        node = {
+            **{key: getattr(self, key) for key in _KEYS},
+            **self.gpus.to_document(),
+            "huge_pages_gib": self.huge_pages.gib,
+            **({"deletion_notice": True} if self.deletion_notice else {}),
+            **({"huge_pages_2mib": self.huge_pages.mib_2} if self.huge_pages.mib_2 else {}),
+            **({"join": vars(self.join)} if self.join else {}),
+        }
+        return json.dumps(node, indent=1) + "\n"
+
+    @classmethod
+    def read(cls, path: Path = PATH) -> Worker:
+        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another form.
+        Unknown keys are ignored: a newer Longhaul than this image's wrote them."""
+        raw = json.loads(path.read_text())
+        if missing := [key for key in _KEYS if key not in raw]:
+            raise ValueError(f"{path}: {', '.join(missing)}: missing")
+        return cls(
+            role=raw["role"],
+            kind=raw["kind"],
+            version=raw["version"],
+            api=raw["api"],
+            labels=raw["labels"],
+            supernet=raw["supernet"],
+            pod_mtu=raw["pod_mtu"],
+            gpus=GpuPromise.of_document(raw),
+            huge_pages=HugePages.of_document(raw),
+            deletion_notice=raw.get("deletion_notice", False),
+            join=JoinSettings(**raw["join"]) if "join" in raw else None,
+        )
+
+
+def role_of(text: str) -> str:
+    """Return the role in a file's content; ``ValueError``, ``KeyError`` or ``TypeError`` when it has none."""
+    return str(json.loads(text)["role"])
+
+
+def version_of(text: str) -> str:
+    """Return the version in a file's content; empty when it shows none."""
+    try:
+        return str(json.loads(text)["version"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _text(node: NodeConfig) -> str:
+    values = ((field, getattr(node, field.name)) for field in fields(node))
+    written = {field.name: value for field, value in values if field.default is MISSING or value != field.default}
+    return json.dumps(written, indent=1) + "\n"
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,48 @@
+"""Place of a node: facts that only the machine itself knows. A cloud's machine learns them from its metadata service, a
+host from a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+PATH = "/etc/longhaul/place.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodePlace:
+    """Place of a node."""
+
+    name: str
+    address: IPv4Address
+    provider_id: str
+    zone: str
+    """Value of the node's zone label."""
+    pods: tuple[IPv4Network, ...]
+    """Ranges of its pods' addresses, disjoint, ascending."""
+
+
+def to_text(place: NodePlace) -> str:
+    """Return the content of a host's file; a host has one range."""
+    (pods,) = place.pods
+    fields = {
+        "name": place.name,
+        "address": str(place.address),
+        "provider_id": place.provider_id,
+        "zone": place.zone,
+        "pods": str(pods),
+    }
+    return json.dumps(fields, indent=1) + "\n"
+
+
+def of_text(text: str) -> NodePlace:
+    """Read the content of a host's file; ``KeyError``, ``TypeError`` or ``ValueError`` when it is not one."""
+    raw = json.loads(text)
+    return NodePlace(
+        name=raw["name"],
+        address=IPv4Address(raw["address"]),
+        provider_id=raw["provider_id"],
+        zone=raw["zone"],
+        pods=(IPv4Network(raw["pods"]),),
+    )
