@@ -33,8 +33,8 @@ SIGNERS = (CLIENT_SIGNER, SERVING_SIGNER)
 
 BOOTSTRAP = "system:bootstrap:"
 HOST = f"{BOOTSTRAPPERS}:host:"
-"""Beginning of the group that the token gives beside it. The host's name follows. The API server writes the groups of
-who asks into a request, so nobody has to read the token for it."""
+"""Prefix of the second group that the token gives; the host's name follows. The API server writes a client's groups
+into its request, so the token itself need not be read."""
 
 
 USAGES = {CLIENT_SIGNER: "client auth", SERVING_SIGNER: "server auth"}
@@ -57,7 +57,7 @@ UNREADABLE = (
     x509.DuplicateExtension,
     x509.UnsupportedGeneralNameType,
 )
-"""Exceptions from reading a stranger's request or certificate; some come only when a part is accessed."""
+"""Exceptions from reading an untrusted request or certificate; some come only when a part is accessed."""
 
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
@@ -72,7 +72,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Attested:
-    """Identity of the machine that asks, as proved by its cloud."""
+    """Identity of the requesting machine, as proved by its cloud."""
 
     site: str
     machine: str
@@ -81,7 +81,7 @@ class Attested:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Contents of a request, before any of it is believed."""
+    """Contents of a request, before any of it is trusted."""
 
     name: str
     signer: str
@@ -97,23 +97,24 @@ class Request:
 
     @property
     def joining(self) -> bool:
-        """True for a machine's first request: made for it by the join endpoint, or with a bootstrap token."""
+        """Return whether it is a machine's first request, made by the join endpoint for it, or with a bootstrap
+        token."""
         return self.attested is not None or bool(self.token)
 
     @property
     def token(self) -> str:
-        """Id of the bootstrap token that the request was made with; empty when it was made without one."""
+        """Return the id of the bootstrap token with which the request was made; empty when it was made without one."""
         return self.user.removeprefix(BOOTSTRAP) if self.user.startswith(BOOTSTRAP) else ""
 
     @property
     def host(self) -> str:
-        """Name of the host that the bootstrap token is for; empty when it is for none, or for several."""
+        """Return the name of the host to which the bootstrap token belongs; empty when there is none, or several."""
         names = [group.removeprefix(HOST) for group in self.groups if group.startswith(HOST)]
         return names[0] if self.token and BOOTSTRAPPERS in self.groups and len(names) == 1 else ""
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the request's key."""
+        """Return the fingerprint of the request's key."""
         return fingerprint(self.key)
 
 
@@ -124,8 +125,8 @@ def fingerprint(key: PublicKey) -> str:
 
 
 def parse(document: Object) -> Request:
-    """Parse the request in ``document``; ``RefusedError`` when its contents alone are enough to refuse it. The API
-    server accepts more than this library reads, so an accepted request may still be unreadable here."""
+    """Parse the request in ``document``. Raise ``RefusedError`` when its contents alone are enough to refuse it. The
+    API server accepts more than this library reads, so an accepted request may still be unreadable here."""
     try:
         return _parse(document)
     except UNREADABLE as error:
@@ -174,9 +175,9 @@ def issued(document: Object) -> bool:
 
 
 def _load(encoded: str) -> x509.CertificateSigningRequest:
-    """Return the request. The signer reads the same text with Go's library, so whatever the two could read differently
-    is refused: more than one block, another form of PEM or DER, and extensions in two attributes, or in Microsoft's, of
-    which this library takes the first and Go's all that are standard."""
+    """Return the request. The signer reads the same text with Go's library, so any text that the two could read
+    differently is refused: more than one block, another form of PEM or DER, and extensions in two attributes or in
+    Microsoft's (this library reads the first attribute, Go's reads all standard ones)."""
     text = base64.b64decode(encoded)
     request = x509.load_pem_x509_csr(text)
     if request.public_bytes(serialization.Encoding.PEM).strip() != text.strip():
@@ -210,7 +211,7 @@ def _check_usages(signer: str, usages: list[str], key: PublicKey) -> None:
 
 
 def _subject(inside: x509.CertificateSigningRequest) -> str:
-    """Return the Node's name. The subject must hold this name and the group, and nothing else."""
+    """Return the Node's name. The subject must have this name and the group, and nothing else."""
     parts = [(each.oid, str(each.value)) for each in inside.subject]
     organizations = [value for oid, value in parts if oid == NameOID.ORGANIZATION_NAME]
     names = [value for oid, value in parts if oid == NameOID.COMMON_NAME]

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def json_object(text: str | bytes) -> dict[str, Any]:
-    """Return the object that is written in ``text``; raise ``ValueError`` when it is not a readable JSON object."""
+    """Return the JSON object in ``text``. Raise ``ValueError`` when it is not a JSON object."""
     try:
         document = json.loads(text)
     except RecursionError:

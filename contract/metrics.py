@@ -1,8 +1,6 @@
-"""Metrics as Prometheus reads them: what each is called and means, and its text format.
-
-A service serves its metrics (services/metrics.py), a program of a machine leaves them in a file for node_exporter's
-textfile collector. The tables in docs/reference/metrics.md are made of the declarations.
-"""
+"""Metrics in Prometheus' format: the name and meaning of each, and its text. A service serves its metrics
+(services/metrics.py); a program on a machine writes them to a file for node_exporter's textfile collector. The tables
+in docs/reference/metrics.md are generated from the declarations."""
 
 from __future__ import annotations
 
@@ -10,28 +8,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 LabelValues = tuple[str, ...]
-"""Values of a metric's labels, in the order in which the metric declares them."""
+"""Values of a metric's labels, in the order of the declaration."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """Declaration of one metric. One whose name ends with ``_total`` is a counter, every other a gauge."""
+    """Declaration of one metric. A name that ends with ``_total`` is a counter, every other a gauge."""
 
     name: str
-    """``longhaul_<part>_<what>``, with the unit at its end: ``_total`` of a counter, before it ``_seconds`` or
-    ``_bytes``."""
+    """``longhaul_<part>_<what>`` with its unit: ``_seconds`` or ``_bytes``, and ``_total`` at the end for a counter."""
     help: str
     """Meaning: what it counts or shows, without a full stop."""
     labels: tuple[str, ...] = ()
-    """Names of labels. The values of each are few: pools, sites, members of an enumeration; never pods or nodes."""
+    """Names of labels. Each has few values, such as pools, sites or members of an enumeration; never pods or nodes."""
 
     @property
     def kind(self) -> str:
-        """Return the type as Prometheus calls it."""
+        """Return the type in Prometheus' terms."""
         return "counter" if self.name.endswith("_total") else "gauge"
 
     def text(self, values: Mapping[LabelValues, float]) -> str:
-        """Return the metric with its values in Prometheus' text format, version 0.0.4; nothing when it has none."""
+        """Return the metric with its values in Prometheus' text format, version 0.0.4; empty without values."""
         return "".join(self._lines(values)) if values else ""
 
     def _lines(self, values: Mapping[LabelValues, float]) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""Our name, and those of a project's files and stacks."""
+"""The product's name, and the names of a project's files and stacks."""
 
 from __future__ import annotations
 
 PROJECT = "longhaul"
-"""Name that our users, objects and labels bear."""
+"""Name in the product's users, objects and labels."""
 PROJECT_FILE = "Pulumi.yaml"
 STACKS = "stacks"
 """Folder of the environments' files and of the program."""

@@ -1,9 +1,9 @@
-"""Tags of resources in clouds, by their keys. Machines of pools are found by them, and bills sorted."""
+"""Tags of resources in clouds, by their keys. Machines of pools are found by them, and costs are grouped by them."""
 
 from __future__ import annotations
 
 TAG_PREFIX = "longhaul-"
-"""Beginning of the keys of Longhaul's own tags."""
+"""Prefix of the keys of Longhaul's own tags."""
 ENVIRONMENT = "longhaul-environment"
 SITE = "longhaul-site"
 POOL = "longhaul-pool"

@@ -1,4 +1,4 @@
-"""Token bucket: limits operations per second and at once."""
+"""Token buckets, which limit operations per second and at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Bucket:
 
 
 MANY = 10_000
-"""Number of buckets at which all are dropped; long before there are so many, the first ones are full again."""
+"""Number of buckets at which all are dropped; the first ones are full again long before that."""
 
 
 class Buckets:

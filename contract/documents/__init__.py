@@ -1,1 +1,1 @@
-"""Documents that one side writes and another reads: a module each, with the writer and the reader."""
+"""Documents that one side writes and another reads: one module each, with the writer and the reader."""

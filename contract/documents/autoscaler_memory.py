@@ -1,5 +1,5 @@
-"""State that one decision of the autoscaler leaves for the next: kept in the cluster, so that a restart forgets
-nothing. ``longhaul capacity`` reads it too."""
+"""State from one decision of the autoscaler to the next, stored in the cluster, so that a restart loses nothing.
+``longhaul capacity`` reads it too."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def of_document(document: Mapping[str, Any]) -> DecisionMemory:
 
 
 def to_text(memory: DecisionMemory) -> str:
-    """Return the memory as its ConfigMap has it."""
+    """Return the memory as the text in its ConfigMap."""
     return json.dumps(to_document(memory), sort_keys=True)
 
 
 def of_text(text: str) -> DecisionMemory:
-    """Return the memory of a ConfigMap; raises as :func:`of_document`."""
+    """Return the memory from the text in a ConfigMap. Raise the errors of :func:`of_document`."""
     return of_document(json.loads(text))
 
 

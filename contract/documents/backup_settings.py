@@ -1,9 +1,9 @@
-"""Settings of an environment's backups: the vault's secret from which members learn where their backups go, and for
-whom they are encrypted. A member ignores what it does not know.
+"""Settings of an environment's backups: the secret in the vault that tells members where their backups go, and for whom
+they are encrypted. Members ignore unknown keys.
 
-Nothing in it is confidential; it is in the vault because only officers write there, and a change of it changes no
-machine. Who can write to the vault, or can have a member read another one, must not get the backups sent elsewhere or
-encrypted for a stranger by a slip: what is not as ``longhaul up`` writes it is refused.
+Nothing in it is confidential. It is in the vault because only officers write there, and because changing it replaces no
+machine. Nobody should be able to redirect the backups, or have them encrypted for somebody else, by writing a wrong
+secret or by making a member read another one. So anything that ``longhaul up`` would not write is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHORTEST_MINUTES, LONGEST_MINUTES = 1, 60
 
 
 class SettingsError(Exception):
-    """Raised when the settings cannot be used, with the reason."""
+    """The settings are invalid; the message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class BackupSettings:
 
     @classmethod
     def parse(cls, text: str, *, vault: str) -> BackupSettings:
-        """Parse the secret of the vault at this address."""
+        """Parse the secret of the vault at this address. Raise ``SettingsError`` when it is invalid."""
         try:
             fields = json.loads(text)
             settings = cls(
@@ -62,7 +62,7 @@ class BackupSettings:
         return settings
 
     def wrong(self, vault: str) -> str:
-        """Return why they are refused; empty when they are not."""
+        """Return why the settings are refused; empty when they are valid."""
         if self.url != account_url(vault):
             return f"its address is {self.url!r}, and the environment's storage is {account_url(vault)}"
         strangers = [recipient for recipient in self.recipients if not re.fullmatch(RECIPIENT, recipient)]
@@ -75,14 +75,14 @@ class BackupSettings:
 
 
 def account_name(vault: str) -> str:
-    """Return the name of the storage account of the environment that the vault of this name belongs to: without
-    hyphens, since Azure takes 3 to 24 lower-case letters and digits, unique in the world (learn.microsoft.com, "Storage
-    account overview")."""
+    """Return the name of the storage account for the environment of a vault: the vault's name without hyphens, since
+    Azure requires 3 to 24 lower-case letters and digits, unique worldwide (learn.microsoft.com, "Storage account
+    overview")."""
     return vault.replace("-", "")
 
 
 def account_url(vault: str) -> str:
-    """Return the address of the blobs of the environment that the vault at this address belongs to."""
+    """Return the address of the blobs for the environment of the vault at this address."""
     return f"https://{account_name((urlsplit(vault).hostname or '').partition('.')[0])}.blob.core.windows.net"
 
 

@@ -1,7 +1,8 @@
-"""A backup of an etcd cluster in its cloud's storage: its name, its metadata, and the rule by which a blob counts.
+"""A backup of an etcd cluster in its cloud's storage: its name, its metadata, and the rule that decides whether a blob
+counts as a backup.
 
-A member that is stolen can write any blob in its own name (components/azure/conditions.py). What is not as a member
-would have made it neither holds a new backup back nor is taken for the newest.
+A compromised member can write any blob under its own name (components/azure/conditions.py). A blob that no member would
+have written neither delays a new backup nor counts as the newest.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ FORMAT = "1"
 """Version of a backup: an etcd snapshot, compressed by gzip, encrypted by age, with metadata of this version."""
 
 SKEW = timedelta(minutes=5)
-"""Largest difference between clocks. Backups are told apart by their times."""
+"""Largest difference between clocks. Backups are distinguished by their times."""
 LONGEST = timedelta(minutes=40)
-"""Longest time that a backup takes (``TimeoutStartSec`` of longhaul-backup.service)."""
+"""Longest duration of a backup (``TimeoutStartSec`` of longhaul-backup.service)."""
 
 TIME, _NAME_TIME = "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H%M%SZ"
 
 
 class BackupClass(StrEnum):
-    """Class of a backup, by how long it is kept. Each class is a container of its own: Azure's retention belongs to
-    containers."""
+    """Class of a backup, which determines how long it is kept. Each class has its own container, since Azure's
+    retention belongs to containers."""
 
     FREQUENT = "frequent"
     HOURLY = "hourly"
@@ -37,19 +38,19 @@ class StoredBackup:
     """A backup as the storage lists it."""
 
     kept: str
-    """Class of the backup, which is its container."""
+    """Class of the backup, which is also the name of its container."""
     name: str
     """Name within its class."""
     size: int
     """Number of encrypted bytes."""
     made: datetime
-    """Time at which it was there, by the storage's clock, UTC. Nobody can write it, and retention keeps it as it
-    was."""
+    """Time at which it was stored, by the storage's clock, UTC. Nobody can write this time, and retention keeps it
+    unchanged."""
     metadata: Mapping[str, str]
 
     @property
     def taken(self) -> datetime | None:
-        """Time at which it was begun, as its member says; None where that is no time."""
+        """Return the time at which the backup was begun, as its member reports; None when that is not a valid time."""
         try:
             return datetime.strptime(self.metadata.get("taken", ""), TIME).replace(tzinfo=UTC)
         except ValueError:
@@ -57,12 +58,13 @@ class StoredBackup:
 
 
 def prefix_of(role: str) -> str:
-    """Return the beginning of the names of an etcd cluster's backups, in each container."""
+    """Return the prefix of the names of an etcd cluster's backups, in each container."""
     return f"{role}/"
 
 
 def names_of(role: str, member: str) -> str:
-    """Return the pattern of the names of a member's backups, with Azure's wildcard: a member may make no others."""
+    """Return the pattern of the names of a member's backups, with Azure's wildcard. A member may write no other
+    names."""
     return _name(role, "*", member)
 
 
@@ -89,16 +91,16 @@ class BackupMetadata:
     taken: datetime
     revision: int
     keys: int
-    """Number of keys, of all revisions that are kept."""
+    """Number of keys, including all stored revisions."""
     size: int
-    """Number of bytes of the database."""
+    """Size of the database, bytes."""
     snapshot_sha256: str
-    """Hash of the database, which etcd has written behind it; hexadecimal."""
+    """SHA-256 of the database, which etcd appends to the snapshot; hexadecimal."""
     sha256: str
-    """Hash of the encrypted content; hexadecimal."""
+    """SHA-256 of the encrypted content; hexadecimal."""
 
     def to_document(self) -> dict[str, str]:
-        """Return the metadata as blob storage takes it."""
+        """Return the metadata in blob storage's form."""
         return {
             "format": FORMAT,
             **{key: str(value) for key, value in vars(self).items()},
@@ -107,7 +109,7 @@ class BackupMetadata:
 
 
 def flaw_of(backup: StoredBackup, *, environment: str, role: str, now: datetime) -> str:
-    """Return the reason why a blob does not count; empty when it does."""
+    """Return the reason why a blob does not count as a backup; empty when it counts."""
     metadata = backup.metadata
     if not backup.size:
         return "it is empty"

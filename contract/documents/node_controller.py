@@ -16,8 +16,8 @@ from contract.labels import HOSTS_POOL_LABEL
 CONFIGMAP = "longhaul-environment"
 KEY = "environment.json"
 FORMAT = 1
-"""Version of the format. It is raised when an older reader would misread the document; a reader ignores what it does
-not know."""
+"""Version of the format. It is raised when an older reader would misread the document; a reader ignores unknown
+keys."""
 
 _SITE_FIELDS = {
     "aws": ("region", "node_role"),
@@ -30,12 +30,12 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
 class NodeEnvironmentError(ValueError):
-    """Raised when the document cannot be used; the text names every fault, one a line."""
+    """The document is invalid; the message names every fault, one on each line."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSite:
-    """A site. Fields that its cloud does not have are empty."""
+    """A site. Fields that do not exist in its cloud are empty."""
 
     name: str
     kind: str
@@ -62,11 +62,11 @@ class NodePool:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of its Nodes, without those of a single machine."""
     taints: tuple[Mapping[str, str], ...] = ()
-    """Taints that its Nodes have for good."""
+    """Taints that its Nodes always have."""
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names of all groups of the pool."""
+        """Return the names of all groups of the pool."""
         return (self.group, *self.more_groups)
 
 
@@ -79,7 +79,7 @@ class NodeHost:
     site: str
     address: str
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels of its Node; as of a pool."""
+    """Labels of its Node, without those of a single machine."""
     pods: str = ""
     """Range of its pods' addresses."""
 
@@ -95,11 +95,12 @@ class NodeEnvironment:
     pools: Mapping[str, NodePool]
     hosts: Mapping[str, NodeHost]
     unread: Mapping[str, str] = field(default_factory=dict)
-    """Kind of each site whose kind this image does not know, by name: nothing else of it is here, nor its pools."""
+    """Kind of each site that this image does not support, by site name. Nothing else about it is stored, nor its
+    pools."""
 
     @property
     def aws_account(self) -> str:
-        """Account of every AWS site: the account of the role."""
+        """Return the account of every AWS site, which is the account of the role."""
         return self.aws_role.split(":")[4] if self.aws_role.count(":") >= 5 else ""
 
     def sites_of(self, kind: str) -> tuple[NodeSite, ...]:
@@ -116,9 +117,9 @@ class NodeEnvironment:
 
 
 def to_text(environment: NodeEnvironment) -> str:
-    """Return the document as JSON. Each host is one short line: a ConfigMap holds 1 MiB (kubernetes.io, "ConfigMaps"),
-    and 8,192 hosts take three quarters of that. So a host names its labels by their place in ``rack_labels``, where
-    each set of labels is once."""
+    """Return the document as JSON. Each host is one short line: a ConfigMap has at most 1 MiB (kubernetes.io,
+    "ConfigMaps"), and 8,192 hosts take three quarters of that. So a host refers to its labels by their index in
+    ``rack_labels``, which contains each set of labels once."""
     sets = list({tuple(host.labels.items()): host.labels for host in environment.hosts.values()}.values())
     document = {
         "format": FORMAT,
@@ -140,7 +141,7 @@ def to_text(environment: NodeEnvironment) -> str:
 
 
 def of_text(text: str) -> NodeEnvironment:
-    """Read the document in ``text``; ``NodeEnvironmentError`` names everything that is wrong with it."""
+    """Parse the document in ``text``. Raise ``NodeEnvironmentError`` with all faults when it is invalid."""
     try:
         raw = json_object(text)
     except ValueError as error:
@@ -175,20 +176,20 @@ def of_text(text: str) -> NodeEnvironment:
 
 
 def _unread(sites: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the kind of each site whose kind this release does not know. Machines of all other sites are admitted."""
+    """Return the kind of each site that this release does not support. Machines of all other sites are admitted."""
     kinds = {name: site.get("kind") for name, site in sites.items()}
     return {name: str(kind) for name, kind in kinds.items() if _is_text(kind) and kind not in _SITE_FIELDS}
 
 
 def _without(raw: Mapping[str, Any], sites: Iterable[str]) -> dict[str, Any]:
-    """The document without some sites and their pools."""
+    """Return the document without some sites and their pools."""
     left_out = list(sites)
     pools = {name: pool for name, pool in raw["pools"].items() if pool.get("site") not in left_out}
     return {**raw, "sites": {name: site for name, site in raw["sites"].items() if name not in left_out}, "pools": pools}
 
 
 def _faults(raw: Mapping[str, Any]) -> Iterator[str]:
-    """Yield everything that is wrong. Unknown keys are allowed: a newer Longhaul may write them."""
+    """Yield every fault. Unknown keys are allowed: a newer Longhaul may write them."""
     if raw.get("format") != FORMAT:
         yield f"format: is {raw.get('format')!r}, this controller reads {FORMAT}: renew the image or the objects"
         return
@@ -221,7 +222,7 @@ def _pool_document(pool: NodePool) -> dict[str, Any]:
 
 
 def _lines(part: Any) -> str:
-    """Return JSON with a line for each entry."""
+    """Return JSON with one line for each entry."""
     if not isinstance(part, dict) or not part:
         return _line(part)
     return "{\n" + ",\n".join(f" {_line(key)}: {_line(inside)}" for key, inside in part.items()) + "\n}"

@@ -1,8 +1,5 @@
-"""Declared pools: the one encoding of a pool, for every document that has some.
-
-``longhaul capacity`` reads them in a ConfigMap, the node controller in its own document; user data has a pool's labels
-and taints.
-"""
+"""Declared pools: the only encoding of a pool, for every document with pools. ``longhaul capacity`` reads them in a
+ConfigMap, the node controller in its own document; user data has a pool's labels and taints."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ class NodeTaint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredPool:
-    """A pool of a cloud: its groups, and what its Nodes are like."""
+    """A pool in a cloud: its groups, and the labels and taints of its Nodes."""
 
     name: str
     site: str
@@ -34,33 +31,33 @@ class DeclaredPool:
     labels: Mapping[str, str]
     """Labels of its Nodes, without those of a single machine (zone, scale set, image)."""
     taints: tuple[NodeTaint, ...] = ()
-    """Taints that its Nodes have for good."""
+    """Taints that its Nodes always have."""
     max: int = 0
     """Largest number of machines."""
 
     @property
     def region(self) -> str:
-        """Region of its site."""
+        """Return the region of its site."""
         return self.labels.get(REGION_LABEL, "")
 
     @property
     def kind(self) -> str:
-        """Kind of capacity."""
+        """Return the kind of capacity."""
         return self.labels.get(KIND_LABEL, "")
 
     @property
     def machine_type(self) -> str:
-        """Machine type of its cloud."""
+        """Return the machine type in its cloud."""
         return self.labels.get(TYPE_LABEL, "")
 
 
 def taints_document(taints: Iterable[NodeTaint]) -> list[dict[str, str]]:
-    """Return taints as Kubernetes has them."""
+    """Return taints in Kubernetes' form."""
     return [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in taints]
 
 
 def to_document(pool: DeclaredPool) -> dict[str, Any]:
-    """Return a pool without its name, which is its key in a document."""
+    """Return a pool as plain values, without its name, which is its key in a document."""
     return {
         "site": pool.site,
         "groups": list(pool.groups),
@@ -71,8 +68,8 @@ def to_document(pool: DeclaredPool) -> dict[str, Any]:
 
 
 def of_document(name: str, document: Mapping[str, Any]) -> DeclaredPool:
-    """Read a pool; ``ValueError`` says what is wrong with it. Unknown keys are ignored: a newer Longhaul may write
-    them."""
+    """Return the pool from a document. Raise ``ValueError`` with the fault when it is invalid. Unknown keys are
+    ignored: a newer Longhaul may write them."""
     site, groups, labels = document.get("site"), document.get("groups"), document.get("labels")
     if not isinstance(site, str) or not site:
         raise ValueError("site: is missing; write the name of a site in a cloud")
@@ -97,12 +94,12 @@ def of_document(name: str, document: Mapping[str, Any]) -> DeclaredPool:
 
 
 def to_text(pools: Iterable[DeclaredPool]) -> str:
-    """Return the ConfigMap's value."""
+    """Return the value of the ConfigMap."""
     return json.dumps({pool.name: to_document(pool) for pool in pools})
 
 
 def of_text(text: str) -> dict[str, DeclaredPool]:
-    """Read the ConfigMap's value; ``ValueError`` when it is not one."""
+    """Parse the value of the ConfigMap. Raise ``ValueError`` when it is invalid."""
     document = json.loads(text)
     if not isinstance(document, dict) or not all(isinstance(pool, dict) for pool in document.values()):
         raise ValueError("it is no mapping of pools")

@@ -1,4 +1,4 @@
-"""Events, which tell people what the controller does."""
+"""Events, which show people what the controller does."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MESSAGE = 1024
 """Longest message of an Event (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
 
 RATE, BURST = 5.0, 100.0
-"""Events per second and at once. A client of the join endpoint can send wrong requests as often as it likes; these must
-not flood the events etcd or its readers. The conditions on requests say the same."""
+"""Events per second, and at once. A client of the join endpoint can send wrong requests as often as it likes; these
+must not flood the events etcd or its readers. The conditions on requests have the same content."""
 
 
 class Events:
-    """Writes Events. An Event that cannot be written is logged; nothing waits for it."""
+    """Writes Events. A failed write is logged, and stops nothing."""
 
     def __init__(self, api: Api, *, instance: str, component: str = NODE_CONTROLLER_LEASE) -> None:
         self._api, self._instance, self._component = api, instance, component

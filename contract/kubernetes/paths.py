@@ -1,4 +1,4 @@
-"""Paths of the API at which several programs ask."""
+"""Paths of the API that several programs use."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ PODS = "/api/v1/pods"
 NODE_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 """Path of the leases that kubelets renew."""
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-"""Path at which a client asks whether it may do something."""
+"""Path for a client's question whether it may do something."""

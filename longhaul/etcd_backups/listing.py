@@ -106,8 +106,8 @@ def _read(
 
 
 def _flaw(environment: Environment, role: Role, view: StoredBackup, *, now: datetime) -> str:
-    """Return the reason why a blob cannot be restored here; empty when none is known. A backup of a newer etcd counts
-    for members, and cannot be restored."""
+    """Return the reason why a blob cannot be restored here; empty when none is known. A backup from a newer etcd counts
+    for members, but cannot be restored."""
     if flaw := stored.flaw_of(view, environment=environment.name, role=role, now=now):
         return flaw
     made, wanted = view.metadata.get("etcd"), environment.versions.etcd

@@ -8,7 +8,7 @@ from contract.kubernetes.connection import Object
 from contract.objects import AUTOSCALER, MEMORY_KEY, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 
 MEMORY = f"{SYSTEM_CONFIGMAPS}/{AUTOSCALER}"
-"""Object with what one decision left for the next, in its key :data:`MEMORY_KEY`."""
+"""Object with the memory of the last decision, in its key :data:`MEMORY_KEY`."""
 
 
 class MemoryStore:
