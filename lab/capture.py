@@ -54,7 +54,7 @@ class CapturePoint:
 
     name: str
     site: str
-    """Network to which it belongs; empty when it belongs to no site."""
+    """Network to which the address belongs; empty when it belongs to no site."""
 
 
 def kind(packet: bytes) -> PacketFlow:

@@ -22,7 +22,7 @@ from lab.tenants import host_of
 _ANSWER_S = 10.0
 """Seconds that the daemon may take to answer a GET."""
 _ACT_S = 120.0
-"""Seconds that it may take for other requests, which wait for work in progress."""
+"""Seconds that the daemon may take for other requests, which wait for work in progress."""
 ACTIONS = ("off", "on", "cut", "reset")
 TUNNEL_ACTIONS = ("cut", "restore")
 POLICY_ACTIONS = ("on", "off", "remediate")

@@ -11,7 +11,7 @@ from lab.cloud.pki import Pki, issue_server
 from lab.hypervisor.addresses import DEPOT_NAME
 
 AUTHORITY = Path(__file__).with_name("depot-authority.pem")
-"""Its certificate, as environments in the lab have it (``depots.authority``)."""
+"""Certificate of the depot's authority, as environments in the lab have it (``depots.authority``)."""
 
 _KEY = Path(__file__).with_name("depot-authority-key.pem")
 _NAMES = (DEPOT_NAME, "127.0.0.1")

@@ -50,7 +50,7 @@ DEEPEST = 66
 """Largest nesting of messages in a schema. protobuf in Python, which the lab's plugins use, reads at most 100; the
 resource and the request around it need the rest."""
 LEAST = 14
-"""Nesting that an object with plain values needs, with lists of them."""
+"""Nesting of messages that an object needs for plain values and lists of them."""
 ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 MULTIKUEUE = "multikueue"
 """Prefix of the names of resources for queues over several clusters, which ``kueue.yaml`` turns off."""

@@ -40,11 +40,11 @@ class _RenewedProvider(VaultEntryProvider):
         return DiffResult(changes=bool(differing) or due, replaces=replaces)
 
     def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
-        """Make it again under the same name."""
+        """Issue the authority or certificate again, under the same name."""
         return UpdateResult(outs=self.make(news))
 
     def make(self, props: Properties) -> Properties:
-        """Issue it, write it to the vault, and return its properties for the state."""
+        """Issue the authority or certificate, write it to the vault, and return its properties for the state."""
         raise NotImplementedError
 
 

@@ -72,7 +72,7 @@ class VaultAccessProvider(ResourceProvider):
     serialize_as_secret_always = False
 
     def create(self, props: Properties) -> CreateResult:
-        """Ask until the vault gives access."""
+        """Wait until the vault grants access, at most :data:`ACCESS_DEADLINE_S`."""
         vault_at(props["vault_url"]).await_access(ACCESS_DEADLINE_S)
         return CreateResult(id_=props["vault_url"], outs=props)
 
@@ -102,7 +102,7 @@ class VaultEntryProvider(ResourceProvider):
         return DiffResult(changes=bool(replaces), replaces=replaces)
 
     def delete(self, _id: str, props: Properties) -> None:
-        """Delete it from the vault, which keeps deleted secrets for its retention period."""
+        """Delete the entry from the vault, which keeps deleted secrets for its retention period."""
         vault_at(props["vault_url"]).delete(props["secret"])
 
 
@@ -182,7 +182,7 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
         of_cloud: bool = False,
         opts: ResourceOptions | None = None,
     ) -> None:
-        """``of_cloud``: one end makes the first key itself."""
+        """``of_cloud``: a cloud makes the first key, at one end of the tunnel."""
         properties = {
             "vault_url": vault_url,
             "secret": secret,
@@ -198,7 +198,7 @@ class VaultSettingProvider(VaultEntryProvider):
     """Writes text of the program into the vault, for machines that trust the vault's content."""
 
     def create(self, props: Properties) -> CreateResult:
-        """Write it."""
+        """Write the text into the vault."""
         vault_at(props["vault_url"]).set(props["secret"], props["value"])
         return CreateResult(id_=props["secret"], outs=props)
 

@@ -57,7 +57,7 @@ class SigningKeys:
         return self if public in self.verifies else SigningKeys(signs=self.signs, verifies=(*self.verifies, public))
 
     def using(self, key: str) -> SigningKeys:
-        """Return the keys with ``key`` as the one that signs. The private half of the former one is dropped: nothing
-        needs it."""
+        """Return the keys with ``key`` as the one that signs. The private half of the former signing key is dropped,
+        because nothing needs it."""
         public = issuing.public_key(key)
         return SigningKeys(signs=key, verifies=(public, *(verify for verify in self.verifies if verify != public)))

@@ -75,8 +75,8 @@ class VaultTunnelKeys:
     text: pulumi.Input[str]
     """The keys as the vault has them (components/model/network/tunnel_keys.py)."""
     made: Sequence[pulumi.Resource] = ()
-    """Resource that holds them. Where the vault has no keys, the resource that makes a key depends on this one, so that
-    a rotation can find which resources use which key."""
+    """Resource that holds the keys. Where the vault has no keys, the resource that makes a key depends on this one, so
+    that a rotation can find which resources use which key."""
 
     def beside(self, cloud_key: pulumi.Input[str] = "") -> Output[TunnelKeys]:
         """Return the keys, followed by the key that a cloud has, unless it is among them."""
@@ -88,7 +88,7 @@ class MakesKeys(Protocol):
     """Function that makes the keys of a tunnel."""
 
     def __call__(self, secret: str, *, of_cloud: bool = False) -> VaultTunnelKeys:
-        """``secret``: their name in the vault; ``of_cloud``: a cloud makes the first key itself."""
+        """``secret``: the keys' name in the vault; ``of_cloud``: a cloud makes the first key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class LinkGateway:
     addresses: Sequence[pulumi.Input[str]]
 
     def remotes(self) -> Iterator[Remote]:
-        """Yield its addresses in the form that the other end needs."""
+        """Yield the gateway's addresses in the form that the other end needs."""
         for index, address in enumerate(self.addresses):
             yield Remote(label=self.name or str(index), address=address)
 
@@ -110,7 +110,7 @@ class Holds(Protocol):
     """The end of a site whose gateways have addresses of their own."""
 
     def gateways(self) -> Sequence[LinkGateway]:
-        """Return its gateways, which are made when they are first requested."""
+        """Return the site's gateways, which are made when they are first requested."""
 
     def hold(self, name: str, gateway: LinkGateway, far: str, tunnels: Sequence[Tunnel]) -> None:
         """Make a gateway's tunnels to a gateway of the site ``far``."""
@@ -233,12 +233,12 @@ class Links(ComponentResource):
 
 
 def used(keys: Output[TunnelKeys]) -> Output[str]:
-    """Return the key of a tunnel that is in use, secret."""
+    """Return the key in use of a tunnel, as a secret output."""
     return keys.apply(lambda known: known.used)
 
 
 def believed(keys: Output[TunnelKeys]) -> Output[list[str]]:
-    """Return the keys that are accepted beside it, secret."""
+    """Return the keys that a tunnel accepts besides the key in use, as a secret output."""
     return keys.apply(lambda known: list(known.others))
 
 

@@ -35,7 +35,7 @@ class Quarantined:
     name: str
     """Name of its Node."""
     site: str
-    """Its site; empty for a machine that is gone."""
+    """The machine's site; empty when the machine no longer exists."""
     since: str
     """Time, RFC 3339, at which the last API server began to refuse it; until then, the time at which the quarantine
     began."""

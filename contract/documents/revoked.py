@@ -28,7 +28,7 @@ class RevokedPerson:
     name: str
     """Name as Kubernetes knows it, with its prefix."""
     since: str
-    """Time at which it was revoked, RFC 3339."""
+    """Time at which the access was revoked, RFC 3339."""
     by: str
     """Name of the officer who revoked it."""
 
@@ -61,7 +61,7 @@ class Revoked:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return their names, in alphabetical order."""
+        """Return the people's names, in alphabetical order."""
         return tuple(sorted(person.name for person in self.people))
 
     def find(self, name: str) -> RevokedPerson | None:

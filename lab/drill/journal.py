@@ -31,9 +31,9 @@ class RequestOutcome(StrEnum):
 
     ACKNOWLEDGED = "acknowledged"
     REFUSED = "refused"
-    """It was not done, and the answer says so."""
+    """The request was not carried out, and the answer says so."""
     UNKNOWN = "unknown"
-    """It may have been done: there was no answer, or one that leaves it open."""
+    """The request may have been carried out: there was no answer, or one that does not tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class JournalRecord:
     revision: int = 0
     """Revision of the object in the answer, for a list that of the whole list; 0 when there is none."""
     reason: str = ""
-    """Reason why it was not acknowledged."""
+    """Reason why the request was not acknowledged."""
 
 
 class DrillJournal:

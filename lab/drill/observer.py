@@ -21,7 +21,7 @@ class Figure:
 
     @property
     def slow(self) -> bool:
-        """Return whether it exceeds its goal."""
+        """Return whether the time exceeds its goal."""
         return self.seconds > self.goal_s
 
 

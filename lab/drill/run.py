@@ -41,7 +41,7 @@ class DrillResult:
 
     drill: str
     date: str
-    """Day on which it ran, as in 2026-01-31 (UTC)."""
+    """Day on which the drill ran, as in 2026-01-31 (UTC)."""
     summary: str
     where: str
     """Machines with the fault."""

@@ -99,7 +99,7 @@ def short(prefix: str, name: str) -> str:
 
 
 def hashed(name: str) -> str:
-    """Return a short stable name for one that does not fit an interface or a file name."""
+    """Return a short stable name in the place of a name that does not fit an interface or a file name."""
     return hashlib.blake2s(name.encode(), digest_size=5).hexdigest()
 
 

@@ -41,25 +41,25 @@ class Container:
         return self._process
 
     async def mount(self, image: Path, *, disk: Path) -> None:
-        """Mount its root: the folders ``upper`` and ``work`` of ``disk`` over ``image``. Idempotent."""
+        """Mount the container's root: the folders ``upper`` and ``work`` of ``disk`` over ``image``. Idempotent."""
         self.root.mkdir(parents=True, exist_ok=True)
         if not is_mounted(self.root):
             options = f"lowerdir={image},upperdir={disk / 'upper'},workdir={disk / 'work'}"
             await command(["mount", "-t", "overlay", f"lab-{self.name}", "-o", options, str(self.root)])
 
     async def unmount(self) -> None:
-        """Unmount its root. Idempotent."""
+        """Unmount the container's root. Idempotent."""
         if is_mounted(self.root):
             await command(["umount", str(self.root)])
 
     async def launch(self, argv: Sequence[str], *, log: Path) -> nspawn.ContainerProcess:
-        """Start it; return its process once it runs."""
+        """Start the container; return its process once it runs."""
         self.group.create()
         self.exit_file.unlink(missing_ok=True)
         return await nspawn.launch(argv, name=self.name, group=self.group, log=log, exit_file=self.exit_file)
 
     async def end(self) -> None:
-        """Kill everything that runs in it, and remove its group."""
+        """Kill everything that runs in the container, and remove its group."""
         while (process := self.process()) is not None:
             process.kill()
             await process.ended()

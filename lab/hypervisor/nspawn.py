@@ -50,7 +50,7 @@ class ContainerProcess:
     _leader: int | None = None
 
     def alive(self) -> bool:
-        """Return whether it still runs."""
+        """Return whether the process still runs."""
         return start_time(self.pid) == self.started
 
     def leader(self) -> int | None:

@@ -110,10 +110,10 @@ class AwsResourceType:
     look: Callable[[Call], dict[str, Any] | None]
     """Returns the resource with :attr:`Call.id` as AWS describes it; None when it does not exist."""
     outputs: Callable[[Call, dict[str, Any]], dict[str, Any]]
-    """Returns its outputs, except EC2's tags."""
+    """Returns the resource's outputs, except EC2's tags."""
     delete: Callable[[Call], None]
     delete_s: float = PATIENCE_S
-    """Seconds that its deletion may take, without a `custom_timeouts`."""
+    """Seconds that the resource's deletion may take, without a `custom_timeouts`."""
     update: Callable[[Call], None] | None = None
     find: Callable[[Call], Iterable[str]] | None = None
     """Returns ids of resources that a killed creation may have left."""
@@ -122,7 +122,7 @@ class AwsResourceType:
     volatile: str = ""
     """Names of outputs that an update changes."""
     tagged: bool = False
-    """True when it has EC2's tags, which are changed separately."""
+    """True when the resource has EC2's tags, which are changed separately."""
     global_: bool = False
     """True when its service has no regions."""
 

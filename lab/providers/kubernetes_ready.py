@@ -16,7 +16,7 @@ class ReadyVerdict:
 
     ready: bool
     reasons: list[str] = field(default_factory=list)
-    """Conditions that it does not meet."""
+    """Conditions that the object does not meet."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ class Token:
     flat: bool = True
     """True when the SDK shows the API's ``properties`` at the top level."""
     located: bool = True
-    """True when it has a location, which defaults to the provider's."""
+    """True when the resource has a location, which defaults to the provider's."""
     guid: bool = False
     """True when a GUID names it if the program does not."""
     inner: frozenset[str] = frozenset()

@@ -48,17 +48,17 @@ class Changed:
 
     @property
     def part(self) -> str:
-        """Return its key without the site's part."""
+        """Return the setting's key without the site's part."""
         return self.key.removeprefix(f"sites.{self.site}.")
 
     @property
     def is_range(self) -> bool:
-        """Return whether it is a range of the address plan."""
+        """Return whether the setting is a range of the address plan."""
         return self.key == SUPERNET or self.part == "range" or self.is_zone
 
     @property
     def is_zone(self) -> bool:
-        """Return whether it is the range of a zone."""
+        """Return whether the setting is the range of a zone."""
         return self.part.startswith("zones.")
 
 
@@ -103,7 +103,7 @@ def _keeps_backups(key: str) -> bool:
 
 
 def _follows(change: Changed, changed: Container[str]) -> bool:
-    """Return whether it changes only because something larger changes."""
+    """Return whether a setting changes only because one that contains it changes."""
     if not change.site:
         return False
     larger = {f"sites.{change.site}.kind"} - {change.key}

@@ -45,7 +45,7 @@ class CapacityKind:
     taints: tuple[Taint, ...] = ()
     """Every taint of any of its pools."""
     sources: tuple[str, ...] = ()
-    """Its pools, and ``hosts``, in the file's order."""
+    """Pools of the kind, and ``hosts``, in the file's order."""
 
 
 def pool_kinds(environment: Environment) -> dict[str, str]:

@@ -70,7 +70,7 @@ class AwsServices:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Host names at which it answers."""
+        """Host names at which the lab's AWS answers."""
         return hosts.names(self.regions)
 
     def operator_environment(self, bundle: str) -> dict[str, str]:

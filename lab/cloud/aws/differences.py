@@ -209,7 +209,7 @@ REMAINING = (
 
 
 def page() -> str:
-    """Render all of it, as docs/lab-differences.md has it."""
+    """Render the differences for docs/lab-differences.md."""
     rows = "\n".join(f"| {correction.moto} | {correction.here} |" for correction in CORRECTIONS)
     rest = "\n".join(f"- {line}" for line in REMAINING)
     return (

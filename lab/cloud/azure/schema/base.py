@@ -126,7 +126,7 @@ class TypeSpec:
     read_only: frozenset[str] = frozenset()
     """Names of properties that only answers contain; in a request they are ignored, as in the cloud."""
     parent: str | None = None
-    """The type whose resources contain it and are deleted with it."""
+    """Type whose resources contain this type's, and delete them when they are deleted; None for a type at the top."""
 
 
 def parse_body(spec: TypeSpec, body: Any, resource_id: ResourceId) -> dict[str, Any]:

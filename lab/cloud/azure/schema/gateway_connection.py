@@ -62,7 +62,7 @@ class GatewayConnectionProperties(BodyPart):
     """Write-only; ``…/sharedkey`` returns it."""
     enable_bgp: Literal[False] = False
     routing_weight: int = Field(default=0, ge=0, le=32000)
-    """Azure uses it only for ExpressRoute."""
+    """Azure uses the weight only for ExpressRoute."""
     dpd_timeout_seconds: int = Field(default=45, ge=9, le=3600)
     use_policy_based_traffic_selectors: bool = False
     use_local_azure_ip_address: Literal[False] = False

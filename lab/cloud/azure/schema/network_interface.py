@@ -56,9 +56,9 @@ class NetworkInterfaceProperties(BodyPart):
     """The lab's machines have one address; Azure takes up to 256."""
     network_security_group: Ref | None = None
     enable_accelerated_networking: bool = False
-    """It makes no difference in the lab."""
+    """Ignored by the lab."""
     enable_ip_forwarding: bool = Field(default=False, alias="enableIPForwarding")
-    """It makes no difference in the lab: the router drops packets from an address that is not the machine's."""
+    """Ignored by the lab: its router drops packets from an address that is not the machine's."""
     dns_settings: DnsSettings | None = None
     disable_tcp_state_tracking: Literal[False] = False
     primary: bool | None = Field(default=None, exclude=True)

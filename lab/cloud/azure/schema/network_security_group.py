@@ -21,7 +21,7 @@ SERVICE_TAGS = frozenset(
 
 
 def is_prefix(text: str) -> bool:
-    """Return whether it is a range, any address, or a service tag."""
+    """Return whether a text is a range, ``*`` (any address), or a service tag."""
     tag, _, region = text.partition(".")
     if text == "*" or text in SERVICE_TAGS or (tag == CLOUD and region in WORDS):
         return True

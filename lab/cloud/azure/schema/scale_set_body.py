@@ -53,7 +53,7 @@ class InstanceInterfaceProperties(BodyPart):
 
     primary: Literal[True] = True
     enable_accelerated_networking: bool = False
-    """It makes no difference in the lab."""
+    """Ignored by the lab."""
     enable_ip_forwarding: Literal[False] = Field(default=False, alias="enableIPForwarding")
     disable_tcp_state_tracking: Literal[False] = False
     network_security_group: Ref | None = None
@@ -150,7 +150,7 @@ class ScaleSetProperties(BodyPart):
     upgrade_policy: UpgradePolicy
     single_placement_group: bool = True
     platform_fault_domain_count: int = Field(default=5, ge=1, le=5)
-    """It makes no difference in the lab: all machines are on one host."""
+    """Ignored by the lab: all machines are on one host."""
     zone_balance: Literal[False] | None = None
     do_not_run_extensions_on_overprovisioned_vms: Literal[False] = Field(
         default=False, alias="doNotRunExtensionsOnOverprovisionedVMs"

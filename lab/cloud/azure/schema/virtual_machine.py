@@ -76,7 +76,7 @@ class DataDisk(BodyPart):
     """A network disk as it is attached."""
 
     lun: Literal[0]
-    """Its logical unit number; the lab's machines find the disk mounted."""
+    """Logical unit number of the disk; the lab's machines find the disk mounted."""
     name: str | None = None
     create_option: Literal["Attach"]
     """Azure also makes disks along with the machine."""

@@ -27,7 +27,7 @@ class Encryption(BodyPart):
 
     enabled: bool
     enforcement: Literal["AllowUnencrypted"] = "AllowUnencrypted"
-    """The only one that is supported (learn.microsoft.com/rest/api/virtualnetwork, ``VirtualNetworkEncryption``)."""
+    """The only supported value (learn.microsoft.com/rest/api/virtualnetwork, ``VirtualNetworkEncryption``)."""
 
 
 class VirtualNetworkProperties(BodyPart):

@@ -16,18 +16,18 @@ class BackupStanding:
 
     newest: StoredBackup | None
     own: Mapping[str, datetime]
-    """Time of the newest one that this member made, by class."""
+    """Time of the newest backup that this member made, by class."""
     now: datetime
     seen: StorageLook
 
     @property
     def age_s(self) -> float | None:
-        """Return the age of the newest one; None when there is none."""
+        """Return the age in seconds of the newest backup; None when there is none."""
         return None if self.newest is None else (self.now - self.newest.made).total_seconds()
 
     @property
     def own_age_s(self) -> float | None:
-        """Return the age of the newest one that this member made; None when there is none."""
+        """Return the age in seconds of the newest backup that this member made; None when there is none."""
         made = max(self.own.values(), default=None)
         return None if made is None else (self.now - made).total_seconds()
 

@@ -35,11 +35,11 @@ class StorageLook:
 
     newest: Newest | None = None
     took_s: float = 0.0
-    """Time that the newest one took, seconds."""
+    """Time that the newest backup took, seconds."""
     rejected: int = 0
     """Number of blobs that do not count as backups (:mod:`contract.documents.backups`)."""
     rejected_why: str = ""
-    """One of them, and the reason."""
+    """One of these blobs, and the reason."""
     oldest: Mapping[str, float] = field(default_factory=dict)
     """Time of the oldest blob of each class, whether it counts or not; seconds since the epoch."""
 

@@ -47,7 +47,7 @@ class Survival:
 
     without: str
     member: bool
-    """True when it is a member at all."""
+    """True when the machine is a member of the cluster."""
     voters: int
     quorum: int
     """Number of healthy voters needed. A machine that is gone stays a voter until its successor removes it."""

@@ -24,7 +24,7 @@ COMMAND_S = 5.0
 
 NOSPACE, CORRUPT = "NOSPACE", "CORRUPT"
 ALARMS = {1: NOSPACE, 2: CORRUPT}
-"""Names of alarms by their numbers, as which etcdctl writes them (etcd 3.6, api/etcdserverpb, ``AlarmType``)."""
+"""Names of alarms in etcdctl's output, by their numbers (etcd 3.6, api/etcdserverpb, ``AlarmType``)."""
 
 
 class EtcdError(Exception):

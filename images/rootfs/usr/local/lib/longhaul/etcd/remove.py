@@ -69,7 +69,7 @@ def _tried(node: NodeConfig, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> R
 
 
 def _lifted(etcdctl: Etcdctl, cluster: EtcdMembers, reason: str, *, gone: Sequence[Member] = ()) -> Removal:
-    """Return that a member is removed, after lifting the alarm that only it caused."""
+    """Lift the alarm that only the removed member caused, and return the result of the removal."""
     try:
         etcd_corrupt.lift(etcdctl, cluster, gone=gone)
     except EtcdError as error:

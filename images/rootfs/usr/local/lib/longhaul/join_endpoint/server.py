@@ -65,7 +65,7 @@ class _Guest:
     address: IPv4Address
     since: float
     heard: bool = False
-    """True once it has sent a complete request."""
+    """True once the connection has sent a complete request."""
 
     @property
     def range(self) -> IPv4Network:
@@ -79,7 +79,7 @@ class _Lines(io.BufferedReader):
     left = HEAD
 
     def readline(self, size: int | None = -1) -> bytes:
-        """Read a line as a file does; ``ConnectionError`` when the head is too long."""
+        """Read a line as a file does. Raise ``ConnectionError`` when the request's head is too long."""
         most = self.left + 1
         line = super().readline(most if size is None or size < 0 else min(size, most))
         self.left -= len(line)

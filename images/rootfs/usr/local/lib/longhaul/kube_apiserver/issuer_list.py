@@ -27,7 +27,7 @@ class Issuers:
     """Issuers of an API server."""
 
     urls: tuple[str, ...]
-    """Their URLs, in their order."""
+    """The issuers' URLs, in the list's order."""
     digest: str
     """SHA-256 of the list, in hexadecimal."""
     loaded: bool

@@ -48,7 +48,7 @@ class AwsNotices:
         self._metadata = metadata
 
     def spot(self) -> bool:
-        """Return whether it is a spot instance."""
+        """Return whether this machine is a spot instance."""
         return self._tell("instance-life-cycle").strip() == "spot"
 
     def interruption(self) -> str:

@@ -55,7 +55,7 @@ class QuarantineList:
         self._names: frozenset[str] = frozenset()
 
     def __call__(self) -> frozenset[str]:
-        """Return the names of their Nodes."""
+        """Return the names in the file."""
         with self._lock:
             try:
                 now = self._path.stat()
@@ -93,8 +93,8 @@ def digest_of(listed: tuple[str, ...]) -> str:
 
 
 def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> RefusedClients:
-    """Return them once kube-apiserver uses the list with the digest ``wanted``, or the last answer after ``wait_s``
-    seconds. When the file has another list, return at once."""
+    """Return the refused clients once kube-apiserver uses the list with the digest ``wanted``, or the last answer after
+    ``wait_s`` seconds. When the file has another list, return at once."""
     return awaited(
         lambda: refused(node, pki=pki, path=path),
         lambda answer: answer.loaded or answer.digest != wanted,

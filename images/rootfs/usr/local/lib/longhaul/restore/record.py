@@ -59,17 +59,17 @@ class Records:
             return ""
 
     def release(self) -> None:
-        """Let it be started again."""
+        """Let this machine's service be started again."""
         (self.folder / "hold").unlink(missing_ok=True)
         sync_folder(self.folder)
 
     def forget(self) -> None:
-        """Note that there is no restore here."""
+        """Delete the record of a restore."""
         (self.folder / "record").unlink(missing_ok=True)
         sync_folder(self.folder)
 
     def finish(self, record: Record) -> None:
-        """Note that the restore is over."""
+        """Record that the restore is over."""
         self._put("finished", json.dumps({**asdict(record), "step": int(Step.FINISHED)}) + "\n")
         self.forget()
 

@@ -33,13 +33,13 @@ LARGEST = 256 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """All that a signature needs."""
+    """People, signer and settings that a signature needs."""
 
     people: People
     signer: Signer
     hours: float
     facts: dict[str, Any]
-    """Facts that a laptop gets with its certificate."""
+    """Settings that a laptop gets with its certificate."""
 
     @classmethod
     def read(cls, *, settings: Path = SETTINGS, remotes: Path = REMOTES, pki: Path = PKI) -> Desk:
