@@ -19,7 +19,7 @@ from clouds.base.pool import Pool
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.guards.pool_size import never_lower
 from components.model import Environment
-from components.model.nodes.nodes import POD_ADDRESSES
+from components.model.nodes.kubelet_reservations import POD_ADDRESSES
 from components.model.sites.cloud_names import pool_groups
 from components.model.sites.places import place_of
 from contract.tags import POOL

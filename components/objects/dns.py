@@ -19,7 +19,7 @@ from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
 
 from components.model import AddressPlan, Environment
-from components.model.nodes.nodes import api_address
+from components.model.network.api_address import api_address
 from components.model.versions.section import pinned
 from components.objects.labels import labels, meta
 from contract.annotations import SKIP_AWAIT

@@ -23,7 +23,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
 from clouds.base.machine_types import Rdma
-from components.model.nodes.nodes import MAX_PODS
+from components.model.nodes.kubelet_reservations import MAX_PODS
 from components.model.nodes.rdma import hosts_with, pools_with
 from components.model.versions.section import pinned
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
-from components.model.nodes.nodes import HostNode, host_labels, host_nodes, pool_labels, pool_taints
+from components.model.nodes.host_nodes import HostNode, host_nodes
+from components.model.nodes.labels import host_labels, pool_labels, pool_taints
 from components.model.sites.cloud_names import pool_groups
 from components.model.sites.places import place_of
 from components.model.sites.section import Site

@@ -6,7 +6,7 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from components.model import AddressPlan, Environment
-from components.model.nodes.nodes import api_url
+from components.model.network.api_address import api_url
 from contract.endpoints import KUBE_PROXY_HEALTH_PORT
 from contract.paths import KUBERNETES_AUTHORITIES, PKI
 

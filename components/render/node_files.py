@@ -16,22 +16,13 @@ from typing import Any
 from clouds.base.pool import Taint
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
+from components.model.network.api_address import api_url
+from components.model.network.packet_size import pod_mtu
 from components.model.nodes.gpu_promises import host_promise, pool_promise
+from components.model.nodes.host_nodes import HostNode, host_nodes
 from components.model.nodes.joining import join_settings
-from components.model.nodes.nodes import (
-    HOST_VCPUS,
-    MAX_PODS,
-    HostNode,
-    api_url,
-    gpu_taints,
-    host_labels,
-    host_nodes,
-    kube_reserved,
-    pod_mtu,
-    pod_pids,
-    pool_labels,
-    pool_taints,
-)
+from components.model.nodes.kubelet_reservations import HOST_VCPUS, MAX_PODS, kube_reserved, pod_pids
+from components.model.nodes.labels import gpu_taints, host_labels, pool_labels, pool_taints
 from components.model.nodes.rdma import huge_pages_2mib
 from components.model.sites.section import Site
 from components.render.documents import HEADER, yaml_document

@@ -12,7 +12,7 @@ from typing import Any
 
 from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from components.model import AddressPlan, Environment, Machine
-from components.model.nodes.nodes import api_url, cluster_for_laptops
+from components.model.network.api_address import api_url, cluster_for_laptops
 from components.model.secrets.certificates import KUBERNETES, VPN
 from components.model.secrets.vault import REVOKED, VPN_KEY, VPN_REMOTES
 from components.model.vpn.section import HOURS, RIGHT

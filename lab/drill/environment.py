@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from components.model import Environment, control_machines, plan
-from components.model.nodes.nodes import api_url
+from components.model.network.api_address import api_url
 from lab import control, tools
 from lab.hypervisor.machines import local_disk
 from lab.inside import entering

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from components.model import plan
-from components.model.nodes.nodes import host_nodes
+from components.model.nodes.host_nodes import host_nodes
 from components.model.versions.section import pinned
 from contract.labels import OUTLIVE_LABEL, SITE_LABEL
 from contract.taints import CUT

@@ -190,7 +190,7 @@ def _apis(environment: Environment) -> Any:
     """Return a function that gives the cluster's API for any user name. The administrator's certificate is fetched
     once."""
     from components.model import plan
-    from components.model.nodes.nodes import api_url
+    from components.model.network.api_address import api_url
     from contract.kubernetes.api import Api
     from longhaul.cluster.identity import fetch_identity, renewing
 

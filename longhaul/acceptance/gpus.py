@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from components.model.nodes.nodes import host_node_name
+from components.model.nodes.host_nodes import host_node_name
 from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NAMESPACES, NODES

@@ -56,7 +56,7 @@ def kubeconfig_file(
     processes left are deleted too. The user's own ``KUBECONFIG`` is ignored: it may be for another cluster. For
     ``master`` see :func:`longhaul.cluster.identity.fetch_identity`."""
     from components.model import plan
-    from components.model.nodes.nodes import api_url
+    from components.model.network.api_address import api_url
 
     given = environ.get(GIVEN)
     if given:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from components.model.autoscaler.leases import ROLLS
-from components.model.nodes.nodes import on_nodes
+from components.model.nodes.labels import on_nodes
 from contract.kubernetes.api import Api
 from contract.kubernetes.lease import HeldError, LeaseTimes, holding
 from longhaul.engine.processes import hostname, namespace, started

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from components.model.nodes.nodes import HOSTS
+from components.model.nodes.host_nodes import HOSTS
 from contract.annotations import AUTHORITIES
 from contract.conditions import GPU_HEALTHY
 from contract.labels import GPU_LABEL, HOSTS_POOL_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED

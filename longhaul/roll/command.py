@@ -82,7 +82,7 @@ def run(invocation: Invocation) -> int:
 def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api], Rolled]:
     """Return a function that gives the pool's group, given the cluster's API. Raise ``CommandError`` when there is no
     such pool."""
-    from components.model.nodes.nodes import HOSTS
+    from components.model.nodes.host_nodes import HOSTS
     from longhaul.roll.hosts import host_group
     from longhaul.roll.pools import rolled_of
 
@@ -99,7 +99,7 @@ def _count(text: str) -> int:
 
 
 def _settings(environment: Environment, options: argparse.Namespace) -> RollSettings:
-    from components.model.nodes.nodes import on_nodes, pool_taints
+    from components.model.nodes.labels import on_nodes, pool_taints
     from contract.labels import POOL_LABEL
     from longhaul.roll.loop import RollSettings
 

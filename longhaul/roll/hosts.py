@@ -34,7 +34,7 @@ def host_group(where: Context, environment: Environment, environ: Mapping[str, s
     """Return a function that gives the environment's bare-metal hosts, given the cluster's API. Raise ``CommandError``
     when there are none."""
     from components.model import plan
-    from components.model.nodes.nodes import host_nodes
+    from components.model.nodes.host_nodes import host_nodes
 
     hosts = {host.node_name: name for name, host in host_nodes(environment, plan(environment)).items()}
     if not hosts:

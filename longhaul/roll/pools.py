@@ -20,7 +20,7 @@ AT_ONCE = 8
 def rolled_of(environment: Environment, pool_name: str) -> Rolled:
     """Return the machines of a pool. Raise ``CommandError`` when there is no such pool, or it is not in a cloud."""
     from clouds.registry import cloud_of
-    from components.model.nodes.nodes import HOSTS
+    from components.model.nodes.host_nodes import HOSTS
     from components.model.sites.places import place_of
 
     pool = environment.pools.get(pool_name)

@@ -12,9 +12,11 @@ from components.model.control_plane.machines import Machine, Role, learners, mem
 from components.model.control_plane.size import most_nodes
 from components.model.hosts.places import GatewayPlace, gateway_places, host_places
 from components.model.network.address_plan import INFRA_SUBNETS, AddressPlan
+from components.model.network.api_address import api_address
 from components.model.network.capacity import site_uses
 from components.model.network.links import links
-from components.model.nodes.nodes import api_address, host_node_name, pod_mtu
+from components.model.network.packet_size import pod_mtu
+from components.model.nodes.host_nodes import host_node_name
 from components.model.secrets.vault import vault_name
 from components.model.sites.cloud_names import pool_groups
 from components.model.sites.places import place_of

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from components.model import plan
-from components.model.nodes.nodes import api_url
+from components.model.network.api_address import api_url
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.paths import NODE_LEASES, NODES

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clouds.base.tunnels import TunnelView
 from components.model import plan
 from components.model.network.links import LinkKind, PlannedLink, links, tunnels
-from components.model.nodes.nodes import HOSTS, host_nodes
+from components.model.nodes.host_nodes import HOSTS, host_nodes
 from contract.objects import COREDNS
 from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView

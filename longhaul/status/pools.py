@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.live_groups import Life, LiveMachine
 from clouds.base.phrases import counted
-from components.model.nodes.nodes import HOSTS
+from components.model.nodes.host_nodes import HOSTS
 from contract.kubernetes.api import moment
 from contract.reasons.status import StatusReason
 from longhaul.report.status_verdict import StatusVerdict

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from components.model import plan
-from components.model.nodes.nodes import host_nodes
+from components.model.nodes.host_nodes import host_nodes
 from contract.reasons.status import StatusReason
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import Observed

@@ -18,7 +18,7 @@ from clouds.base.errors import CloudError
 from clouds.base.live_groups import Life, LiveGroup
 from clouds.base.phrases import counted
 from components.model.autoscaler.leases import ROLLS
-from components.model.nodes.nodes import on_nodes
+from components.model.nodes.labels import on_nodes
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.election import terms

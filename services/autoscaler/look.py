@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from components.model.nodes.nodes import on_nodes
+from components.model.nodes.labels import on_nodes
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.plan import plan
 from services.autoscaler.pools import limits, machines, numbers, pools, taints

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from components.model.nodes.nodes import HOSTS
+from components.model.nodes.host_nodes import HOSTS
 from contract.annotations import KEEP, ROLL, SCALE_IN
 from contract.kubernetes.api import moment
 from contract.kubernetes.drain import OVERDUE, DrainPod, pod_of

@@ -15,7 +15,8 @@ from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model import plan
 from components.model.autoscaler.section import Autoscaler
-from components.model.nodes.nodes import HOSTS, MAX_PODS, kube_reserved
+from components.model.nodes.host_nodes import HOSTS
+from components.model.nodes.kubelet_reservations import MAX_PODS, kube_reserved
 from components.model.nodes.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
 from components.model.pools.declared import declared_pools
 from components.model.sites.places import site_ranges

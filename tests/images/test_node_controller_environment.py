@@ -11,7 +11,8 @@ from machine.cloud_token import AUDIENCE
 
 from components.aws.web_identity import AUDIENCES
 from components.model import plan
-from components.model.nodes.nodes import host_labels, host_nodes, pool_labels
+from components.model.nodes.host_nodes import host_nodes
+from components.model.nodes.labels import host_labels, pool_labels
 from components.render.controller import environment_document
 from contract.documents.node_controller import NodeEnvironmentError, of_text
 from contract.labels import ZONE_LABEL

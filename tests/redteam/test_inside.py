@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.model import control_machines, load, plan
-from components.model.nodes.nodes import pod_pids
+from components.model.nodes.kubelet_reservations import pod_pids
 from components.model.secrets.certificates import NODE_CONTROLLER
 from components.model.versions.section import pinned
 from tests.redteam.attacks import INTO_THE_NODE, TEAM, pod, service

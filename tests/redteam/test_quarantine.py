@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
-from components.model.nodes.nodes import api_url
+from components.model.network.api_address import api_url
 from components.model.versions.section import pinned
 from tests.support.cloud import aws, instances
 from tests.support.project import Project, eventually, run

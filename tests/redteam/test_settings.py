@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from components.model import Environment, Role, control_machines, plan
-from components.model.nodes.nodes import LEAST_PIDS, pod_pids
+from components.model.nodes.kubelet_reservations import LEAST_PIDS, pod_pids
 from components.render import api_server as rendering
 from components.render import node_files
 from components.render.node_files import TLS_CIPHER_SUITES

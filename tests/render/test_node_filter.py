@@ -12,7 +12,7 @@ import pytest
 from components.model import AddressPlan, Environment, control_machines, load, plan
 from components.model.hosts.places import gateway_places, host_places
 from components.model.hosts.section import Host
-from components.model.nodes.nodes import api_address
+from components.model.network.api_address import api_address
 from components.render.node_filter import filter_file
 from contract.endpoints import JOIN_PORT
 from tests.support.alone import NEEDS_ROOT

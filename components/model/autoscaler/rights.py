@@ -8,7 +8,7 @@ from typing import Any
 
 from components.model.autoscaler.document import CONFIGMAP
 from components.model.autoscaler.leases import ROLLS
-from components.model.nodes.nodes import on_nodes
+from components.model.nodes.labels import on_nodes
 from contract.objects import AUTOSCALER
 
 Rule = dict[str, Any]

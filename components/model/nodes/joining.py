@@ -7,7 +7,7 @@ from ipaddress import IPv4Network
 
 from components.model.environment import Environment
 from components.model.network.address_plan import AddressPlan
-from components.model.nodes.nodes import api_address
+from components.model.network.api_address import api_address
 from contract.documents.node import JoinSettings
 from contract.endpoints import JOIN_PORT
 

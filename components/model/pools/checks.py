@@ -1,11 +1,75 @@
-"""Checks of pools' fields against each other, which apply in every cloud."""
+"""Checks of pools' fields, each for itself and against each other, which apply in every cloud."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from clouds.base.faults import Fault, Location
+from clouds.base.phrases import suggestion
+from clouds.base.pool import Pool
+from clouds.registry import cloud_of
 from components.model.environment import Environment
+from components.model.nodes.labels import label_fault
+from components.model.nodes.rdma import huge_pages_2mib
+
+HUGE_PAGES_PERCENT = 85
+"""Largest share of a machine type's memory that may be huge pages, in percent. The machine itself refuses more than
+nine tenths of the memory that its kernel sees, which is a little less than the type's."""
+
+SMALLER_PER_GIB = 512
+"""Number of huge pages of 2 MiB in a GiB."""
+
+
+def check_pools(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each field of a pool that does not fit another field."""
+    rented = [name for name, site in environment.sites.items() if cloud_of(site).rents]
+    for name, pool in environment.pools.items():
+        at = ("pools", name)
+        if pool.site not in rented:
+            on_prem = pool.site in environment.sites
+            wrong = "is on-prem; its hosts go into the hosts file" if on_prem else "is not a site"
+            yield Fault(
+                at=(*at, "site"),
+                wrong=f"{pool.site!r} {wrong}",
+                write=suggestion(rented, pool.site),
+                basis=(("sites",), ("sites", pool.site, "kind")),
+            )
+        if pool.min > pool.max:
+            wrong = f"{pool.min} is more than max, {pool.max}"
+            yield Fault(at=(*at, "min"), wrong=wrong, write=f"at most {pool.max}", basis=((*at, "max"),))
+        if pool.spare > pool.max:
+            wrong = f"{pool.spare} is more than max, {pool.max}"
+            yield Fault(at=(*at, "spare"), wrong=wrong, write=f"at most {pool.max}", basis=((*at, "max"),))
+        others = [other for other in environment.pools if other != name]
+        for index, fallback in enumerate(pool.fallbacks):
+            if fallback not in others:
+                wrong = f"{fallback!r} is not another pool"
+                place = (*at, "fallbacks", index)
+                yield Fault(at=place, wrong=wrong, write=suggestion(others, fallback), basis=(("pools",),))
+            elif fallback in pool.fallbacks[:index]:
+                wrong = f"{fallback!r} is named before"
+                yield Fault(at=(*at, "fallbacks", index), wrong=wrong, write="each pool once, in order")
+        yield from _check_huge_pages(environment, name, pool)
+        for key in pool.labels:
+            if fault := label_fault(key):
+                yield Fault(at=(*at, "labels", key), wrong=f"{key!r} {fault}", write="a key of your own domain")
+
+
+def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterator[Fault]:
+    kind = environment.known_types.get(pool.machine_type)
+    site = environment.sites.get(pool.site)
+    if kind is None or site is None or kind.cloud != site.kind:
+        return
+    adapters = huge_pages_2mib(environment, name)
+    possible = kind.memory_gib * SMALLER_PER_GIB * HUGE_PAGES_PERCENT // 100
+    most = max((possible - adapters) // SMALLER_PER_GIB, 0)
+    if pool.huge_pages_gib > most:
+        wrong = f"{pool.huge_pages_gib} GiB leave too little of the {kind.memory_gib} GiB of a {pool.machine_type}"
+        if adapters:
+            wrong += f", beside {adapters / SMALLER_PER_GIB:.1f} GiB for its network adapters"
+        at = ("pools", name)
+        basis = ((*at, "machine_type"), (*at, "efa"), ("machine_types", pool.machine_type, "memory_gib"))
+        yield Fault(at=(*at, "huge_pages_gib"), wrong=wrong, write=f"at most {most}", basis=basis)
 
 
 def check_fabric(environment: Environment) -> Iterator[Fault]:

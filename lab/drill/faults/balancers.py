@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from components.model import plan
-from components.model.nodes.nodes import api_address
+from components.model.network.api_address import api_address
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.hypervisor.networks import router_of

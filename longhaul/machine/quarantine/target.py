@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clouds.registry import cloud_of
 from components.model import control_machines, plan
 from components.model.hosts.places import gateway_places
-from components.model.nodes.nodes import host_nodes
+from components.model.nodes.host_nodes import host_nodes
 from components.model.sites.places import place_of
 from contract.documents.quarantine import Quarantined, is_name, moment
 from longhaul.terminal.exits import CommandError, Exit

@@ -9,9 +9,9 @@ from clouds.base.phrases import counted
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment, SitePlan
 from components.model.hosts.places import gateway_places, host_places
+from components.model.network.api_address import api_address
 from components.model.network.capacity import SiteUse, site_uses
 from components.model.nodes.gpu_promises import host_promise, pool_promise
-from components.model.nodes.nodes import api_address
 from components.model.sites.section import Site
 from components.model.vpn.section import MACHINES
 from contract.documents.node import GpuPromise

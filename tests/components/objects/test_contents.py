@@ -8,7 +8,7 @@ import pytest
 
 from clouds.base.pool import Pool
 from components.model import Environment, load, plan
-from components.model.nodes.nodes import host_node_name
+from components.model.nodes.host_nodes import host_node_name
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.objects import dns, priorities, training
 from contract.annotations import FIELD_MANAGER, SKIP_AWAIT

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
-from components.model.nodes.nodes import api_address
+from components.model.network.api_address import api_address
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.objects import dns, metadata, training
 from contract.labels import HOST_NETWORK_LABEL, OUTLIVE_LABEL

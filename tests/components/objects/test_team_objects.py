@@ -10,7 +10,8 @@ import pytest
 from components.model import Environment
 from components.model.autoscaler.section import Autoscaler
 from components.model.identity.section import Identity
-from components.model.nodes.nodes import host_labels, host_nodes, pool_labels
+from components.model.nodes.host_nodes import host_nodes
+from components.model.nodes.labels import host_labels, pool_labels
 from components.model.pools.capacity_kinds import kinds
 from components.model.teams.section import Share, Team
 from components.objects.priorities import CLASSES

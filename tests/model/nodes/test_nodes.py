@@ -9,7 +9,11 @@ import pytest
 from components.model import Environment, plan
 from components.model.hosts.section import Host
 from components.model.network.address_plan import POD_PREFIX
-from components.model.nodes import nodes
+from components.model.network.api_address import api_address, api_url
+from components.model.network.packet_size import ESP_OVERHEAD, ETHERNET_MTU, TUNNEL_MSS, TUNNEL_MTU, pod_mtu
+from components.model.nodes.host_nodes import host_node_name, host_nodes
+from components.model.nodes.kubelet_reservations import MAX_PODS, kube_reserved
+from components.model.nodes.labels import gpu_taints, host_labels, label_fault, pool_labels
 from contract.labels import (
     GPU_LABEL,
     KIND_LABEL,
@@ -34,29 +38,29 @@ def full(*hosts: str) -> Environment:
 def test_the_api_is_reached_where_its_certificates_say() -> None:
     environment = full()
     addresses = plan(environment)
-    assert nodes.api_address(environment, addresses) == IPv4Address("10.64.3.5")
-    assert nodes.api_url(environment, addresses) == "https://10.64.3.5:443"
+    assert api_address(environment, addresses) == IPv4Address("10.64.3.5")
+    assert api_url(environment, addresses) == "https://10.64.3.5:443"
 
 
 def test_pods_fit_through_a_tunnel_where_there_is_one() -> None:
-    assert nodes.pod_mtu(full()) == nodes.TUNNEL_MTU
-    assert nodes.pod_mtu(make.environment(make.minimal())) == nodes.ETHERNET_MTU
+    assert pod_mtu(full()) == TUNNEL_MTU
+    assert pod_mtu(make.environment(make.minimal())) == ETHERNET_MTU
 
 
 def test_a_tunnel_s_packet_fits_between_sites() -> None:
     # Documented by AWS for AES-GCM-16 with NAT traversal.
-    assert nodes.ETHERNET_MTU - nodes.ESP_OVERHEAD == 1438
-    assert nodes.TUNNEL_MTU <= nodes.ETHERNET_MTU - nodes.ESP_OVERHEAD
+    assert ETHERNET_MTU - ESP_OVERHEAD == 1438
+    assert TUNNEL_MTU <= ETHERNET_MTU - ESP_OVERHEAD
     # IPv4 and TCP without options.
-    assert nodes.TUNNEL_MSS + 20 + 20 <= nodes.TUNNEL_MTU
+    assert TUNNEL_MSS + 20 + 20 <= TUNNEL_MTU
 
 
 def test_every_pod_has_an_address() -> None:
-    assert nodes.MAX_PODS == 2 ** (32 - POD_PREFIX) == 16
+    assert MAX_PODS == 2 ** (32 - POD_PREFIX) == 16
 
 
 def test_a_pool_s_labels_are_its_own_and_ours() -> None:
-    assert nodes.pool_labels(full(), "gpu") == {
+    assert pool_labels(full(), "gpu") == {
         REGION_LABEL: "us-east-1",
         SITE_LABEL: "use1",
         POOL_LABEL: "gpu",
@@ -69,32 +73,32 @@ def test_a_pool_s_labels_are_its_own_and_ours() -> None:
 
 def test_a_rack_host_is_a_node_of_its_place() -> None:
     environment = full("gpu-00", "gpu-01")
-    found = nodes.host_nodes(environment, plan(environment))
+    found = host_nodes(environment, plan(environment))
     assert list(found) == ["gpu-00", "gpu-01"]
     second = found["gpu-01"]
-    assert second.node_name == "test-gpu-01" == nodes.host_node_name(environment, "gpu-01")
+    assert second.node_name == "test-gpu-01" == host_node_name(environment, "gpu-01")
     assert second.provider_id == "longhaul://test/colo/gpu-01"
-    labels = nodes.host_labels(second.place)
+    labels = host_labels(second.place)
     assert labels[POOL_LABEL] == "bare-metal"
     assert labels[REGION_LABEL] == labels[SITE_LABEL] == "colo"
-    assert nodes.host_labels(second.place, gpus=2) == {**labels, KIND_LABEL: "gpu", GPU_LABEL: "true"}
-    assert nodes.host_labels(second.place, rdma="roce") == {**labels, RDMA_LABEL: "roce"}
+    assert host_labels(second.place, gpus=2) == {**labels, KIND_LABEL: "gpu", GPU_LABEL: "true"}
+    assert host_labels(second.place, rdma="roce") == {**labels, RDMA_LABEL: "roce"}
 
 
 def test_a_node_with_gpus_is_born_out_of_reach() -> None:
-    [taint] = nodes.gpu_taints(8)
+    [taint] = gpu_taints(8)
     assert (taint.key, taint.value, taint.effect) == ("longhaul.dev/preflight", "pending", "NoSchedule")
-    assert nodes.gpu_taints(0) == ()
+    assert gpu_taints(0) == ()
 
 
 @pytest.mark.parametrize(("vcpus", "cpu"), [(1, "60m"), (2, "70m"), (4, "80m"), (8, "90m"), (192, "550m")])
 def test_larger_machines_keep_more_cores(vcpus: int, cpu: str) -> None:
-    assert nodes.kube_reserved(vcpus) == {"cpu": cpu, "memory": "431Mi", "ephemeral-storage": "1Gi"}
+    assert kube_reserved(vcpus) == {"cpu": cpu, "memory": "431Mi", "ephemeral-storage": "1Gi"}
 
 
 @pytest.mark.parametrize("key", ["gpu", "example.com/a", "node.kubernetes.io/a", "x.node.kubernetes.io/a", "k8s.iox/a"])
 def test_labels_that_a_pool_may_have(key: str) -> None:
-    assert nodes.label_fault(key) is None
+    assert label_fault(key) is None
 
 
 @pytest.mark.parametrize(
@@ -110,4 +114,4 @@ def test_labels_that_a_pool_may_have(key: str) -> None:
     ],
 )
 def test_labels_that_it_may_not(key: str, fault: str) -> None:
-    assert fault in (nodes.label_fault(key) or "")
+    assert fault in (label_fault(key) or "")

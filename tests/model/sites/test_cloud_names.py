@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clouds.azure.groups import SCALE_SET, AzurePoolGroups, has_infiniband, largest_set
 from components.model import Environment, load
-from components.model.nodes.nodes import label_fault, pool_labels
+from components.model.nodes.labels import label_fault, pool_labels
 from components.model.sites.cloud_names import check_sets, pool_groups
 from contract.labels import GROUP_LABEL, POOL_LABEL
 from tests.support.hosts import EXAMPLES

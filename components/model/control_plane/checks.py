@@ -1,0 +1,33 @@
+"""Checks of the control plane's site and of the API's port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.base.faults import Fault, Location
+from clouds.base.phrases import suggestion
+from clouds.registry import cloud_of, clouds
+from components.model.environment import Environment
+from contract.endpoints import JOIN_PORT
+
+
+def check_control_plane(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault when no control plane can be on its site."""
+    name = environment.control_plane.site
+    possible = [name for name, site in environment.sites.items() if cloud_of(site).holds_control_plane]
+    if name not in environment.sites:
+        wrong = f"{name!r} is not a site"
+    elif name not in possible:
+        titles = " or ".join(cloud.title for cloud in clouds().values() if cloud.holds_control_plane)
+        wrong = f"{name!r} is not on {titles}: a control plane cannot be elsewhere yet"
+    else:
+        return
+    basis: tuple[Location, ...] = (("sites",), ("sites", name, "kind"))
+    yield Fault(at=("control_plane", "site"), wrong=wrong, write=suggestion(possible, name), basis=basis)
+
+
+def check_api_port(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault when the API's port is another program's."""
+    if environment.control_plane.api.port == JOIN_PORT:
+        wrong = f"{JOIN_PORT} is the port of the join service"
+        yield Fault(at=("control_plane", "api", "port"), wrong=wrong, write="another, such as 6443")

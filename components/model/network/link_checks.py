@@ -1,0 +1,34 @@
+"""Checks of links between sites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.base.faults import Fault
+from clouds.base.phrases import suggestion
+from components.model.environment import Environment
+from components.model.network.links import links
+
+
+def check_links(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each link to no site, from a site to itself, or beside another link."""
+    pairs: dict[frozenset[str], int] = {}
+    for index, link in enumerate(environment.links):
+        at = ("links", index, "between")
+        for end, site in enumerate(link.between):
+            if site not in environment.sites:
+                wrong, write = f"{site!r} is not a site", suggestion(environment.sites, site)
+                yield Fault(at=(*at, end), wrong=wrong, write=write, basis=(("sites",),))
+        if link.between[0] == link.between[1]:
+            yield Fault(at=at, wrong=f"{link.between[0]!r} is both ends", write="two different sites")
+        earlier = pairs.setdefault(frozenset(link.between), index)
+        if earlier != index:
+            wrong = f"{' and '.join(link.between)} are already connected by links.{earlier}"
+            yield Fault(at=at, wrong=wrong, write="each pair of sites once", basis=(("links", earlier),))
+    names: dict[str, str] = {}
+    for planned in links(environment):
+        pair = f"{planned.first} and {planned.second}"
+        other = names.setdefault(planned.name, pair)
+        if other != pair:
+            wrong = f"the links of {pair} and of {other} would both be called {planned.name}"
+            yield Fault(at=("sites", planned.second), wrong=wrong, write="another name for one of these sites")

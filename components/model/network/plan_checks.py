@@ -1,0 +1,40 @@
+"""Checks of the address plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from clouds.base.faults import Fault, Location
+from components.model.environment import Environment
+from components.model.hosts.places import host_errors
+from components.model.network.address_plan import PlanError, machine_capacity, plan, plan_errors
+
+
+def check_plan(environment: Environment) -> Iterator[Fault]:
+    """Check the address plan. It depends on every site's size: while one size cannot be read, none of these faults can
+    be trusted."""
+    sizes = [("sites", name, key) for name in environment.sites for key in ("range", "prefix")]
+    basis: tuple[Location, ...] = (("supernet",), ("sites", "[key]"), *sizes)
+    errors = plan_errors(environment)
+    yield from _findings(errors, basis)
+    if errors:
+        return
+    addresses = plan(environment)
+    yield from _findings(host_errors(environment, addresses), basis)
+    control = environment.control_plane
+    site = addresses.sites.get(control.site)
+    if site is None:
+        return
+    counts = {"etcd.members": control.etcd.members, "events.members": control.events.members}
+    for key, count in {**counts, "api.servers": control.api.servers}.items():
+        part, field = key.split(".")
+        subnet = site.subnet(part)
+        if count > machine_capacity(subnet):
+            wrong = f"{count} machines do not fit into {subnet}, the {part} subnet of {control.site}"
+            write = f"at most {machine_capacity(subnet)}, or a larger block for {control.site}"
+            yield Fault(at=("control_plane", part, field), wrong=wrong, write=write, basis=basis)
+
+
+def _findings(errors: Iterable[PlanError], basis: tuple[Location, ...]) -> Iterator[Fault]:
+    for error in errors:
+        yield Fault(at=error.key, wrong=error.wrong, write=error.write, basis=basis)
