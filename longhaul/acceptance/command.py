@@ -38,32 +38,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``acceptance``."""
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
     parser.add_argument(
-        "--reuse", action="store_true", help="check an environment that is there, as it is, and do not take it down"
+        "--reuse", action="store_true", help="only run the checks, on an existing environment, and leave it in place"
     )
     parser.add_argument("--disrupt", action="store_true", help="also restart an etcd machine and an API server")
-    parser.add_argument("--prices", metavar="FILE", type=Path, help="what `longhaul prices` wrote")
+    parser.add_argument("--prices", metavar="FILE", type=Path, help="the price file of `longhaul prices`")
     parser.add_argument(
-        "--most-cost", metavar="AMOUNT", type=_amount, help="in the prices' currency, for the whole run"
+        "--most-cost", metavar="AMOUNT", type=_amount, help="limit of the whole run's cost, in the prices' currency"
     )
-    parser.add_argument("--without-prices", action="store_true", help="do not look at what it costs")
+    parser.add_argument(
+        "--without-prices", action="store_true", help="run without prices and without a limit of the cost"
+    )
     parser.add_argument(
         "--most-time",
         metavar="TIME",
         type=_most_time,
         default=MOST_TIME,
-        help=f"for the whole run, 90m or 3h; the last third is kept for taking down (default: {MOST_TIME})",
+        help=f"limit of the whole run, 90m or 3h; the last third is kept for taking down (default: {MOST_TIME})",
     )
     parser.add_argument(
         "--within",
         metavar="TIME",
         type=duration,
         default="20m",
-        help="one thing that a check awaits has to come about within so long (default: 20m)",
+        help="limit of each condition that a check awaits (default: 20m)",
     )
     parser.add_argument(
         "--image", metavar="NAME", help="container image of Kubernetes' agnhost, for pods of the checks"
     )
-    parser.add_argument("--report", metavar="FILE", type=Path, help="write the report there, too, as Markdown")
+    parser.add_argument("--report", metavar="FILE", type=Path, help="also write the report to this file, as Markdown")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 

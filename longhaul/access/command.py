@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "now; profile: print the file with which people sign in; revoke: have every API server refuse a person; "
         "restore: take the person again",
     )
-    parser.add_argument("user", metavar="USER", nargs="?", help="the person's name as the audit log has it, corp:alice")
+    parser.add_argument(
+        "user", metavar="USER", nargs="?", help="the person's name in the audit log, such as corp:alice"
+    )
     parser.add_argument(
         "--keep-connections",
         action="store_true",

@@ -23,8 +23,8 @@ TAKES_REST = False
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``autoscaler``."""
-    parser.add_argument("--once", action="store_true", help="make one pass, and end; otherwise it runs until ended")
-    parser.add_argument("--dry-run", action="store_true", help="change nothing; say what would be done")
+    parser.add_argument("--once", action="store_true", help="run one pass, and end (default: run until ended)")
+    parser.add_argument("--dry-run", action="store_true", help="change nothing; show what would be done")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 

@@ -24,12 +24,12 @@ SHOWN = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``backups``."""
-    parser.add_argument("--etcd", choices=("etcd", "events"), help="of this etcd cluster alone")
-    parser.add_argument("--now", action="store_true", help="first have a member of each make one")
+    parser.add_argument("--etcd", choices=("etcd", "events"), help="only this etcd cluster")
+    parser.add_argument("--now", action="store_true", help="first make a backup of each etcd cluster")
     parser.add_argument(
         "--from-learner",
         action="store_true",
-        help="with --now: have the learner make one of the main etcd cluster, even when no other member answers",
+        help="with --now: the learner makes the backup of the main etcd cluster, even when no other member answers",
     )
     parser.add_argument(
         "--verify",
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="also fetch the newest of each, decrypt it with this private key of age, restore it here and count",
     )
-    parser.add_argument("--all", action="store_true", help=f"all of them, not the newest {SHOWN} of each")
+    parser.add_argument("--all", action="store_true", help=f"list all, not only the newest {SHOWN} of each")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 

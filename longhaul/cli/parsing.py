@@ -28,7 +28,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    top.add_argument("--version", action="store_true", help="say the version and exit")
+    top.add_argument("--version", action="store_true", help="print the version and exit")
     shells = f"print a shell's script and exit: {', '.join(SHELLS)}"
     top.add_argument("--completion", choices=SHELLS, metavar="SHELL", help=shells)
     subparsers = top.add_subparsers(prog="longhaul", dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
@@ -45,9 +45,15 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         default = os.environ.get("LONGHAUL_ENV")
         which = sub.add_mutually_exclusive_group()
         which.add_argument("--env", metavar="E", default=default, help="the environment (default: $LONGHAUL_ENV)")
-        shown = f"in place of it an example: {', '.join(example_names())}" if name in OF_EXAMPLES else argparse.SUPPRESS
+        shown = (
+            f"an example instead of an environment: {', '.join(example_names())}"
+            if name in OF_EXAMPLES
+            else argparse.SUPPRESS
+        )
         which.add_argument("--example", metavar="NAME", help=shown)
-        sub.add_argument("--project", metavar="DIR", help="the checkout (default: found from here upwards)")
+        sub.add_argument(
+            "--project", metavar="DIR", help="the checkout (default: this folder, or the first above it that is one)"
+        )
         module.add_arguments(sub)
     return top
 

@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=shape,
         allow_abbrev=False,
     )
-    top.add_argument("--version", action=_Version, nargs=0, help="say the version and exit")
+    top.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     below = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in commands().items():
         subparser = below.add_parser(

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) ->
     """Add the options of ``login``; ``profile`` says what that option is for."""
     add_sign_in(parser, profile=profile)
     parser.add_argument(
-        "--no-kubelogin", action="store_true", help="have kubectl run this program's own part, though kubelogin is here"
+        "--no-kubelogin", action="store_true", help="use this program's kubectl plugin even if kubelogin is installed"
     )
 
 

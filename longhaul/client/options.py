@@ -24,7 +24,7 @@ def add_sign_in(parser: argparse.ArgumentParser, *, profile: str) -> None:
     parser.add_argument("--issuer", metavar="NAME", help="where to sign in, if the environment has several issuers")
     parser.add_argument("--device", action="store_true", help="sign in on another machine, by a code")
     parser.add_argument(
-        "--replace", action="store_true", help="take a profile that leads elsewhere than the one that is kept"
+        "--replace", action="store_true", help="accept a profile that leads elsewhere than the stored one"
     )
 
 

@@ -35,9 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     build = _verb(verbs, "build", "fill a folder with binaries, packages and container images; run again, it goes on")
     build.add_argument("--to", metavar="DIR", required=True, type=Path, help="the folder, a new one or an older depot")
-    build.add_argument("--site", metavar="S", help="what this site's machines need alone (default: all sites')")
+    build.add_argument("--site", metavar="S", help="only content for this site's machines (default: all sites)")
     build.add_argument(
-        "--suite", metavar="SUITE", action="append", default=[], help="a release of the machines: bookworm, noble, …"
+        "--suite",
+        metavar="SUITE",
+        action="append",
+        default=[],
+        help="a distribution release of the machines: bookworm, noble, …",
     )
     build.add_argument(
         "--sources",
@@ -53,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=option_types.package,
-        help="a package besides those of the roles, with all it needs",
+        help="a package in addition to the roles', with its dependencies",
     )
     build.add_argument(
         "--driver",
@@ -69,19 +73,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=option_types.pull,
-        help="a container image besides Longhaul's own, with registry and digest",
+        help="a container image in addition to Longhaul's, with registry and digest",
     )
     build.add_argument(
-        "--make-images", action="store_true", help="make Longhaul's own images around its tools, rather than pull them"
+        "--make-images", action="store_true", help="build Longhaul's own images from its tools instead of pulling them"
     )
     build.add_argument(
-        "--sign", metavar="KEY", help="sign it with this key of gpg's: a fingerprint or a user id (see `depots.key`)"
+        "--sign", metavar="KEY", help="sign the depot with this gpg key: fingerprint or user id (see `depots.key`)"
     )
-    build.add_argument("--refresh", action="store_true", help="ask archives again for packages that are cached")
+    build.add_argument("--refresh", action="store_true", help="ask archives again for cached packages")
     build.add_argument("--json", action="store_true", help="for programs")
     verify = _verb(verbs, "verify", "hold every file of a depot against its checksum")
     verify.add_argument("folder", metavar="DIR", type=Path)
-    verify.add_argument("--digest", metavar="SHA256", type=option_types.digest, help="what `depot build` said it is")
+    verify.add_argument(
+        "--digest", metavar="SHA256", type=option_types.digest, help="the digest that `depot build` printed"
+    )
     verify.add_argument(
         "--signed-by", metavar="FILE", type=option_types.key, help="the builder's public key: `gpg --export KEY > FILE`"
     )
@@ -99,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--certificate",
         metavar="FILE",
         type=Path,
-        help="serve over HTTPS, with this PEM chain; read again when it is another",
+        help="serve over HTTPS with this PEM chain; it is read again when it changes",
     )
     serve.add_argument("--key", metavar="FILE", type=Path, help="the certificate's private key, PEM")
 

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``destroy``."""
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
     parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
-    parser.add_argument("--remove", action="store_true", help="afterwards remove the stack, with its history, too")
+    parser.add_argument("--remove", action="store_true", help="then also remove the stack and its history")
     add_verbose(parser)
 
 

@@ -25,14 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         choices=NAMES,
-        help=f"this check alone; may be repeated: {', '.join(NAMES)}",
+        help=f"only this check; may be repeated: {', '.join(NAMES)}",
     )
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=_seconds,
         default=LIMIT_S,
-        help=f"how long one check may take (default: {LIMIT_S:g})",
+        help=f"time limit of one check, seconds (default: {LIMIT_S:g})",
     )
     parser.add_argument("--json", action="store_true", help="for programs")
 

@@ -27,19 +27,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "action",
         nargs="?",
         choices=(SCAN_KEYS,),
-        help="read the SSH host keys that answer, show them, and pin those that have none; does nothing else",
+        help="only read the machines' SSH host keys, show them, and pin those that are not pinned yet",
     )
     parser.add_argument("--limit", metavar="PATTERN", help="only hosts and groups that match, by Ansible's rules")
-    parser.add_argument("--preflight", action="store_true", help="only look, and say all that is wrong with each host")
-    parser.add_argument("--check", action="store_true", help="change nothing, say what would be changed")
+    parser.add_argument("--preflight", action="store_true", help="change nothing; report every fault of each host")
+    parser.add_argument("--check", action="store_true", help="change nothing; show what would change")
     parser.add_argument("--diff", action="store_true", help="show how files change")
-    parser.add_argument("--batch", metavar="N|N%", type=some, help="so many nodes at a time, gateways before them")
+    parser.add_argument("--batch", metavar="N|N%", type=some, help="number of nodes at a time, after the gateways")
     parser.add_argument(
-        "--budget", metavar="N|N%", type=share, help="how many hosts may fail before no further batch begins (0)"
+        "--budget", metavar="N|N%", type=share, help="number of hosts that may fail before the run stops (0)"
     )
-    parser.add_argument("--profile", action="store_true", help="the slowest tasks, too")
+    parser.add_argument("--profile", action="store_true", help="also show the slowest tasks")
     parser.add_argument("--yes", "-y", action="store_true", help=f"{SCAN_KEYS}: pin without asking, once compared")
-    parser.add_argument("--json", action="store_true", help="for programs; what Ansible says goes to stderr")
+    parser.add_argument("--json", action="store_true", help="for programs; Ansible's output goes to stderr")
 
 
 def run(invocation: Invocation) -> int:

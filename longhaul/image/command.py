@@ -29,16 +29,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``image``."""
     parser.add_argument("verb", choices=("build",), help="build: bake an image")
     parser.add_argument("--site", metavar="S", required=True, help="the site whose machines it is for")
-    parser.add_argument("--kind", choices=("node", "gpu"), default="node", help="gpu has NVIDIA's driver too (node)")
+    parser.add_argument(
+        "--kind", choices=("node", "gpu"), default="node", help="gpu includes NVIDIA's driver (default: node)"
+    )
     parser.add_argument("--version", metavar="V", default="", help="three numbers, 1.4.0 (default: date and time)")
     parser.add_argument("--subnet", metavar="ID", default="", help="bake in this subnet, reached by private address")
-    parser.add_argument("--machine-type", metavar="T", default="", help="what to bake on (default: four processors)")
+    parser.add_argument(
+        "--machine-type", metavar="T", default="", help="machine type for the bake (default: one with four processors)"
+    )
     parser.add_argument("--base", metavar="V", default="", help="Ubuntu's image: its id, on Azure its version (newest)")
     parser.add_argument(
         "--key", metavar="ID", default="", help="KMS key, on Azure disk encryption set (the cloud's own)"
     )
-    parser.add_argument("--validate", action="store_true", help="only see whether Packer takes all of it; make nothing")
-    parser.add_argument("--json", action="store_true", help="for programs; what Packer says goes to stderr")
+    parser.add_argument("--validate", action="store_true", help="only have Packer validate the input; make nothing")
+    parser.add_argument("--json", action="store_true", help="for programs; Packer's output goes to stderr")
 
 
 def run(invocation: Invocation) -> int:

@@ -33,10 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help_ = question.help or question.text
         parser.add_argument(f"--{question.flag}", metavar=question.metavar, action=action, help=help_)
     parser.add_argument(
-        "--destroyable", action="store_true", help="let `longhaul destroy` take it down (size trial: always)"
+        "--destroyable", action="store_true", help="allow `longhaul destroy` (size trial: always allowed)"
     )
-    parser.add_argument("--force", action="store_true", help="replace files that are there already")
-    parser.add_argument("--yes", "-y", action="store_true", help="ask nothing: flags and defaults say it all")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
+    parser.add_argument("--yes", "-y", action="store_true", help="ask nothing: use flags and defaults")
     parser.add_argument("--json", action="store_true", help="what was written, for programs")
 
 

@@ -138,7 +138,7 @@ AZURE_IMAGE: InterviewQuestion[str] = InterviewQuestion(
     metavar="ID",
     text="Image of its machines",
     parse=partial(parsing.image, cloud="azure"),
-    help="resource id of an image's version, if one is baked already",
+    help="resource id of an existing image version",
 )
 OFFICER: InterviewQuestion[tuple[str, PrincipalKind]] = InterviewQuestion(
     flag="officer",
@@ -147,7 +147,7 @@ OFFICER: InterviewQuestion[tuple[str, PrincipalKind]] = InterviewQuestion(
     "  (`az ad signed-in-user show --query id`)",
     parse=parsing.officer,
     many=True,
-    help="who runs `up`: object id in Entra, and user or service; may be given several times",
+    help="the identity that runs `up`: object id in Entra, and `user` or `service`; may be repeated",
 )
 OPERATORS: InterviewQuestion[IPv4Network] = InterviewQuestion(
     flag="operators",
@@ -155,7 +155,7 @@ OPERATORS: InterviewQuestion[IPv4Network] = InterviewQuestion(
     text="Public range that operators and CI come from: the vault lets nobody else in",
     parse=parsing.operators,
     many=True,
-    help="public range that operators and CI come from; may be given several times",
+    help="public range of operators and CI; may be repeated",
 )
 AZURE_MACHINE_TYPE: InterviewQuestion[str] = InterviewQuestion(
     flag="azure-machine-type",
@@ -170,7 +170,7 @@ AZURE_MAX: InterviewQuestion[int] = InterviewQuestion(
     text="Azure pool: machines at most",
     parse=parsing.machines,
     default="4",
-    help="its machines at most (4)",
+    help="its maximum number of machines (4)",
 )
 AWS_REGION: InterviewQuestion[str] = InterviewQuestion(
     flag="aws-region",
@@ -192,7 +192,7 @@ AWS_IMAGE: InterviewQuestion[str] = InterviewQuestion(
     metavar="ID",
     text="Image of its machines",
     parse=partial(parsing.image, cloud="aws"),
-    help="id of an image, if one is baked already",
+    help="id of an existing image",
 )
 AWS_MACHINE_TYPE: InterviewQuestion[str] = InterviewQuestion(
     flag="aws-machine-type",
@@ -207,7 +207,7 @@ AWS_MAX: InterviewQuestion[int] = InterviewQuestion(
     text="AWS pool: machines at most",
     parse=parsing.machines,
     default="4",
-    help="its pool's machines at most (4)",
+    help="its pool's maximum number of machines (4)",
 )
 AZURE_SITE: InterviewQuestion[CloudSite] = InterviewQuestion(
     flag="azure-site",
@@ -257,7 +257,7 @@ USED: InterviewQuestion[IPv4Network] = InterviewQuestion(
     text="A private range that something else of yours uses",
     parse=parsing.network,
     many=True,
-    help="a range that something else of yours uses, so that none is taken from it; may be given several times",
+    help="a range that is already in use, which is then avoided; may be repeated",
 )
 HOSTS: InterviewQuestion[HostsAnswer] = InterviewQuestion(
     flag="hosts",

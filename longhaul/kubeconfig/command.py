@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         f"--{BREAK_GLASS}",
         action="store_true",
-        help="the vault's certificate with all rights, for the day on which an administrator's has none",
+        help="the vault's break-glass certificate, for when administrators have no rights",
     )
 
 

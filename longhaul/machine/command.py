@@ -26,11 +26,13 @@ TAKES_REST = False
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``machine``."""
-    parser.add_argument("verb", choices=("quarantine",), help="quarantine: take a machine out and keep it for a look")
-    parser.add_argument("name", metavar="NAME", help="its Node's name, as `longhaul status` shows it")
-    parser.add_argument("--release", action="store_true", help="end its quarantine: delete what is kept of it")
     parser.add_argument(
-        "--without-disk", action="store_true", help="replace it though its cloud does not keep its disk"
+        "verb", choices=("quarantine",), help="quarantine: isolate a machine and keep it for an investigation"
+    )
+    parser.add_argument("name", metavar="NAME", help="its Node's name, as `longhaul status` shows it")
+    parser.add_argument("--release", action="store_true", help="end its quarantine: delete what was kept")
+    parser.add_argument(
+        "--without-disk", action="store_true", help="replace the machine even if its cloud does not keep its disk"
     )
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the machine's name")
     parser.add_argument("--json", action="store_true", help="the result for programs")

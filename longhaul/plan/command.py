@@ -30,14 +30,14 @@ FORMATS = ("text", "markdown", "json")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``plan``."""
-    parser.add_argument("--format", choices=FORMATS, default="text", help="how it is written (default: text)")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="output format (default: text)")
     parser.add_argument(
         "--also",
         metavar="FORMAT=FILE",
         action="append",
         default=[],
         type=_also,
-        help="write the same plan into FILE as well, in another format; may be repeated",
+        help="also write the plan to FILE, in another format; may be repeated",
     )
     parser.add_argument(
         "--from",
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         type=Path,
-        help="judge a preview that was written by `pulumi preview --json`, instead of running one; may be repeated",
+        help="judge this output of `pulumi preview --json` instead of running a preview; may be repeated",
     )
     parser.add_argument(
         "--base",
@@ -56,11 +56,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_max_removed(parser)
     parser.add_argument(
-        "--no-objects", action="store_true", help="leave out what runs on the cluster, the second stack E-objects"
+        "--no-objects",
+        action="store_true",
+        help="leave out the second stack, E-objects, with the objects on the cluster",
     )
-    parser.add_argument("--strict", action="store_true", help="exit with 1 where the plan needs care")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 when the plan needs care")
     parser.add_argument(
-        "--raw", action="store_true", help="the engine's own preview, not judged; with --format json its counts, a line"
+        "--raw",
+        action="store_true",
+        help="the engine's own preview, not judged; with --format json, its counts on one line",
     )
 
 

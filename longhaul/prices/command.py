@@ -25,15 +25,15 @@ TAKES_REST = False
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``prices``."""
     parser.add_argument("--to", metavar="FILE", type=Path, help=f"the price file (default: stacks/{PRICE_FILE})")
-    parser.add_argument("--check", action="store_true", help="read nothing: say which prices are missing or old")
+    parser.add_argument("--check", action="store_true", help="read no prices; report missing and old ones")
     parser.add_argument(
         "--days",
         metavar="N",
         type=_days,
         default=OLD_DAYS,
-        help=f"with --check: prices are old beyond so many (default: {OLD_DAYS})",
+        help=f"with --check: age from which prices are old (default: {OLD_DAYS})",
     )
-    parser.add_argument("--again", action="store_true", help="also what was read today already")
+    parser.add_argument("--again", action="store_true", help="also read prices again that were read today")
     parser.add_argument("--azure-url", metavar="URL", help="another address of Azure's Retail Prices API (a mirror)")
     parser.add_argument("--aws-url", metavar="URL", help="another address of AWS's price list files (a mirror)")
     parser.add_argument("--json", action="store_true", help="for programs")

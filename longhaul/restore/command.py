@@ -36,10 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--give-up",
         action="store_true",
-        help="end a restore that is half done, while no member has new data: the data set aside is moved back",
+        help="end an unfinished restore while no member has new data: the data set aside is moved back",
     )
     parser.add_argument(
-        "--etcd", choices=("etcd", "events"), help="this etcd cluster alone (default: those whose quorum is lost)"
+        "--etcd", choices=("etcd", "events"), help="only this etcd cluster (default: those that lost quorum)"
     )
     parser.add_argument("--at", metavar="TIME", type=_time, help="the newest backup at this time: 2030-05-04T10:30Z")
     parser.add_argument(
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="this backup, as `longhaul backups --all --json` names it; once for each etcd cluster",
     )
     parser.add_argument(
-        "--although-healthy", action="store_true", help="replace an etcd cluster that has a quorum, too"
+        "--although-healthy", action="store_true", help="also replace an etcd cluster that has a quorum"
     )
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
     parser.add_argument("--json", action="store_true", help="the result for programs")

@@ -27,11 +27,11 @@ FORMATS = ("text", "markdown", "json")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``review``."""
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--base", metavar="REF", help="where the change is to be merged, such as origin/main")
+    what.add_argument("--base", metavar="REF", help="branch into which the change is to be merged, such as origin/main")
     what.add_argument(
         "--drift",
         action="store_true",
-        help="compare what is declared with the clouds, instead of a change with its base",
+        help="compare the declared state with the clouds, instead of a change with its base",
     )
     what.add_argument(
         "--from",
@@ -39,24 +39,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         nargs="+",
         type=Path,
-        help="look at nothing: put together what earlier runs wrote with --format json",
+        help="only merge results that earlier runs wrote with --format json",
     )
     what.add_argument(
         "--names",
         metavar="FILE",
         type=Path,
-        help="of what --no-plan wrote as JSON, what can be planned, as a JSON list",
+        help="print the environments that can be planned, from JSON of --no-plan, as a JSON list",
     )
     parser.add_argument(
         "--no-plan", action="store_true", help="validate only, which needs no credentials and no engine"
     )
-    parser.add_argument(
-        "--fork", action="store_true", help="the change is a stranger's (GitHub Actions says so itself)"
-    )
+    parser.add_argument("--fork", action="store_true", help="the change comes from a fork (GitHub Actions is detected)")
     parser.add_argument(
         "--no-verdict", action="store_true", help="exit with 0: a later run with --from has the verdict"
     )
-    parser.add_argument("--format", choices=FORMATS, default="text", help="how it is written (default: text)")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="output format (default: text)")
     parser.add_argument("--to", metavar="FILE", type=Path, help="write into FILE, adding to what it has, not to stdout")
 
 

@@ -26,11 +26,11 @@ TEXT = FORMATS[0]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``show``."""
-    parser.add_argument("--all", action="store_true", help="fold nothing: every pool, zone and control-plane machine")
+    parser.add_argument("--all", action="store_true", help="show every pool, zone and control-plane machine")
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="how it is written; svg and html are a map (default: by the name of --output, else text)",
+        help="output format; svg and html are a map (default: by the name of --output, else text)",
     )
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="--format json, for programs")
     parser.add_argument("--output", metavar="FILE", type=Path, help="write into FILE, and print its path")

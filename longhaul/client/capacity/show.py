@@ -23,7 +23,7 @@ CLEAR = "\033[H\033[2J"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``capacity`` that do not choose the cluster."""
-    parser.add_argument("--watch", action="store_true", help=f"look again every {EVERY_S:.0f} s, until Ctrl-C")
+    parser.add_argument("--watch", action="store_true", help=f"repeat every {EVERY_S:.0f} s, until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="for programs; with --watch, one line a look")
 
 

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) ->
     parser.add_argument(
         "--write-only",
         action="store_true",
-        help="write a file for another program that knows OpenVPN's, print its path, and connect to nothing",
+        help="write a configuration file for another OpenVPN program, print its path, and do not connect",
     )
     parser.add_argument("--json", action="store_true", help="with --write-only: print path, end and zones as JSON")
 
