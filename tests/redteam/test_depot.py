@@ -74,7 +74,7 @@ def _attacked(request: pytest.FixtureRequest, all_attacked: dict[str, Path]) -> 
 def _verdicts(
     tmp_path_factory: pytest.TempPathFactory, keys: tuple[Key, Key], good: Path, all_attacked: dict[str, Path]
 ) -> dict[Path, dict[str, Any]]:
-    """What became of the operator's Ansible that read a file of each served depot as the roles do."""
+    """The verdict of Ansible as the operator runs it, which reads a file of each served depot as the roles do."""
     depots = {str(depot): depot for depot in (good, *all_attacked.values())}
     with ExitStack() as serving:
         cases = {}

@@ -120,7 +120,7 @@ def small(prod: Environment) -> Environment:
 
 @pytest.fixture(scope="module")
 def before(small: Environment) -> dict[str, list[Any]]:
-    """What makes each machine of the environment anew, before any change of it."""
+    """The properties that make each machine of the environment anew, before any change of it."""
     return machines(declare_whole(small))
 
 

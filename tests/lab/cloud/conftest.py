@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 import socket
-import tempfile
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from functools import cache
@@ -16,6 +14,8 @@ from typing import Any, TypeVar
 import pytest
 import requests
 from aiohttp import web
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from requests.adapters import HTTPAdapter
 
 from lab.cloud.app import SUBSCRIPTION, LabClouds
@@ -52,7 +52,8 @@ class Live:
         self, state: Path, *, port: int = 0, regions: tuple[str, ...] = (), delays: Delays | None = None
     ) -> None:
         if not state.exists():
-            shutil.copytree(_blank().name, state)
+            state.mkdir(mode=0o700, parents=True)
+            (state / "token-signing.pem").write_bytes(_signing_key())
         self.state = state
         self.delays = delays
         self.regions = regions
@@ -176,11 +177,10 @@ class Live:
 
 
 @cache
-def _blank() -> tempfile.TemporaryDirectory[str]:
-    """Return the state folder of a cloud without any resource: keys and databases, which take most of its start."""
-    folder = tempfile.TemporaryDirectory()
-    Live(Path(folder.name)).stop()
-    return folder
+def _signing_key() -> bytes:
+    """Return a key that signs tokens: making it takes most of a cloud's start."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def resolve(live: Live, listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
