@@ -19,6 +19,7 @@ import yaml
 from tests.longhaul import fake_engine
 from tests.longhaul.fake_ansible import FakeAnsible, install
 from tests.support.commands import RunningCommand, run_command
+from tests.support.engine import QUICK_PIP
 from tests.support.programs import write_program
 from tests.support.project import environment, hybrid
 
@@ -68,7 +69,7 @@ class Checkout:
         return {
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(self.repository),
+            "PYTHONPATH": f"{self.repository}:{QUICK_PIP}",
             "PULUMI_BACKEND_URL": f"file://{self.backend}",
             "PULUMI_CONFIG_PASSPHRASE": "correct horse",
             # The lack of credentials is reported at once: the rest of the chain waits for a machine's identity.

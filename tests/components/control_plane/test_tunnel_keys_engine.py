@@ -14,7 +14,7 @@ from lab import tools
 from longhaul.engine.location import engine_environment
 from tests.components.control_plane.folder_vault import VAULT
 from tests.components.control_plane.tunnel_keys_program import OWN
-from tests.support.engine import printed
+from tests.support.engine import QUICK_PIP, printed
 from tests.support.project import REPOSITORY
 
 pytestmark = pytest.mark.engine
@@ -41,7 +41,7 @@ class Stack:
             "LONGHAUL_PULUMI": str(self._pulumi),
             "PULUMI_BACKEND_URL": f"file://{self._folder}",
             "PULUMI_CONFIG_PASSPHRASE": "lab",
-            "PYTHONPATH": str(REPOSITORY),
+            "PYTHONPATH": f"{REPOSITORY}:{QUICK_PIP}",
             VAULT: str(self.vault),
             **variables,
         }

@@ -9,7 +9,7 @@ from typing import Any
 
 from longhaul.engine.location import engine_environment
 from tests.components.guards.immutable_program import ENVIRONMENT, PARTS
-from tests.support.engine import printed
+from tests.support.engine import QUICK_PIP, printed
 from tests.support.project import REPOSITORY, hybrid
 
 
@@ -38,7 +38,7 @@ class Stack:
             "LONGHAUL_PULUMI": str(self._pulumi),
             "PULUMI_BACKEND_URL": f"file://{self._folder}",
             "PULUMI_CONFIG_PASSPHRASE": "lab",
-            "PYTHONPATH": str(REPOSITORY),
+            "PYTHONPATH": f"{REPOSITORY}:{QUICK_PIP}",
             PARTS: parts,
             **more,
         }

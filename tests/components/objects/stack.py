@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.support.engine import printed
+from tests.support.engine import QUICK_PIP, printed
 from tests.support.hosts import EXAMPLES, STACKS
 
 ROOT = STACKS.parent
@@ -37,6 +37,7 @@ class Stack:
         self.environment = {
             **kept,
             "PATH": f"{Path(sys.executable).parent}:{plugins}:{pulumi.parent}:{os.environ['PATH']}",
+            "PYTHONPATH": QUICK_PIP,
             "PULUMI_BACKEND_URL": f"file://{folder}",
             "PULUMI_CONFIG_PASSPHRASE": "lab",
             "PULUMI_HOME": str(folder / "home"),

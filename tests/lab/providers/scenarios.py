@@ -27,7 +27,7 @@ from lab.cloud.delays import Delays
 from lab.desired import MachineState
 from tests.lab.cloud.conftest import SUBSCRIPTION, Live
 from tests.lab.cloud.test_policy import govern
-from tests.support.engine import printed
+from tests.support.engine import QUICK_PIP, printed
 
 NAMES = ("management.azure.com", "login.microsoftonline.com", "lh-lab-vault.vault.azure.net")
 ROOT = Path(__file__).parents[3]
@@ -51,6 +51,7 @@ class Engine:
             **live.cloud.operator_environment(),
             "PATH": path,
             # Without sidecars, which a killed engine may leave empty (`longhaul.engine.backend.half_written`).
+            "PYTHONPATH": QUICK_PIP,
             "PULUMI_BACKEND_URL": f"file://{folder}?metadata=skip",
             "PULUMI_CONFIG_PASSPHRASE": "x",
             "PULUMI_HOME": str(folder / "home"),

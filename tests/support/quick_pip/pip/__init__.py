@@ -1,0 +1,1 @@
+"""See :mod:`tests.support.engine`."""
