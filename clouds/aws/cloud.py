@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from clouds.aws.tunnels import AwsSiteTunnels
     from clouds.base.live_groups import LiveGroup
     from clouds.base.machine_access import OwnAccess
+    from clouds.base.machine_lists import MachineList
     from clouds.base.place import Place
     from clouds.base.ranges import SiteRanges
+    from contract.documents.node_controller import NodeEnvironment, NodeSite
 
 
 class Aws(Cloud[AwsSite]):
@@ -59,6 +61,12 @@ class Aws(Cloud[AwsSite]):
         from clouds.aws.live_groups import live_groups
 
         return live_groups(place, pool)
+
+    def machine_list(self, environment: NodeEnvironment, site: NodeSite) -> MachineList:
+        """Return the list of the instances of a site's auto scaling groups."""
+        from clouds.aws.machine_lists import AwsMachineList
+
+        return AwsMachineList(environment, site)
 
     def node_controller_settings(self, place: Place[AwsSite]) -> dict[str, str]:
         """Return the region in which it lists machines, and the role by which machines prove their identity."""

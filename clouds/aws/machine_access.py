@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clouds.base.machine_access import OwnAccess
+from clouds.base.machine_access import SOCKET_S, OwnAccess
 from contract.documents.cloud_token import NoTokenError
 
 log = logging.getLogger(__name__)
@@ -27,8 +27,11 @@ def use(access: OwnAccess) -> None:
         return
     path = access.folder / "aws-token"
     os.environ.update(variables(access, path))
+    looked = threading.Event()
     arguments = (access.token, path, access.stop)
-    threading.Thread(target=keep, args=arguments, daemon=True).start()
+    threading.Thread(target=keep, args=arguments, kwargs={"looked": looked}, daemon=True).start()
+    # The first requests would fail for want of the file.
+    looked.wait(SOCKET_S)
 
 
 def variables(access: OwnAccess, token: Path) -> dict[str, str]:
@@ -52,8 +55,10 @@ def keep(
     stop: threading.Event,
     *,
     wall: Callable[[], float] = time.time,
+    looked: threading.Event | None = None,
 ) -> None:
-    """Keep a valid token in a file that only this program reads, until stopped."""
+    """Keep a valid token in a file that only this program reads, until stopped. ``looked`` is set after the first
+    attempt."""
     until, last_error = 0.0, ""
     while True:
         try:
@@ -69,5 +74,7 @@ def keep(
             if str(error) != last_error:
                 last_error = str(error)
                 log.warning("no token for AWS: %s", last_error)
+        if looked is not None:
+            looked.set()
         if stop.wait(LOOK_S):
             return

@@ -150,6 +150,7 @@ def _who() -> tuple[tuple[str, str], ...]:
 def aws_errors(what: str) -> Iterator[None]:
     """Turn the SDK's errors into :class:`AwsError`, whose message begins with ``what``."""
     from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError
+    from botocore.parsers import ResponseParserError
 
     try:
         yield
@@ -157,6 +158,9 @@ def aws_errors(what: str) -> Iterator[None]:
         details = error.response.get("Error", {})
         code, text = str(details.get("Code", "")), str(details.get("Message", ""))
         raise AwsError(f"{what}: {error}", code=code, cloud_message=text) from None
+    except ResponseParserError:
+        # Its words hold the whole answer.
+        raise AwsError(f"{what}: the answer cannot be read") from None
     except (BotoCoreError, ValueError) as error:
         answered = not isinstance(error, (ConnectionError, HTTPClientError))
         raise AwsError(f"{what}: {error}", answered=answered) from None

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from clouds.azure.tags import AzureTagRules
     from clouds.azure.tunnels import AzureSiteTunnels
     from clouds.base.live_groups import LiveGroup
+    from clouds.base.machine_lists import MachineList
     from clouds.base.place import Place
     from clouds.base.ranges import SiteRanges
+    from contract.documents.node_controller import NodeEnvironment, NodeSite
 
 
 class Azure(Cloud[AzureSite]):
@@ -74,6 +76,12 @@ class Azure(Cloud[AzureSite]):
         from clouds.azure.live_groups import live_groups
 
         return live_groups(place, pool)
+
+    def machine_list(self, environment: NodeEnvironment, site: NodeSite) -> MachineList:
+        """Return the list of the machines of a site's scale sets."""
+        from clouds.azure.machine_lists import AzureMachineList
+
+        return AzureMachineList(environment, site)
 
     def node_controller_settings(self, place: Place[AzureSite]) -> dict[str, str]:
         """Return the resource group in which it lists machines, with its own machine's identity, and the tenant whose

@@ -258,12 +258,16 @@ class ResourceManager:
             raise
 
     def pages(self, path: str, *, version: str, **query: str) -> Iterator[dict[str, Any]]:
-        """Yield every entry of a list. Raise ``AzureError`` when the next page is on another server, because the token
-        would be sent to it."""
+        """Yield every entry of a list. Raise ``AzureError`` when an answer holds none, and when the next page is on
+        another server, because the token would be sent to it."""
         url = self._url(path, version, query)
         while url:
             page = self._document(url)
-            yield from page.get("value") or []
+            entries = page.get("value")
+            if not isinstance(entries, list):
+                # Without this, an answer that is none would be a list in which nothing exists any more.
+                raise AzureError(f"{path}: the answer holds no list")
+            yield from entries
             url = page.get("nextLink") or ""
             if url and _server(url) != _server(self._root):
                 raise AzureError(f"{path}: its next page is at another address: {url.partition('?')[0]}")

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from clouds.base.control import ControlAccess
     from clouds.base.live_groups import LiveGroup
     from clouds.base.machine_access import OwnAccess
+    from clouds.base.machine_lists import MachineList
     from clouds.base.quarantine import PoolQuarantine
     from clouds.base.ranges import SiteRanges
+    from contract.documents.node_controller import NodeEnvironment, NodeSite
 
 MADE = "made by Longhaul"
 """Value of an immutable setting for a part that Longhaul makes, when the file names no existing one."""
@@ -103,6 +105,11 @@ class Cloud(Generic[SiteT]):
         """Return the site's settings in the node controller's document by key
         (contract/documents/node_controller.py). The caller adds ``kind``."""
         return {}
+
+    def machine_list(self, environment: NodeEnvironment, site: NodeSite) -> MachineList | None:
+        """Return the list of a site's machines, from the node controller's document; None when the cloud makes no
+        machines."""
+        return None
 
     def token_issuer(self, site: SiteT) -> str | None:
         """Return the issuer of the tokens that the cloud gives its machines, without the scheme; None when no other

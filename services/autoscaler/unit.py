@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from clouds.base.machine_access import OwnAccess, socket_token
-from clouds.registry import cloud_of
 from components.model.autoscaler.document import (
     CONFIGMAP,
     KEY,
@@ -26,7 +23,6 @@ from components.model.autoscaler.document import (
 )
 from components.model.loading.errors import ConfigurationError
 from components.model.prices.book import PriceBook
-from contract.azure import TOKENS_VARIABLE
 from contract.endpoints import AUTOSCALER_PORT
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
@@ -35,6 +31,7 @@ from contract.users import AUTOSCALER_ACCOUNT
 from services.autoscaler.metrics import METRICS
 from services.autoscaler.service import ServiceTerms
 from services.autoscaler.service import serve as work
+from services.cloud_access import sign_in
 from services.machine import NODE, PKI, ServiceMachine
 from services.metrics import ServiceMetrics, metrics_server
 
@@ -115,23 +112,6 @@ def prices(given: Given) -> PriceBook:
         return PriceBook()
 
 
-def sign_in(given: Given, *, machine: str, tokens: str, folder: Path, stop: threading.Event) -> None:
-    """Use the identity behind the socket ``tokens`` for requests to every cloud of the environment."""
-    kinds = {site.kind: cloud_of(site) for site in given.environment.sites.values()}
-    for kind, cloud in kinds.items():
-        regions = tuple(site.region for site in given.environment.sites.values() if site.kind == kind)
-        cloud.use_access(
-            OwnAccess(
-                machine=machine,
-                role=given.aws_role,
-                regions=regions,
-                folder=folder,
-                token=lambda: socket_token(tokens),
-                stop=stop,
-            )
-        )
-
-
 def _write(line: str) -> None:
     print(line, flush=True)
 
@@ -149,11 +129,10 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     machine, metrics = ServiceMachine.read(arguments.node, arguments.pki), ServiceMetrics(METRICS)
-    folder = Path(os.environ.get("RUNTIME_DIRECTORY", "."))
-    tokens = os.environ.get(TOKENS_VARIABLE, "")
 
     def serve(given: Given, book: PriceBook, over: threading.Event) -> None:
-        sign_in(given, machine=machine.name, tokens=tokens, folder=folder, stop=over)
+        sites = given.environment.sites.values()
+        sign_in(sites, machine=machine.name, role=given.aws_role, stop=over)
         settings = given.environment.autoscaler
         run = ServiceTerms(instance=machine.name, act=settings is not None and not settings.dry_run, as_json=True)
         work(

@@ -96,14 +96,12 @@ class Machines:
         place = self.control[API]
         for unit in UNITS[1:]:
             self._start_unit(unit)
-        programs = ROOTFS / "usr/local/lib/longhaul"
+        join = [ROOTFS / "usr/local/lib/longhaul/longhaul-program", "join_endpoint.service"]
         paths = ["--node", place.path("/etc/longhaul/node.json"), "--pki", place.path("/etc/longhaul/pki")]
-        for name, program in (
-            ("node-controller", [programs / "node_controller.py", *paths]),
-            ("join", [programs / "longhaul-program", "join_endpoint.service", *paths, "--address", "127.0.0.1"]),
-        ):
-            place.start(name, [sys.executable, "-B", *map(str, program)], {})
-        place.start("autoscaler", [sys.executable, "-B", "-m", "services.autoscaler.unit", *map(str, paths)], {})
+        place.start("join", [sys.executable, "-B", *map(str, [*join, *paths]), "--address", "127.0.0.1"], {})
+        for service in ("node_controller", "autoscaler"):
+            words = [sys.executable, "-B", "-m", f"services.{service}.unit", *map(str, paths)]
+            place.start(service.replace("_", "-"), words, {})
 
     def restart_controller_manager(self) -> None:
         self.control[API].stop(UNITS[1])

@@ -21,7 +21,7 @@ from contract.kubernetes.connection import ApiError
 from contract.kubernetes.events import Events
 from tests.images import kubelets
 from tests.images.fake_api import FakeApi
-from tests.images.node_world import ENVIRONMENT as DOCUMENT
+from tests.services.node_controller.world import ENVIRONMENT as DOCUMENT
 
 NODE = "i-0123456789abcdef0"
 SERVICE = "join.lab.internal"

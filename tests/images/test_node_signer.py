@@ -20,8 +20,8 @@ from contract.certificate_requests import LIFETIME
 from lab import tools
 from tests.images import kubelets
 from tests.images.kubelets import CLIENT, SERVING
-from tests.images.node_controller_rights import rights
-from tests.images.node_world import REQUESTS, Caller
+from tests.services.node_controller.rights import rights
+from tests.services.node_controller.world import REQUESTS, Caller
 from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.hosts import STACKS
 

@@ -86,6 +86,8 @@ CLIENTS, SERVING = ":kubernetes.io/kube-apiserver-client-kubelet", ":kubernetes.
         (CONTROLLER, ("update", CSR, "certificatesigningrequests/approval")),
         (CONTROLLER, ("approve", CSR, "signers", CLIENTS)),
         (CONTROLLER, ("approve", CSR, "signers", SERVING)),
+        (CONTROLLER, ("watch", "", "nodes")),
+        (CONTROLLER, ("patch", "", "nodes")),
         (CONTROLLER, ("delete", "", "nodes")),
         (CONTROLLER, ("list", "", "pods")),
         (CONTROLLER, ("patch", LEASE, "leases", "kube-system:longhaul-node-controller")),

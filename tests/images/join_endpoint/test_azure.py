@@ -11,9 +11,9 @@ from typing import Any
 
 import jwt
 import pytest
-from controller.inventory import SourceError
 from cryptography.hazmat.primitives.asymmetric import rsa
 from join_endpoint.tokens import FAILED_S, KEYS_S, UNKNOWN_S
+from join_endpoint.web import SourceError
 
 from components.control_plane import issuing
 from contract.certificate_requests import Attested

@@ -8,8 +8,6 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from controller.azure import AzureMachines
-from controller.identity import ManagedIdentity
 from join_endpoint.azure import AzureProofs
 from join_endpoint.proof import ProofQuestion
 from join_endpoint.tokens import Tenant
@@ -19,6 +17,7 @@ from node import proofs as node_proofs
 from node.attest import ProofRequest
 
 from clouds.azure.live_groups import AzureGroup
+from clouds.azure.machine_lists import AzureMachineList
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import Life
 from contract.certificate_requests import RefusedError
@@ -39,16 +38,6 @@ ENVIRONMENT = NodeEnvironment(
     pools={"gpu": NodePool(name="gpu", site="weu", group="lab-gpu")},
     hosts={},
 )
-
-
-class Operator(ManagedIdentity):
-    """Has the operator's token."""
-
-    def __init__(self, live: Live) -> None:
-        self._live = live
-
-    def token(self) -> str:
-        return self._live.token("https://management.azure.com")
 
 
 @pytest.fixture(name="live")
@@ -109,7 +98,7 @@ def test_a_roll_changes_the_size_and_nothing_else(live: Live, group: AzureGroup)
 
 
 def test_the_node_controller_knows_machines_and_addresses(live: Live, group: AzureGroup) -> None:
-    found = AzureMachines(ENVIRONMENT, SITE, identity=Operator(live)).everything()
+    found = AzureMachineList(ENVIRONMENT, SITE).everything()
     world = {machine.name: machine for machine in live.hypervisor.world.machines}
     assert found.keys() == world.keys()
     ids = {one["properties"]["osProfile"]["computerName"]: one["properties"]["vmId"] for one in sets.listed(live)}

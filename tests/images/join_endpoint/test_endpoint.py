@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller.inventory import SourceError
 from cryptography.hazmat.primitives.asymmetric import ec
 from join_endpoint.challenge import PERIOD_S
 from join_endpoint.endpoint import (
@@ -20,6 +19,7 @@ from join_endpoint.endpoint import (
     PROOFS_AT_ONCE,
     SENDER_AT_ONCE,
 )
+from join_endpoint.web import SourceError
 
 from contract.certificate_requests import Attested, RefusedError, fingerprint, parse
 from tests.images import kubelets

@@ -13,10 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import judge
-from controller.inventory import Inventory
-from controller.metrics import Metrics
-from controller.run import Controller
 from cryptography import x509
 from join_endpoint.aws import AwsProofs
 from join_endpoint.endpoint import COMPONENT, JoinEndpoint
@@ -32,11 +28,16 @@ from contract.documents.node import JoinSettings
 from contract.kubernetes.events import Events
 from contract.kubernetes.machine import MachineApi
 from lab import tools
+from services.metrics import ServiceMetrics
+from services.node_controller import judge
+from services.node_controller.controller import Controller
+from services.node_controller.inventory import Inventory
+from services.node_controller.metrics import METRICS
 from tests.images import kubelets
 from tests.images.aws_pool import STRANGERS, AwsPool, aws_pool
 from tests.images.node.test_checks import WORKER
-from tests.images.node_controller_rights import rights
-from tests.images.node_world import ENVIRONMENT, REQUESTS, Caller, Cloud
+from tests.services.node_controller.rights import rights
+from tests.services.node_controller.world import ENVIRONMENT, REQUESTS, Caller, Cloud
 from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.hosts import STACKS
 
@@ -93,14 +94,13 @@ def api(cluster: ApiServer, certificate: Path) -> MachineApi:
 
 
 def controller(cluster: ApiServer, cloud: Cloud, failed: list[str]) -> Controller:
-    def build(_: Any, *, instance: str, changed: Any) -> dict[str, Inventory]:
-        assert instance
+    def build(_: Any, *, changed: Any, stop: Any) -> dict[str, Inventory]:
         return {"use1": Inventory(cloud, changed=changed)}
 
     return Controller(
         api(cluster, cluster.pem("longhaul:node-controller")),
         instance="lab-api-0",
-        metrics=Metrics(),
+        metrics=ServiceMetrics(METRICS),
         build=build,
         fail=partial(failed.append, "a part of the controller failed; its log says why"),
     )

@@ -20,7 +20,7 @@ from lab import tools
 from tests.images.api_server import API, EVENTS, MAIN, Machines
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, eventually
-from tests.images.node_controller_rights import rights
+from tests.services.node_controller.rights import rights
 
 pytestmark = pytest.mark.lab
 

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
-from controller import identity
-from controller.identity import ManagedIdentity
-from controller.inventory import SourceError
 from machine import cloud_token
 
 from clouds.azure.tokens import SocketTokens
+from components.aws.web_identity import AUDIENCES
 from tests.images.fakes import TOKEN
 from tests.images.machines import UNITS
 from tests.support.loopback import Answering, Asked
@@ -39,34 +37,8 @@ def served(path: Path, text: str) -> threading.Thread:
 
 
 @pytest.fixture(name="path")
-def _path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "token.sock"
-    monkeypatch.setattr(identity, "SOCKET", str(path))
-    return path
-
-
-def test_it_is_given_whole_and_kept(path: Path) -> None:
-    serving = served(path, json.dumps({"token": TOKEN, "until": 10_000.0}))
-    mine = ManagedIdentity(wall=lambda: 1_000.0)
-    assert mine.token() == TOKEN
-    serving.join()
-    assert mine.token() == TOKEN
-    assert TOKEN not in repr(mine)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"), [("", "gives no token"), ("[]", "gives no token"), ('{"error": "503"}', "503")], ids=str
-)
-def test_what_is_no_token_is_told(path: Path, text: str, said: str) -> None:
-    serving = served(path, text)
-    with pytest.raises(SourceError, match=said):
-        ManagedIdentity().token()
-    serving.join()
-
-
-def test_a_socket_that_is_not_there_is_told_with_its_path(path: Path) -> None:
-    with pytest.raises(SourceError, match=re.escape(str(path))):
-        ManagedIdentity().token()
+def _path(tmp_path: Path) -> Path:
+    return tmp_path / "token.sock"
 
 
 def test_the_metadata_services_refusal_is_passed_on() -> None:
@@ -83,12 +55,13 @@ def test_who_could_be_taken_over_does_not_reach_the_metadata_service(unit: str) 
 @pytest.mark.parametrize(
     ("socket", "user", "path"),
     [
-        ("longhaul-cloud-token", "node-controller", identity.SOCKET),
+        ("longhaul-cloud-token", "node-controller", "/run/longhaul-cloud-token.sock"),
         ("longhaul-scaling-token", "autoscaler", "/run/longhaul-scaling-token.sock"),
     ],
 )
 def test_one_program_alone_is_given_tokens(socket: str, user: str, path: str) -> None:
     text = (UNITS / f"{socket}.socket").read_text()
+    assert f"\nEnvironment=LONGHAUL_AZURE_TOKENS={path}\n" in (UNITS / f"longhaul-{user}.service").read_text()
     assert f"\nSocketUser={user}\nSocketMode=0600\n" in text
     assert f"ListenStream={path}\n" in text
 
@@ -112,7 +85,7 @@ def test_the_autoscaler_s_tokens_are_of_its_own_identity() -> None:
     assert "ExecStart=/usr/local/lib/longhaul/longhaul-program machine.cloud_token autoscaler\n" in text
 
 
-def test_the_autoscaler_reads_what_the_socket_gives(path: Path) -> None:
+def test_a_service_reads_what_the_socket_gives(path: Path) -> None:
     serving = served(path, json.dumps({"token": TOKEN, "until": 10_000.0}))
     given = SocketTokens(str(path)).get_token("https://management.azure.com/.default")
     serving.join()
@@ -120,8 +93,12 @@ def test_the_autoscaler_reads_what_the_socket_gives(path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"error": "503"}'], ids=str)
-def test_the_autoscaler_is_told_what_is_no_token(path: Path, text: str) -> None:
+def test_a_service_is_told_what_is_no_token(path: Path, text: str) -> None:
     serving = served(path, text)
     with pytest.raises(ClientAuthenticationError, match=re.escape(str(path))):
         SocketTokens(str(path)).get_token("https://management.azure.com/.default")
     serving.join()
+
+
+def test_the_token_is_for_an_audience_that_aws_trusts() -> None:
+    assert cloud_token.AUDIENCE in AUDIENCES

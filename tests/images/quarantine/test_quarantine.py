@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 from quarantine import lists as quarantine_list
-from quarantine.lists import QuarantineList
 
 from components.model import Role, control_machines, load, plan
 from components.model.secrets.vault import QUARANTINE, REVOKED
@@ -28,6 +27,7 @@ from contract.documents import quarantine as quarantine_document
 from contract.documents import revoked as revoked_document
 from contract.documents.quarantine import Quarantine, Quarantined
 from contract.documents.revoked import Revoked, RevokedPerson
+from contract.quarantine_list import QuarantineList
 from contract.units import KUBE_APISERVER
 from lab import tools
 from longhaul.toolchain.spec import repository

@@ -9,12 +9,11 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from quarantine.lists import QuarantineList
-
 from contract.documents.node import NodeConfig
 from contract.kubernetes.events import Events
 from contract.kubernetes.machine import MachineApi
 from contract.paths import KUBERNETES_AUTHORITIES
+from contract.quarantine_list import QuarantineList
 from join_endpoint.aws import AwsProofs
 from join_endpoint.azure import AzureProofs
 from join_endpoint.endpoint import COMPONENT, JoinEndpoint

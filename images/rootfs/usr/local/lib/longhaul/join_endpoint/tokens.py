@@ -70,7 +70,7 @@ class Tenant:
             return True
 
     def _renew(self) -> None:
-        """Read the keys. The lock is not held, because the answer may take :data:`attest.web.TIMEOUT_S`."""
+        """Read the keys. The lock is not held, because the answer may take :data:`join_endpoint.web.TIMEOUT_S`."""
         keys, trouble = None, f"{self._what}: they could not be read"
         try:
             keys, trouble = dict(self._read()), ""

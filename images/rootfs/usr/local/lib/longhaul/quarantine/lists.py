@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import logging
 import subprocess
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +16,6 @@ from machine.awaiting import awaited
 from contract.documents.node import NodeConfig
 from contract.units import KUBE_APISERVER
 from quarantine.refused_names import LIST, names
-
-log = logging.getLogger(__name__)
 
 CONFIGURATION = "authorization.yaml"
 METRIC = "apiserver_authorization_config_controller_last_config_info"
@@ -43,31 +39,6 @@ class RefusedClients:
     """True when the server was started after the list changed: no connection from before is left."""
     error: str = ""
     """Reason why that is not known; empty when it is."""
-
-
-class QuarantineList:
-    """The names in the file, which is read again when it has changed. While it cannot be read, the former names
-    stay."""
-
-    def __init__(self, path: Path = LIST) -> None:
-        self._path, self._lock = path, threading.Lock()
-        self._version: tuple[int, ...] = ()
-        self._names: frozenset[str] = frozenset()
-
-    def __call__(self) -> frozenset[str]:
-        """Return the names in the file."""
-        with self._lock:
-            try:
-                now = self._path.stat()
-                version = (now.st_mtime_ns, now.st_ino, now.st_size)
-                if version != self._version:
-                    self._names, self._version = frozenset(names(self._path)), version
-            except FileNotFoundError:
-                # An image is newer than its machine's user data: there is no list yet.
-                self._names, self._version = frozenset(), ()
-            except (OSError, ValueError) as error:
-                log.warning("%s: %s; going on with the list before", self._path, error)
-            return self._names
 
 
 def refused(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:

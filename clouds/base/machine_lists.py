@@ -1,0 +1,53 @@
+"""Machines of a site's pools, as its cloud lists them. Whoever deletes what belongs to a machine that is gone learns
+that from such a list, so a list is whole or an error."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Presence(StrEnum):
+    """Stage of a machine's life, as far as its Node depends on it."""
+
+    THERE = "there"
+    ENDING = "ending"
+    """Being removed, perhaps still running: no longer a node, and not yet known to be off."""
+    ENDED = "ended"
+    """Off for good, as the cloud says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedMachine:
+    """A machine as its site lists it."""
+
+    name: str
+    """Name of the machine's Node."""
+    site: str
+    pool: str
+    addresses: frozenset[str]
+    """The machine's own addresses, without its pods' addresses."""
+    zone: str = ""
+    """Value of the Node's zone label; empty while the list does not say it."""
+    group: str = ""
+    """Scale set of an Azure machine."""
+    identity: str = ""
+    """Name of the machine in what its cloud signs (AWS: instance id, Azure: vmId); empty for a host."""
+    presence: Presence = Presence.THERE
+
+
+class MachineList(ABC):
+    """List of one site's machines. Both methods raise :class:`CloudError` rather than return a part."""
+
+    def __init__(self, site: str) -> None:
+        self.site = site
+
+    @abstractmethod
+    def everything(self) -> Mapping[str, ListedMachine]:
+        """Return every machine of the site by name."""
+
+    @abstractmethod
+    def some(self, names: Iterable[str]) -> Mapping[str, ListedMachine]:
+        """Return those of the named machines that exist, and perhaps others."""

@@ -1,0 +1,45 @@
+"""Access of a service to the clouds of an environment."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from clouds.base.machine_access import OwnAccess, socket_token
+from clouds.registry import clouds
+from contract.azure import TOKENS_VARIABLE
+
+
+class RegionalSite(Protocol):
+    """A site, as far as access to its cloud depends on it."""
+
+    @property
+    def kind(self) -> str:
+        """Name of its cloud."""
+
+    @property
+    def region(self) -> str:
+        """Region in its cloud; empty where there are none."""
+
+
+def sign_in(sites: Iterable[RegionalSite], *, machine: str, role: str, stop: threading.Event) -> None:
+    """Have the clouds of these sites asked with the identity whose tokens the socket of the unit's environment gives,
+    until ``stop``. ``role``: AWS's role that it takes."""
+    regions: dict[str, list[str]] = {}
+    for site in sites:
+        regions.setdefault(site.kind, []).append(site.region)
+    tokens = os.environ.get(TOKENS_VARIABLE, "")
+    for kind, places in regions.items():
+        clouds()[kind].use_access(
+            OwnAccess(
+                machine=machine,
+                role=role,
+                regions=tuple(places),
+                folder=Path(os.environ.get("RUNTIME_DIRECTORY", ".")),
+                token=lambda: socket_token(tokens),
+                stop=stop,
+            )
+        )

@@ -1,0 +1,59 @@
+"""Nodes that their cloud takes back: closed to new pods, and their pods ended while there is time.
+
+A node learns of it from its cloud and says so by a condition and a label of its own Node (``interruption.py``); it may
+do no more, since a node may not change its own taints (k8s.io/kubernetes, ``plugin/pkg/admission/noderestriction``).
+This controller closes it. The taint has the effect NoExecute: kube-controller-manager deletes every pod that does not
+tolerate it, each with its own grace period, in which it may write a checkpoint.
+"""
+
+from __future__ import annotations
+
+from contract.conditions import INTERRUPTION
+from contract.kubernetes.api import Api, path_of
+from contract.kubernetes.connection import Object
+from contract.kubernetes.events import Events
+from contract.labels import INTERRUPTED, SITE_LABEL
+from contract.taints import INTERRUPTED_TAINT
+from services.metrics import ServiceMetrics
+from services.node_controller.cluster import NODES
+from services.node_controller.metrics import INTERRUPTIONS
+from services.node_controller.node_work import Held, NodeWork
+
+SELECTOR = f"{INTERRUPTED}=true,{SITE_LABEL}"
+
+
+def kept(node: Object) -> Object:
+    """Return the parts of a Node that are kept in memory."""
+    metadata, spec, status = node["metadata"], node.get("spec", {}), node.get("status", {})
+    conditions = [condition for condition in status.get("conditions") or () if condition.get("type") == INTERRUPTION]
+    return {
+        "metadata": {"name": metadata["name"], "resourceVersion": metadata["resourceVersion"]},
+        "spec": {"taints": spec.get("taints") or []},
+        "status": {"message": str(conditions[0].get("message") or "") if conditions else ""},
+    }
+
+
+class Interruptions(NodeWork):
+    """Closes the nodes that are taken back. It opens none again: each of them ends, and a new one has a Node of its
+    own."""
+
+    def __init__(self, api: Api, nodes: Held, *, events: Events, metrics: ServiceMetrics) -> None:
+        super().__init__(nodes)
+        self._api, self._events, self._metrics = api, events, metrics
+
+    def due(self, node: Object) -> bool:
+        """Return whether the node is still open."""
+        taints = ((taint.get("key"), taint.get("effect")) for taint in node["spec"]["taints"])
+        return (INTERRUPTED_TAINT["key"], INTERRUPTED_TAINT["effect"]) not in taints
+
+    def change(self, node: Object) -> None:
+        """Cordon the node and have its pods deleted."""
+        metadata, why = node["metadata"], node["status"]["message"]
+        spec = {"unschedulable": True, "taints": [*node["spec"]["taints"], INTERRUPTED_TAINT]}
+        # Sent with the version that was read, because others write to the same list of taints.
+        changed = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": spec}
+        self._api.patch(NODES + path_of(metadata["name"]), changed)
+        self._metrics.count(INTERRUPTIONS)
+        about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": metadata["name"], "uid": metadata["name"]}}
+        message = f"closed, and its pods are ended: {why or 'its node does not say why'}"
+        self._events.say(about, reason="NodeInterrupted", message=message, warning=True)

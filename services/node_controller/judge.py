@@ -1,0 +1,159 @@
+"""Decision on certificate requests: granted only to machines that exist, under a name that no live node has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
+
+from clouds.base.machine_lists import ListedMachine, Presence
+from contract.certificate_requests import Attested, RefusedError, Request
+from contract.documents.node_controller import NodeEnvironment
+from contract.users import CLIENT_SIGNER, NODE_USER, NODES_GROUP, SERVING_SIGNER
+from services.node_controller.inventory import Inventory
+
+SETTLE_S = 15.0
+"""Time in seconds after a request was first seen. A missing machine is refused only by a query that began later than
+this, because the clouds' lists lag a little (docs.aws.amazon.com, "Eventual consistency in the Amazon EC2 API")."""
+
+LOOK_AGAIN_S = 1.0
+"""Seconds between two looks at a request that waits; it is also looked at whenever an answer comes."""
+
+
+class WaitError(Exception):
+    """Raised when a request cannot be decided yet. The text says what is missing."""
+
+
+class NodeStates(Protocol):
+    """State of Nodes, as the API knows it."""
+
+    def live(self, node: str) -> bool:
+        """Return whether a live Node has this name: it is ready or renews its lease."""
+
+    def member(self, node: str) -> bool:
+        """Return whether there is a Node of this name whose kubelet may still hold a valid certificate."""
+
+    def rival(self, request: Request) -> bool:
+        """Return whether another key was just granted this name, and its Node has not appeared yet."""
+
+
+class Judge:
+    """Decides on requests."""
+
+    def __init__(
+        self,
+        environment: NodeEnvironment,
+        inventories: Iterable[Inventory],
+        *,
+        cluster: NodeStates,
+        clock: Callable[[], float],
+        quarantined: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        """``quarantined`` returns the names of the machines that are in quarantine."""
+        self._environment, self._cluster, self._clock = environment, cluster, clock
+        self._quarantined = quarantined
+        self._inventories = {inventory.site: inventory for inventory in inventories}
+
+    def check(self, request: Request, *, seen_at: float) -> None:
+        """Return when the request is to be granted. ``RefusedError`` when it never will be, ``WaitError`` when it
+        cannot be yet. ``seen_at``: time at which it was first seen."""
+        if request.node in self._quarantined():
+            raise RefusedError("Quarantined", f"{request.node} is in quarantine")
+        if request.attested is not None:
+            self._check_attested(request, request.attested, seen_at=seen_at)
+        elif request.token:
+            self._check_joining(request, seen_at=seen_at)
+        elif request.user == f"{NODE_USER}{request.node}" and NODES_GROUP in request.groups:
+            self._check_machine(request, self._everywhere(request, seen_at=seen_at))
+        else:
+            raise RefusedError(
+                "NotAllowed",
+                f"{request.user} may not ask for a certificate of {NODE_USER}{request.node}: no one but itself may",
+            )
+        if request.signer == SERVING_SIGNER:
+            _check_names(request, self._everywhere(request, seen_at=seen_at))
+
+    def _check_attested(self, request: Request, proved: Attested, *, seen_at: float) -> None:
+        """Check a request of the join endpoint: only for a client certificate, and only for the machine that proved
+        itself."""
+        if request.signer != CLIENT_SIGNER:
+            raise RefusedError("NotAllowed", "the join service asks for clients' certificates alone")
+        inventory = self._inventories.get(proved.site)
+        if inventory is None:
+            raise RefusedError("UnknownMachine", f"site {proved.site} has no machines that may join")
+        machine = self._look([inventory], request.node, seen_at=seen_at)
+        if not proved.machine or machine.identity != proved.machine:
+            raise RefusedError(
+                "WrongMachine", f"{request.node} is machine {machine.identity}, and it was {proved.machine} that asked"
+            )
+        self._check_machine(request, machine)
+        self._check_free(request)
+        if self._cluster.member(request.node):
+            raise RefusedError(
+                "NameIsTaken",
+                f"node {request.node} has joined before and may still hold its certificate: "
+                "if its machine was made anew, delete the Node",
+            )
+
+    def _check_free(self, request: Request) -> None:
+        """Check that no live node has the name and that no other key was just granted it."""
+        if self._cluster.live(request.node):
+            raise RefusedError("NameIsLive", f"a live node is called {request.node} already")
+        if self._cluster.rival(request):
+            raise RefusedError("NameIsTaken", f"another key was given the name {request.node} a moment ago")
+
+    def _check_joining(self, request: Request, *, seen_at: float) -> None:
+        """Check a request with a token: only for a client certificate, and only for the host that the token is for."""
+        if request.signer != CLIENT_SIGNER:
+            raise RefusedError("NotAllowed", "a bootstrap token is for a client's certificate alone")
+        if not request.host:
+            raise RefusedError("UnknownToken", f"token {request.token} is of no host of this environment")
+        if request.host != request.node:
+            raise RefusedError("WrongName", f"token {request.token} is of {request.host}, not of {request.node}")
+        host = self._environment.hosts.get(request.host)
+        inventory = self._inventories.get(host.site) if host else None
+        if inventory is None:
+            raise RefusedError("UnknownMachine", f"{request.host} is no host of the environment")
+        self._check_machine(request, self._look([inventory], request.node, seen_at=seen_at))
+        self._check_free(request)
+
+    def _everywhere(self, request: Request, *, seen_at: float) -> ListedMachine:
+        """Return the machine from any site's list."""
+        return self._look(list(self._inventories.values()), request.node, seen_at=seen_at)
+
+    def _look(self, inventories: list[Inventory], name: str, *, seen_at: float) -> ListedMachine:
+        for inventory in inventories:
+            machine = inventory.machine(name)
+            if machine is not None:
+                return machine
+        waiting = [each for each in inventories if each.absent_since(name) < seen_at + SETTLE_S]
+        if not waiting:
+            sites = ", ".join(each.site for each in inventories) or "no site"
+            raise RefusedError("UnknownMachine", f"there is no machine {name} in {sites}")
+        # A query before that time cannot prove absence, but a first one at once may find the machine.
+        asked = [each for each in waiting if each.absent_since(name) < seen_at or self._clock() >= seen_at + SETTLE_S]
+        for inventory in asked:
+            inventory.want(name)
+        failures = "; ".join(f"{each.site}: {each.failure}" for each in waiting if each.failure)
+        raise WaitError(failures or f"{name} is in no list yet")
+
+    def _check_machine(self, request: Request, machine: ListedMachine) -> None:
+        if machine.presence is not Presence.THERE:
+            raise RefusedError("UnknownMachine", f"machine {request.node} is being ended, or has been")
+
+
+def _check_names(request: Request, machine: ListedMachine) -> None:
+    """Check the names of a serving certificate: only the node's name and its own addresses, and at least one of
+    these."""
+    foreign = sorted(request.dns_names - {request.node})
+    if foreign:
+        raise RefusedError("ForeignName", f"{', '.join(foreign)} is not a name of {request.node}")
+    if not machine.addresses:
+        raise WaitError(f"{request.node} has no address yet in the list of {machine.site}")
+    foreign = sorted(request.addresses - machine.addresses)
+    if foreign:
+        addresses = ", ".join(sorted(machine.addresses))
+        raise RefusedError(
+            "ForeignAddress", f"{', '.join(foreign)} is not an address of {request.node}, which has {addresses}"
+        )
+    if not request.addresses:
+        raise RefusedError("WrongSubject", "a server's certificate needs one of the node's addresses")

@@ -1,0 +1,87 @@
+"""The node controller as a unit of every API server's machine (longhaul-node-controller.service). One of them leads.
+
+It approves kubelets' certificate requests when their machine exists, and removes the Node of a machine that is gone.
+The clouds and the list of hosts say which machines exist; a ConfigMap says which sites, pools and hosts there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from contract.documents.node_controller import NodeEnvironment
+from contract.endpoints import NODE_CONTROLLER_PORT
+from contract.kubernetes.election import Candidate
+from contract.objects import NODE_CONTROLLER_LEASE
+from services.cloud_access import sign_in
+from services.machine import NODE, PKI, ServiceMachine
+from services.metrics import ServiceMetrics, metrics_server
+from services.node_controller.controller import Controller, end
+from services.node_controller.inventory import Inventory
+from services.node_controller.metrics import METRICS
+from services.node_controller.sources import inventories
+
+log = logging.getLogger("node_controller")
+
+PROGRAM = "node-controller"
+"""Name of its certificate."""
+LOOK_S = 1.0
+"""Time between two looks at whether this process still leads, seconds."""
+
+
+def work(
+    machine: ServiceMachine, *, stop: threading.Event, metrics: ServiceMetrics, fail: Callable[[], None] = end
+) -> None:
+    """Lead when elected, until stopped. When leadership is lost, ``fail`` ends the process at once with all that runs
+    in it."""
+
+    def build(
+        environment: NodeEnvironment, *, changed: Callable[[], None], stop: threading.Event
+    ) -> dict[str, Inventory]:
+        sites = [site for name, site in environment.sites.items() if environment.pools_of(name)]
+        sign_in(sites, machine=machine.name, role=environment.aws_role, stop=stop)
+        return inventories(environment, changed=changed)
+
+    api = machine.api(PROGRAM)
+    candidate = Candidate(api, NODE_CONTROLLER_LEASE, identity=machine.name, tell=log.warning)
+    with candidate.leading(stop) as leads:
+        if leads is None:
+            return
+        log.info("leading as %s", machine.name)
+        controller = Controller(api, instance=machine.name, metrics=metrics, build=build)
+        controller.start()
+        while leads() and not stop.wait(LOOK_S):
+            pass
+        controller.stop()
+        if not leads():
+            log.error("leading no longer: another one does, or the API servers do not answer")
+            fail()
+
+
+def main() -> int:
+    """Run the unit and return its exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
+    parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
+    parser.add_argument(
+        "--port", type=int, default=NODE_CONTROLLER_PORT, help="port of health and metrics, on loopback"
+    )
+    arguments = parser.parse_args()
+    # The format has no time, because the journal adds it.
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    metrics = ServiceMetrics(METRICS)
+    with metrics_server(metrics, port=arguments.port):
+        work(ServiceMachine.read(arguments.node, arguments.pki), stop=stop, metrics=metrics)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Names that are taken: by nodes that are alive, and by requests that were just granted."""
+
+from __future__ import annotations
+
+import pytest
+
+from contract.certificate_requests import parse
+from contract.kubernetes.connection import ApiError
+from services.node_controller.cluster import RIVAL_S, KubernetesCluster
+from tests.images import kubelets
+from tests.images.fake_api import NODE, FakeApi, Held, joining
+
+
+class Neighbours:
+    def __init__(self) -> None:
+        self.api, self.nodes, self.now = FakeApi(), Held(), 1795276800.0
+        self.cluster = KubernetesCluster(self.api, nodes=self.nodes, wall=lambda: self.now)  # type: ignore[arg-type]
+
+    def lease(self, renewed: str) -> None:
+        path = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"
+        self.api.objects[path] = {"spec": {"renewTime": renewed}}
+
+    def ready(self, status: str) -> None:
+        self.api.objects[f"/api/v1/nodes/{NODE}"] = {"status": {"conditions": [{"type": "Ready", "status": status}]}}
+
+
+@pytest.fixture(name="near")
+def _near() -> Neighbours:
+    return Neighbours()
+
+
+def test_a_name_just_given_is_kept_for_its_key(near: Neighbours) -> None:
+    first, second = parse(joining()), parse(joining())
+    near.cluster.granted(first)
+    assert not near.cluster.rival(first)
+    assert near.cluster.rival(second)
+    near.now += RIVAL_S + 1
+    assert not near.cluster.rival(second)
+
+
+def test_once_there_is_a_node_its_lease_decides(near: Neighbours) -> None:
+    near.cluster.granted(parse(joining()))
+    near.nodes.documents = [{"metadata": {"name": NODE}}]
+    assert not near.cluster.rival(parse(joining()))
+
+
+def test_a_name_stays_with_its_key_between_its_certificates_and_its_node(near: Neighbours) -> None:
+    """A kubelet asks for its serving certificate before it creates its Node."""
+    near.cluster.granted(parse(joining()))
+    near.cluster.joined(NODE)
+    assert near.cluster.rival(parse(joining()))
+
+
+def test_what_nobody_asks_for_any_more_is_forgotten(near: Neighbours) -> None:
+    near.cluster.granted(parse(joining("i-0fedcba9876543210")))
+    near.now += RIVAL_S + 1
+    near.cluster.granted(parse(joining()))
+    assert set(near.cluster._grants) == {NODE}
+
+
+def test_a_token_that_could_not_be_deleted_is_deleted_later(near: Neighbours) -> None:
+    secret = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef"
+    near.api.objects[secret] = {}
+    near.cluster.granted(parse(kubelets.by_token(kubelets.document(kubelets.csr(NODE, kubelets.key())), NODE)))
+    near.api.refuse = 503
+    with pytest.raises(ApiError):
+        near.cluster.joined(NODE)
+    near.api.refuse = 0
+    near.cluster.joined(NODE)
+    near.cluster.joined(NODE)
+    assert [method for method, _, _ in near.api.written] == ["DELETE"]
+
+
+def test_what_another_controller_granted_is_remembered(near: Neighbours) -> None:
+    document = joining()
+    document["metadata"]["creationTimestamp"] = "2026-11-21T16:00:00Z"
+    document["status"] = {"conditions": [{"type": "Approved", "status": "True"}]}
+    near.cluster.recall([document, joining(), kubelets.by_proof(kubelets.document("AAAA"), NODE)])
+    assert near.cluster.rival(parse(joining()))
+
+
+@pytest.mark.parametrize(
+    ("renewed", "ready", "live"),
+    [
+        (None, None, False),
+        ("2026-11-21T15:59:30.000000Z", None, True),
+        ("2026-11-21T15:59:10.000000Z", None, False),
+        ("2026-11-21T15:59:10.000000Z", "True", True),
+        ("2026-11-21T15:59:10.000000Z", "Unknown", False),
+        (None, "True", True),
+    ],
+)
+def test_who_lives(near: Neighbours, renewed: str | None, ready: str | None, live: bool) -> None:
+    if renewed:
+        near.lease(renewed)
+    if ready:
+        near.ready(ready)
+    assert near.cluster.live(NODE) is live
+
+
+def test_only_a_token_for_one_host_is_deleted_once_it_was_used(near: Neighbours) -> None:
+    secret = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef"
+    near.api.objects[secret] = {}
+    asked = kubelets.document(kubelets.csr(NODE, kubelets.key()))
+    for document in (joining(), kubelets.by_token(asked), kubelets.by_token(asked, "other")):
+        near.cluster.granted(parse(document))
+        near.cluster.joined(NODE)
+    assert near.api.written == []
+    near.cluster.granted(parse(kubelets.by_token(asked, NODE)))
+    near.cluster.joined(NODE)
+    assert [(method, path) for method, path, _ in near.api.written] == [("DELETE", secret)]
