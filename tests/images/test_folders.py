@@ -12,7 +12,7 @@ LIBRARY = "usr/local/lib/longhaul"
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent.name for path in (ROOT / "images/rootfs" / LIBRARY).glob("*/__init__.py"))
 UNIT = re.compile(r"[\w@-]+\.(?:service|socket|timer|path|target)\b")
-PATH = re.compile(r"\b(?:components|images|playbooks|tests)/[\w./-]*\w|\btools\.toml\b")
+PATH = re.compile(r"\b(?:components|contract|images|playbooks|tests)/[\w./-]*\w|\btools\.toml\b")
 
 
 def page(folder: str) -> str:
@@ -27,7 +27,7 @@ def units(folder: str) -> set[str]:
     return {path.name for path in systemd.iterdir() if started.search(path.read_text())}
 
 
-@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "controller"])
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_what_a_folder_names_exists(folder: str) -> None:
     text = page(folder)
     named = set(UNIT.findall(text))

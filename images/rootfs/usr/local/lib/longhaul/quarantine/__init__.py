@@ -1,6 +1,6 @@
 """Those who are refused: machines in quarantine and people whose access was revoked.
 
 Units: longhaul-quarantine.service, longhaul-quarantine.socket.
-Settings: components/render/quarantine.py, components/model/access/quarantine.py.
+Settings: components/render/quarantine.py, contract/documents/quarantine.py, contract/documents/revoked.py.
 Tests: tests/images/quarantine.
 """
