@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-import yaml
 
 from tests.longhaul import fake_engine
 from tests.longhaul.fake_ansible import FakeAnsible, install
 from tests.support.commands import RunningCommand, run_command
 from tests.support.engine import QUICK_PIP
 from tests.support.programs import write_program
-from tests.support.project import environment, hybrid
+from tests.support.project import dumped, environment, hybrid, parsed
 
 LIMIT_S = 600.0
 """Time limit of a command here in seconds, enough for a busy machine."""
@@ -52,11 +51,11 @@ class Checkout:
         return self.path.parent / "backend"
 
     def environment(self) -> dict[str, Any]:
-        raw: dict[str, Any] = yaml.safe_load(self.stack_file.read_text())["config"]["longhaul:environment"]
+        raw: dict[str, Any] = parsed(self.stack_file)["config"]["longhaul:environment"]
         return raw
 
     def write(self, raw: dict[str, Any], **beside: Any) -> None:
-        self.stack_file.write_text(yaml.safe_dump({"config": {"longhaul:environment": raw}, **beside}))
+        self.stack_file.write_text(dumped({"config": {"longhaul:environment": raw}, **beside}))
 
     def gains_hosts(self) -> None:
         """Replace the environment by the lab's whole one, with an on-premises site, a gateway and a host."""
@@ -155,7 +154,7 @@ def _checkout(tmp_path: Path, root: Path) -> Checkout:
     (tmp_path / "home").mkdir()
     (tmp_path / "backend").mkdir()
     definition = {"name": "longhaul", "runtime": "python", "main": "stacks/", "stackConfigDir": "stacks/"}
-    (path / "Pulumi.yaml").write_text(yaml.safe_dump(definition))
+    (path / "Pulumi.yaml").write_text(dumped(definition))
     checkout = Checkout(path=path, home=tmp_path / "home", repository=root)
     raw = environment("dev", supernet="10.64.0.0/12")
     raw["sites"]["weu"]["subscription"] = SUBSCRIPTION

@@ -31,7 +31,7 @@ def environment(name: str, *, supernet: str, etcd: int = 1, events: int = 1, api
 
 def hybrid(name: str, *, supernet: str, etcd: int = 3, events: int = 3, api: int = 2) -> dict[str, Any]:
     """Return the lab's whole environment with another name."""
-    config = yaml.safe_load((REPOSITORY / "stacks" / "Pulumi.lab.yaml").read_text(encoding="utf-8"))
+    config = parsed(REPOSITORY / "stacks" / "Pulumi.lab.yaml")
     raw: dict[str, Any] = config["config"]["longhaul:environment"]
     raw |= {"name": name, "supernet": supernet, "domain": f"{name}.longhaul.internal"}
     for part, key, count in (("etcd", "members", etcd), ("events", "members", events), ("api", "servers", api)):
@@ -40,6 +40,16 @@ def hybrid(name: str, *, supernet: str, etcd: int = 3, events: int = 3, api: int
         for gateway in site.get("gateways", ()):
             gateway["host_key"] = host_key(name, gateway["name"])
     return raw
+
+
+def parsed(path: Path) -> Any:
+    """Return a YAML file's content, by libyaml, which is eight times as fast as Python."""
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+
+
+def dumped(value: Any, *, sort_keys: bool = True) -> str:
+    """Return YAML of the value, by libyaml as well."""
+    return str(yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=sort_keys))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from components.model.hosts.section import Hosts
 from components.model.loading.schema import CONFIG_KEY, hosts_schema, sample, schema_of, stack_schema, walk
 from components.model.loading.validate import validate
 from tests.model import make
+from tests.support.project import dumped
 
 STACK = {"config": {CONFIG_KEY: make.full()}}
 HOSTS = make.hosts()
@@ -46,8 +47,8 @@ def inside(value: Any, at: Location) -> Any:
 def problems(directory: Path, environment: dict[str, Any], hosts: dict[str, Any]) -> tuple[Problem, ...]:
     """Return the problems that are found in these two as files."""
     stack = directory / "Pulumi.test.yaml"
-    stack.write_text(yaml.safe_dump({"config": {CONFIG_KEY: environment}}, sort_keys=False))
-    (directory / "hosts.test.yaml").write_text(yaml.safe_dump(hosts, sort_keys=False))
+    stack.write_text(dumped({"config": {CONFIG_KEY: environment}}, sort_keys=False))
+    (directory / "hosts.test.yaml").write_text(dumped(hosts, sort_keys=False))
     try:
         load(stack)
     except ConfigurationError as error:
@@ -57,7 +58,7 @@ def problems(directory: Path, environment: dict[str, Any], hosts: dict[str, Any]
 
 def line_of(path: Path, at: Location) -> int:
     """Return the line of a key or an entry, as PyYAML itself gives it."""
-    node = yaml.compose(path.read_text())
+    node = yaml.compose(path.read_text(), Loader=yaml.CSafeLoader)
     line = 0
     for part in at:
         if isinstance(node, yaml.MappingNode):
