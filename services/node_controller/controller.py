@@ -32,7 +32,7 @@ from services.node_controller.lifecycle import Lifecycle
 from services.node_controller.metrics import GPU_NODES as NODES_BY_STATE
 from services.node_controller.metrics import LEADER, LISTING_AGE, MACHINES
 from services.node_controller.new_nodes import SELECTOR as NEW_NODES
-from services.node_controller.new_nodes import UNKIND, Known, NewLabels, NewNodes, Truth
+from services.node_controller.new_nodes import Known, NewNodes, Truth
 from services.node_controller.new_nodes import kept as kept_of_new
 from services.node_controller.node_removal import Remover, seen
 from services.node_controller.node_work import NodeWork
@@ -88,8 +88,6 @@ class Controller:
         )
         self._registered = threading.Event()
         self._unchecked = self._watch(NODES, self._registered.set, labels=NEW_NODES, keep=kept_of_new)
-        self._kinds_missing = threading.Event()
-        self._without_kind = self._watch(NODES, self._kinds_missing.set, labels=UNKIND, keep=kept_of_new)
         self._config = self._watch(SYSTEM_CONFIGMAPS, self._changed.set, fields=f"metadata.name={CONFIGMAP}")
         self._asked = self._watch(REQUESTS, self._look)
         self._cluster = KubernetesCluster(api, nodes=self._nodes)
@@ -99,7 +97,6 @@ class Controller:
         self._gpus = GpuNodes(api, self._gpu_nodes, events=self._events, metrics=metrics)
         self._interruptions = Interruptions(api, self._interrupted_nodes, events=self._events, metrics=metrics)
         self._new_nodes = NewNodes(api, self._unchecked, known=self._truth, events=self._events, metrics=metrics)
-        self._new_labels = NewLabels(api, self._without_kind, known=self._truth)
         self._known: Known | None = None
         self._quarantined = QuarantineList()
         self._inventories: dict[str, Inventory] = {}
@@ -122,7 +119,6 @@ class Controller:
         self._thread(self._follow_nodes, self._gpu_nodes, self._gpus, self._gpus_changed)
         self._thread(self._follow_nodes, self._interrupted_nodes, self._interruptions, self._interruption_told)
         self._thread(self._follow_nodes, self._unchecked, self._new_nodes, self._registered)
-        self._thread(self._follow_nodes, self._without_kind, self._new_labels, self._kinds_missing)
 
     def _watch(self, path: str, changed: Callable[[], None] = lambda: None, **options: Any) -> Watch:
         """Return a watch that calls ``changed`` after each change."""
@@ -130,7 +126,7 @@ class Controller:
         return Watch(self._api, path, changed=lambda _before, _after: changed(), tell=tell, **options)
 
     def _watches(self) -> tuple[Watch, ...]:
-        nodes = (self._nodes, self._gpu_nodes, self._interrupted_nodes, self._unchecked, self._without_kind)
+        nodes = (self._nodes, self._gpu_nodes, self._interrupted_nodes, self._unchecked)
         return (*nodes, self._config, self._asked)
 
     def stop(self) -> None:
@@ -141,7 +137,6 @@ class Controller:
         self._gpus_changed.set()
         self._interruption_told.set()
         self._registered.set()
-        self._kinds_missing.set()
         self._retire()
         self._requests.wake()
         self._api.hang_up()
@@ -199,7 +194,6 @@ class Controller:
         self._unread = frozenset(environment.unread)
         self._look()
         self._registered.set()
-        self._kinds_missing.set()
 
     def _truth(self, name: str) -> Truth | None:
         return self._known(name) if self._known else None
@@ -207,7 +201,7 @@ class Controller:
     def _announce(self) -> None:
         """Say that new Nodes are looked at, if they can be. Where it cannot be said, lost Nodes are removed all the
         same."""
-        if self._known is None or not self._known.complete:
+        if self._known is None:
             return
         try:
             self._new_nodes.announce()

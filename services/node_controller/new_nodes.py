@@ -25,10 +25,8 @@ from contract.labels import (
     HOSTS_POOL_LABEL,
     IMAGE_LABEL,
     INTERRUPTED,
-    KIND_LABEL,
     MACHINE_LABELS,
     NVIDIA,
-    POOL_LABEL,
     UNCHECKED,
     ZONE_LABEL,
 )
@@ -45,8 +43,6 @@ log = logging.getLogger(__name__)
 SELECTOR = UNCHECKED
 ABLE = f"{SYSTEM_CONFIGMAPS}/{LOOKED_AT}"
 
-UNKIND = f"{POOL_LABEL},!{KIND_LABEL},!{UNCHECKED}"
-"""Nodes without the label of their kind of capacity."""
 OWN = frozenset((*MACHINE_LABELS, IMAGE_LABEL, INTERRUPTED))
 """Labels that a machine alone knows: its own word counts."""
 NAMED = 5
@@ -63,8 +59,8 @@ class Truth:
 
 
 def truth(environment: NodeEnvironment, machine: ListedMachine) -> Truth | None:
-    """Return the labels and taints of a machine's Node; None while they are not known: the list does not say the zone
-    yet, or the document is of an older Longhaul."""
+    """Return the labels and taints of a machine's Node; None while they are not known: the document lacks its pool or
+    host, or the list does not say the zone yet."""
     declared: Mapping[str, str] = {}
     taints: tuple[Mapping[str, str], ...] = ()
     if machine.pool == HOSTS_POOL_LABEL:
@@ -86,13 +82,6 @@ class Known:
 
     def __init__(self, environment: NodeEnvironment, inventories: Iterable[Inventory]) -> None:
         self._environment, self._inventories = environment, tuple(inventories)
-
-    @property
-    def complete(self) -> bool:
-        """Return whether the environment's document speaks of labels; one of an older Longhaul does not."""
-        pools, hosts = self._environment.pools.values(), self._environment.hosts.values()
-        declared = [*(pool.labels for pool in pools), *(host.labels for host in hosts)]
-        return bool(declared) and all(declared)
 
     def __call__(self, name: str) -> Truth | None:
         """Return the truth of a Node; None while it is not known. A machine that no list has is asked for."""
@@ -197,24 +186,3 @@ class NewNodes(NodeWork):
         about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": metadata["name"], "uid": metadata["name"]}}
         message = f"it registered with labels that its site's list does not bear out: {'; '.join(changes)}{more}"
         self._events.say(about, reason="NodeLabelsCorrected", message=message, warning=True)
-
-
-class NewLabels(NodeWork):
-    """Gives Nodes the label that those from an earlier release lack: a kubelet names its labels only when it
-    registers."""
-
-    def __init__(self, api: Api, nodes: Held, *, known: Callable[[str], Truth | None]) -> None:
-        super().__init__(nodes)
-        self._api, self._known = api, known
-
-    def due(self, node: Object) -> bool:
-        """Return whether the label is known."""
-        right = self._known(node["metadata"]["name"])
-        return right is not None and KIND_LABEL in right.labels
-
-    def change(self, node: Object) -> None:
-        """Set the label."""
-        metadata, right = node["metadata"], self._known(node["metadata"]["name"])
-        if right is not None:
-            changed = {"resourceVersion": metadata["resourceVersion"], "labels": {KIND_LABEL: right.labels[KIND_LABEL]}}
-            self._api.patch(NODES + path_of(metadata["name"]), {"metadata": changed})

@@ -14,7 +14,6 @@ from contract.labels import (
     GPU_LABEL,
     GROUP_LABEL,
     HOSTS_POOL_LABEL,
-    KIND_LABEL,
     POOL_LABEL,
     SITE_LABEL,
     UNCHECKED,
@@ -27,7 +26,6 @@ from services.node_controller.new_nodes import (
     ABLE,
     PREFLIGHT,
     Known,
-    NewLabels,
     NewNodes,
     Truth,
     corrections,
@@ -192,11 +190,7 @@ def test_a_machine_that_no_list_has_is_asked_for() -> None:
     assert known(NAME) is not None
 
 
-def test_only_a_document_that_speaks_of_all_labels_is_announced(world: World) -> None:
-    assert not Known(ENVIRONMENT, []).complete
-    pools = {name: pool for name, pool in ENVIRONMENT.pools.items() if pool.labels}
-    whole = NodeEnvironment(name="lab", aws_role="", sites={}, pools=pools, hosts=ENVIRONMENT.hosts)
-    assert Known(whole, []).complete
+def test_that_new_nodes_are_looked_at_is_announced_once(world: World) -> None:
     world.api.refuse = 404
     with pytest.raises(ApiError):
         world.work.announce()
@@ -209,15 +203,3 @@ def test_only_a_document_that_speaks_of_all_labels_is_announced(world: World) ->
 def test_little_of_a_node_is_held() -> None:
     assert "images" not in str(kept(node()))
     assert kept({"metadata": {"name": "a", "resourceVersion": "1"}})["spec"] == {"taints": []}
-
-
-def test_a_node_of_an_earlier_release_gets_the_label_of_its_kind() -> None:
-    api, nodes = FakeApi(), Held()
-    found: dict[str, Truth | None] = {NAME: Truth(labels=LABELS)}
-    work = NewLabels(api, nodes, known=lambda name: found[name])
-    nodes.documents = [kept(node())]
-    assert work.look() is False, "an older document speaks of no kinds"
-    assert api.written == []
-    found[NAME] = Truth(labels={**LABELS, KIND_LABEL: "h100"})
-    assert work.look() is False
-    assert api.said(PATH) == [{"metadata": {"resourceVersion": "7", "labels": {KIND_LABEL: "h100"}}}]
