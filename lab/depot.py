@@ -12,7 +12,7 @@ from lab import base, container_system, tools
 from lab.signing import KEY, signing
 from longhaul.artifacts import image_contents
 from longhaul.artifacts.image_contents import Contents
-from longhaul.artifacts.layout import DepotParts, fill, made_image
+from longhaul.artifacts.layout import DepotParts, build_image, fill
 from longhaul.artifacts.manifest import seal
 from longhaul.artifacts.oci import copy_of
 from longhaul.toolchain import archive, debian
@@ -37,7 +37,7 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None,
     named = {image.tool for image in wanted.images}
     around = tools.ensure(named, log_dir=log_dir, progress=progress) if named else {}
     images = [
-        made_image(
+        build_image(
             image,
             binary=around[image.tool],
             libraries=debian.libraries(under, image.libraries),

@@ -12,7 +12,7 @@ from longhaul.acceptance.scaling import scaled_pool
 from longhaul.costs.cost import CostLine
 from longhaul.costs.known import KnownPrices
 from longhaul.costs.money import Money, total
-from longhaul.costs.needs import POOL
+from longhaul.costs.priced_needs import POOL
 
 
 @dataclass(frozen=True, kw_only=True)

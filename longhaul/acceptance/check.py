@@ -65,7 +65,7 @@ def perform_all(
     outcomes = []
     for check in checks:
         begins(check)
-        outcome = perform(check if limit.left() else _late(check))
+        outcome = perform(check if limit.remaining_s() else _late(check))
         tell(outcome)
         outcomes.append(outcome)
     return tuple(outcomes)

@@ -36,7 +36,7 @@ def checks(target: AcceptanceTarget, *, disrupt: bool) -> Iterator[tuple[Accepta
             _check(
                 "scaling",
                 "a machine more by the cloud's interface joins, a machine fewer leaves",
-                lambda: scaling.one_more_and_back(target),
+                lambda: scaling.scale_out_and_back(target),
             ),
             *([_disruption(target)] if disrupt else []),
             _check("second up", "`up` again changes nothing", lambda: cluster.unchanged(target)),

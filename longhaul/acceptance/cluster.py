@@ -10,7 +10,7 @@ from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NODES
 from contract.labels import SITE_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.steps import must
+from longhaul.acceptance.steps import run_or_fail
 from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.acceptance.time_limit import Deadline
 from longhaul.cluster.nodes import node as node_view
@@ -29,7 +29,7 @@ errors that pass by themselves (clouds/azure/session.py), so asking again is use
 
 def components(target: AcceptanceTarget) -> str:
     """Wait until ``longhaul status`` finds everything healthy: load balancer probes and tunnels need some time."""
-    return await_healthy(target, target.soon())
+    return await_healthy(target, target.condition_deadline())
 
 
 def await_healthy(target: AcceptanceTarget, limit: Deadline) -> str:
@@ -92,7 +92,7 @@ def nodes(target: AcceptanceTarget) -> str:
         few = [f"{len(items)} nodes of {least}"] if len(items) < least else []
         return "; ".join((*few, *unready, *others))
 
-    target.soon().await_items(api, NODES, why_not, what="every node is ready and of the declared version")
+    target.condition_deadline().await_items(api, NODES, why_not, what="every node is ready and of the declared version")
     sites = ", ".join(sorted({item["metadata"]["labels"].get(SITE_LABEL, "no site") for item in observed}))
     return f"{len(observed)} nodes ready on {sites or 'no site'}, API servers and kubelets {wanted}"
 
@@ -102,13 +102,13 @@ def unchanged(target: AcceptanceTarget) -> str:
     before = _changes(target)
     if before:
         raise NotSoError(f"before a second `up` its preview would change: {before}")
-    must(target.commands, "up", "--yes", limit=target.limit)
+    run_or_fail(target.commands, "up", "--yes", limit=target.limit)
     after = _changes(target)
     if after:
         raise NotSoError(f"after a second `up` its preview would change: {after}")
     if not has_hosts(target.environment):
         return "a second `up` succeeded, previews before and after it change nothing"
-    hosts = json.loads(must(target.commands, "hosts", "--json", limit=target.limit).stdout)["hosts"]
+    hosts = json.loads(run_or_fail(target.commands, "hosts", "--json", limit=target.limit).stdout)["hosts"]
     changed = {name: host["changed"] for name, host in hosts.items() if host["changed"]}
     if changed:
         raise NotSoError(f"racks were changed again: {changed}")
@@ -116,7 +116,7 @@ def unchanged(target: AcceptanceTarget) -> str:
 
 
 def _changes(target: AcceptanceTarget) -> str:
-    counts = json.loads(must(target.commands, "plan", "--raw", "--format", "json", limit=target.limit).stdout)
+    counts = json.loads(run_or_fail(target.commands, "plan", "--raw", "--format", "json", limit=target.limit).stdout)
     stacks = {"infrastructure": counts, "objects": counts.get("objects", {})}
     return ", ".join(
         f"{stack}: {counts[key]} to {key}" for stack, counts in stacks.items() for key in COUNTS if counts.get(key)

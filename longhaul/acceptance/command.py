@@ -194,7 +194,7 @@ def _apis(environment: Environment) -> Any:
     from components.model import plan
     from components.model.network.api_address import api_url
     from contract.kubernetes.api import Api
-    from longhaul.cluster.identity import fetch_identity, renewing
+    from longhaul.cluster.identity import fetch_identity, identity_renewer
 
     @cache
     def identity() -> dict[str, str]:
@@ -202,7 +202,9 @@ def _apis(environment: Environment) -> Any:
 
     @cache
     def api(user: str) -> Api:
-        return Api(api_url(environment, plan(environment)), identity(), acting_as=user, renew=renewing(environment))
+        return Api(
+            api_url(environment, plan(environment)), identity(), acting_as=user, renew=identity_renewer(environment)
+        )
 
     return api
 

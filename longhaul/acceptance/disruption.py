@@ -70,7 +70,7 @@ def restarts(target: AcceptanceTarget) -> str:
     for machine in (f"{environment.name}-etcd-0", f"{environment.name}-api-0"):
         with calling(target.api("")) as calls:
             restart(environment, machine)
-            await_healthy(target, target.soon())
+            await_healthy(target, target.condition_deadline())
         outages.append(
             f"{machine}: {calls.made} calls, {calls.failed} failed, {calls.longest_s:.1f} s without an answer"
         )

@@ -30,10 +30,10 @@ def gpu_pods(target: AcceptanceTarget) -> str:
         offered = int(nodes[name]["status"].get("allocatable", {}).get(GPU_RESOURCE, 0))
         if offered != count:
             raise NotSoError(f"{name} offers {offered} GPUs, the file says {count}")
-    with namespace(api, target.soon, SPACE) as space:
+    with namespace(api, target.condition_deadline, SPACE) as space:
         for name in wanted:
             api.post(f"{NAMESPACES}{path_of(space)}/pods", _pod(name, target.image))
-        await_pods(api, target.soon(), space, len(wanted))
+        await_pods(api, target.condition_deadline(), space, len(wanted))
     counts = Counter(wanted.values())
     offers = ", ".join(f"{number} with {gpus}" for gpus, number in sorted(counts.items()))
     return f"nodes offer their GPUs ({offers}); a pod on each was given one"

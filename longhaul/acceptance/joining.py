@@ -43,7 +43,7 @@ def live_node(target: AcceptanceTarget) -> str:
     return _refused(target, name, site=target.environment.pools[pool].site)
 
 
-def signed(node: str, addresses: Sequence[str] = ()) -> bytes:
+def signing_request(node: str, addresses: Sequence[str] = ()) -> bytes:
     """Return a node's certificate signing request in PEM. Its key is thrown away."""
     key = ec.generate_private_key(ec.SECP256R1())
     target = [
@@ -57,7 +57,7 @@ def signed(node: str, addresses: Sequence[str] = ()) -> bytes:
     return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
-def proof(machine: str, *, site: str) -> dict[str, str]:
+def proof_annotations(machine: str, *, site: str) -> dict[str, str]:
     """Return the annotations in which the join endpoint states what a machine proved."""
     return {PROVED_SITE: site, PROVED_MACHINE: machine}
 
@@ -71,7 +71,7 @@ def request_for(
         "kind": "CertificateSigningRequest",
         "metadata": {"name": f"test-{secrets.token_hex(4)}", "annotations": annotations or {}},
         "spec": {
-            "request": base64.b64encode(signed(node, addresses)).decode(),
+            "request": base64.b64encode(signing_request(node, addresses)).decode(),
             "signerName": signer,
             "usages": ["digital signature", "client auth" if signer == CLIENT_SIGNER else "server auth"],
         },
@@ -87,7 +87,7 @@ def _pool(target: AcceptanceTarget) -> str:
 def _refused(target: AcceptanceTarget, name: str, *, site: str) -> str:
     """Make the request, wait for its refusal, and delete it."""
     api = target.api("")
-    wanted = request_for(name, annotations=proof(name, site=site))
+    wanted = request_for(name, annotations=proof_annotations(name, site=site))
     path = CERTIFICATE_REQUESTS + path_of(wanted["metadata"]["name"])
     made = target.api(JOIN_USER).post(CERTIFICATE_REQUESTS, wanted)
     reasons: list[str] = []
@@ -102,7 +102,7 @@ def _refused(target: AcceptanceTarget, name: str, *, site: str) -> str:
         return "" if reasons else "nobody has decided yet"
 
     try:
-        target.soon().await_items(
+        target.condition_deadline().await_items(
             api,
             CERTIFICATE_REQUESTS,
             why_not,

@@ -29,7 +29,7 @@ UNRESOLVED = 400
 
 
 @dataclass(frozen=True, kw_only=True)
-class Talker:
+class TestPod:
     """A pod that serves and calls HTTP, and a Service of its name."""
 
     api: Api
@@ -79,7 +79,7 @@ def remove(api: Api, limit: Deadline, name: str = NAMESPACE) -> None:
     )
 
 
-def talkers(
+def ready_pods(
     api: Api,
     limit: Deadline,
     image: str,
@@ -87,15 +87,15 @@ def talkers(
     *,
     tolerations: Mapping[str, Sequence[Object]],
     space: str = NAMESPACE,
-) -> dict[str, Talker]:
+) -> dict[str, TestPod]:
     """Create a pod of each name on a node of its site, and return when all are ready."""
     root = NAMESPACES + path_of(space)
     for name, site in sites.items():
-        api.post(f"{root}/pods", talker_pod(name, site, image, tolerations=tolerations.get(site, ())))
-        api.post(f"{root}/services", talker_service(name))
+        api.post(f"{root}/pods", pod_manifest(name, site, image, tolerations=tolerations.get(site, ())))
+        api.post(f"{root}/services", service_manifest(name))
     pods = await_pods(api, limit, space, len(sites))
     return {
-        name: Talker(api=api, namespace=space, name=name, address=it["status"]["podIP"], node=it["spec"]["nodeName"])
+        name: TestPod(api=api, namespace=space, name=name, address=it["status"]["podIP"], node=it["spec"]["nodeName"])
         for name, it in pods.items()
     }
 
@@ -121,7 +121,7 @@ def ready(item: Mapping[str, Any]) -> bool:
     )
 
 
-def talker_pod(name: str, site: str, image: str, *, tolerations: Sequence[Object] = ()) -> Object:
+def pod_manifest(name: str, site: str, image: str, *, tolerations: Sequence[Object] = ()) -> Object:
     """Return a pod that serves and calls HTTP, for a node of this site."""
     return {
         "apiVersion": "v1",
@@ -143,7 +143,7 @@ def talker_pod(name: str, site: str, image: str, *, tolerations: Sequence[Object
     }
 
 
-def talker_service(name: str) -> Object:
+def service_manifest(name: str) -> Object:
     """Return a Service with the pod's name."""
     return {
         "apiVersion": "v1",

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from clouds.base.findings import Severity
 from longhaul.acceptance.check import AcceptanceCheck, NotSoError, perform, perform_all
 from longhaul.acceptance.outcome import AcceptanceReport, Stay, StepOutcome, StepResult
-from longhaul.acceptance.steps import Runs, must, require
+from longhaul.acceptance.steps import Runs, require, run_or_fail
 from longhaul.acceptance.time_limit import Clock, Deadline
 from longhaul.terminal.exits import CommandError, Exit
 
@@ -128,7 +128,7 @@ class Runner:
 
     def _destroy(self, limit: Deadline) -> str:
         if self.commands.run("destroy", "--yes", "--remove", limit=limit).code != Exit.OK:
-            must(self.commands, "destroy", "--yes", "--remove", limit=limit)
+            run_or_fail(self.commands, "destroy", "--yes", "--remove", limit=limit)
             return "`longhaul destroy` succeeded the second time"
         return "`longhaul destroy` succeeded"
 
@@ -190,9 +190,9 @@ def _doctor(commands: Runs, limit: Deadline) -> str:
 
 
 def _plan(commands: Runs, limit: Deadline) -> str:
-    return f"verdict: {json.loads(must(commands, 'plan', '--format', 'json', limit=limit).stdout)['verdict']}"
+    return f"verdict: {json.loads(run_or_fail(commands, 'plan', '--format', 'json', limit=limit).stdout)['verdict']}"
 
 
 def _up(commands: Runs, limit: Deadline) -> str:
-    must(commands, "up", "--yes", limit=limit)
+    run_or_fail(commands, "up", "--yes", limit=limit)
     return "`longhaul up` succeeded"

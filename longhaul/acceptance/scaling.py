@@ -32,7 +32,7 @@ def scaled_pool(environment: Environment) -> str | None:
     return min(growing, key=lambda name: (types[name].gpus, types[name].vcpus, name), default=None)
 
 
-def one_more_and_back(target: AcceptanceTarget, grown: Callable[[Environment, str], Scaled] = group_of) -> str:
+def scale_out_and_back(target: AcceptanceTarget, grown: Callable[[Environment, str], Scaled] = group_of) -> str:
     """Add one machine and remove it again. The size is set back whatever happens in between."""
     environment = target.environment
     pool = scaled_pool(environment)
@@ -42,19 +42,19 @@ def one_more_and_back(target: AcceptanceTarget, grown: Callable[[Environment, st
     before = group.size()
     if before >= environment.pools[pool].max:
         raise NotApplicableError(f"pool {pool} has its {before} machines, as many as it may have")
-    _await(target, pool, before, target.soon())
+    _await(target, pool, before, target.condition_deadline())
     try:
         group.resize(before + 1)
-        limit = target.soon()
-        given = limit.left()
+        limit = target.condition_deadline()
+        given = limit.remaining_s()
         _await(target, pool, before + 1, limit)
-        joined = given - limit.left()
+        joined = given - limit.remaining_s()
     finally:
         group.resize(before)
-    limit = target.soon()
-    given = limit.left()
+    limit = target.condition_deadline()
+    given = limit.remaining_s()
     _await(target, pool, before, limit)
-    gone = given - limit.left()
+    gone = given - limit.remaining_s()
     return f"pool {pool} from {before} to {before + 1}: ready after {joined:.0f} s; back: gone after {gone:.0f} s"
 
 

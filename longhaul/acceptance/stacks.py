@@ -19,7 +19,7 @@ class Stacks:
     def exported(self) -> dict[str, str]:
         """Return the state of each existing stack by name, with its secrets decrypted."""
         return {
-            engine.stack: engine.must(
+            engine.stack: engine.run_or_fail(
                 "stack", "export", "--show-secrets", doing=f"the state of {engine.stack} cannot be read"
             )
             for engine in self._there()
@@ -30,7 +30,7 @@ class Stacks:
         counted."""
         counts = {}
         for engine in self._there():
-            text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")
+            text = engine.run_or_fail("stack", "export", doing=f"the state of {engine.stack} cannot be read")
             deployment = json.loads(text).get("deployment") or {}
             resources = [resource for resource in deployment.get("resources") or () if resource["type"] != STACK]
             counts[engine.stack] = len(resources) + len(deployment.get("pending_operations") or ())

@@ -105,7 +105,7 @@ class AcceptanceCommands:
         return next((line.strip() for line in reversed(lines) if line.strip()), "").removeprefix("longhaul: ")
 
 
-def must(commands: Runs, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
+def run_or_fail(commands: Runs, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
     """Run a command; ``NotSoError`` with the meaning of its exit code unless that is 0."""
     done = commands.run(verb, *words, limit=limit)
     require(done, verb)
@@ -125,8 +125,8 @@ def _awaited(child: subprocess.Popen[bytes], verb: str, limit: Deadline, last_li
     """Wait for the command; return whether it was asked to end because its time was over."""
     waiting = limit.waiting(f"`longhaul {verb}`")
     try:
-        while not _has_ended(child, min(TELL_S, limit.left())):
-            left = limit.left()
+        while not _has_ended(child, min(TELL_S, limit.remaining_s())):
+            left = limit.remaining_s()
             if not left:
                 _end(child, verb, limit)
                 return True

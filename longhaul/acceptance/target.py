@@ -28,6 +28,6 @@ class AcceptanceTarget:
     image: str
     """Container image of Kubernetes' agnhost."""
 
-    def soon(self) -> Deadline:
+    def condition_deadline(self) -> Deadline:
         """Return the deadline for a condition that is awaited from now on."""
         return self.limit.within(self.within_s)

@@ -22,14 +22,14 @@ Tell = Callable[[str], None]
 """Shows one line to people."""
 
 
-def nobody(_line: str) -> None:
+def discard(_line: str) -> None:
     """Show the line to nobody."""
 
 
 class Waiting:
     """One condition that is awaited from now on."""
 
-    def __init__(self, what: str, *, clock: Clock = time.monotonic, tell: Tell = nobody) -> None:
+    def __init__(self, what: str, *, clock: Clock = time.monotonic, tell: Tell = discard) -> None:
         self._what, self._clock, self._tell = what, clock, tell
         self._since = self._last_note = clock()
 
@@ -52,19 +52,19 @@ class Deadline:
     """A deadline."""
 
     def __init__(
-        self, seconds: float, *, clock: Clock = time.monotonic, wait: Wait = time.sleep, tell: Tell = nobody
+        self, seconds: float, *, clock: Clock = time.monotonic, wait: Wait = time.sleep, tell: Tell = discard
     ) -> None:
         """``tell`` is called from time to time with what is awaited."""
         self._clock, self._wait, self.tell = clock, wait, tell
         self._until = clock() + seconds
 
-    def left(self) -> float:
+    def remaining_s(self) -> float:
         """Return the seconds until the deadline; 0 when it has passed."""
         return max(0.0, self._until - self._clock())
 
     def within(self, seconds: float) -> Deadline:
         """Return a limit of so many seconds from now, but never later than this one."""
-        return Deadline(min(seconds, self.left()), clock=self._clock, wait=self._wait, tell=self.tell)
+        return Deadline(min(seconds, self.remaining_s()), clock=self._clock, wait=self._wait, tell=self.tell)
 
     def waiting(self, what: str) -> Waiting:
         """Return a :class:`Waiting` for a condition that is awaited from now on."""
@@ -74,7 +74,7 @@ class Deadline:
         """Poll until ``why_not`` returns an empty text. Raise ``LateError`` with its last text at the deadline."""
         waiting = self.waiting(what)
         while reason := why_not():
-            left = self.left()
+            left = self.remaining_s()
             if not left:
                 raise LateError(f"{what}: not in time: {reason}")
             waiting.note(reason, left_s=left)
@@ -97,7 +97,7 @@ class Deadline:
                 if not error.passing:
                     raise
                 reason = str(error)
-            left = self.left()
+            left = self.remaining_s()
             if not left:
                 raise LateError(f"{what}: not in time: {reason}")
             waiting.note(reason, left_s=left)

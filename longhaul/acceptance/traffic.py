@@ -16,7 +16,7 @@ from contract.kubernetes.paths import NODES
 from contract.labels import SITE_LABEL
 from contract.objects import CLUSTER_DOMAIN
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.pods import NAMESPACE, Talker, namespace, ready, talkers
+from longhaul.acceptance.pods import NAMESPACE, TestPod, namespace, ready, ready_pods
 from longhaul.acceptance.target import AcceptanceTarget
 
 DOMAIN = f"svc.{CLUSTER_DOMAIN}"
@@ -28,7 +28,7 @@ class Traffic:
     """Pods on all sites. The first of these checks creates them, and the last removes them."""
 
     def __init__(self, target: AcceptanceTarget) -> None:
-        self._subject, self._talkers = target, dict[str, Talker]()
+        self._subject, self._talkers = target, dict[str, TestPod]()
         self._stack = ExitStack()
 
     def addresses(self) -> str:
@@ -86,18 +86,18 @@ class Traffic:
         sites = sorted({item["metadata"]["labels"].get(SITE_LABEL, "") for item in listed} - {""})
         if not sites:
             raise NotApplicableError("the environment has no nodes")
-        space = self._stack.enter_context(namespace(api, target.soon))
+        space = self._stack.enter_context(namespace(api, target.condition_deadline))
         taken = tolerations(target.environment)
         # The prefix keeps pod names unique: a site may have the name of one of the cluster's own Services.
         wanted = {f"on-{site}": site for site in sites}
-        made = talkers(api, target.soon(), target.image, wanted, tolerations=taken, space=space)
+        made = ready_pods(api, target.condition_deadline(), target.image, wanted, tolerations=taken, space=space)
         self._talkers = {site: made[name] for name, site in wanted.items()}
 
     def _require(self) -> None:
         if not self._talkers:
             raise NotSoError("there are no pods to ask, as the check of addresses says")
 
-    def _pairs(self, reaches: Callable[[Talker, Talker], bool], *, what: str) -> str:
+    def _pairs(self, reaches: Callable[[TestPod, TestPod], bool], *, what: str) -> str:
         pairs = list(permutations(self._talkers, 2))
         if not pairs:
             raise NotApplicableError(f"only {next(iter(self._talkers))} has nodes: there is no other site to reach")
@@ -107,10 +107,10 @@ class Traffic:
         return f"{what}: {', '.join(f'{source} to {other}' for source, other in pairs)}"
 
     def _await(self, true: Callable[[], bool], what: str) -> None:
-        self._subject.soon().eventually(lambda: "" if true() else "no answer, or another one", what=what)
+        self._subject.condition_deadline().eventually(lambda: "" if true() else "no answer, or another one", what=what)
 
 
-def _names_itself(talker: Talker, host: str) -> bool:
+def _names_itself(talker: TestPod, host: str) -> bool:
     """Return whether a name leads a pod to itself."""
     return talker.dial(host) == talker.name
 

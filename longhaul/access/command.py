@@ -88,12 +88,12 @@ def _show(environment: Environment, options: argparse.Namespace) -> int:
         print(rendered(document(environment, revoked, servers)))
     else:
         print("\n".join(text(environment, revoked, servers)))
-    return Exit.OK if all(server.right for server in servers) else Exit.FAILED
+    return Exit.OK if all(server.is_current for server in servers) else Exit.FAILED
 
 
 def _change(where: Context, environment: Environment, options: argparse.Namespace) -> int:
     """Revoke or restore a person's access."""
-    from longhaul.cluster.identity import asking
+    from longhaul.cluster.identity import caller_name
 
     steps = _steps(where, environment)
     if options.verb == "restore":
@@ -102,7 +102,7 @@ def _change(where: Context, environment: Environment, options: argparse.Namespac
     steps.people.read()
     lines = _consequences(options.user, keep=options.keep_connections)
     confirm(lines, what="revoke their access", name=options.user, noun="person", yes=options.yes)
-    steps.revoke(options.user, by=asking(environment), keep_connections=options.keep_connections)
+    steps.revoke(options.user, by=caller_name(environment), keep_connections=options.keep_connections)
     again = f"longhaul access restore --env {environment.name} '{options.user}'"
     say(f"{options.user} is refused by every API server; `{again}` ends that")
     return Exit.OK
@@ -111,7 +111,7 @@ def _change(where: Context, environment: Environment, options: argparse.Namespac
 def _steps(where: Context, environment: Environment) -> AccessRun:
     from longhaul.access.people import people_of
     from longhaul.access.steps import AccessRun
-    from longhaul.cluster.api_server_turn import ending_in
+    from longhaul.cluster.api_server_lock import ending_in
 
     return AccessRun(
         people=people_of(environment),

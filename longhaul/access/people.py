@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from components.model.secrets.vault import REVOKED
 from components.model.vpn.section import OPERATOR
 from contract.documents.revoked import Revoked, is_name
-from longhaul.cluster.identity import control_of
+from longhaul.cluster.identity import control_access
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.record import VaultRecord, unusable
+from longhaul.vault.record import VaultRecord, unusable_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ class PeopleVault(VaultRecord):
         try:
             return Revoked.parse(text)
         except ValueError as error:
-            raise unusable(REVOKED, error) from None
+            raise unusable_error(REVOKED, error) from None
 
     def change(self, by: Callable[[Revoked], Revoked]) -> bool:
         """Change the list; return whether that made a difference."""
@@ -53,7 +53,7 @@ class PeopleVault(VaultRecord):
 
 def people_of(environment: Environment) -> PeopleVault:
     """Return the list of an environment. Raise ``CommandError`` when its control plane's cloud has no vault."""
-    place, control = control_of(environment)
+    place, control = control_access(environment)
     return PeopleVault(control=control, place=place, environment=environment)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.model.identity.sign_in import settings
 from contract.documents import issuers
-from longhaul.control_plane.denials import asked, digest_of, servers
+from longhaul.control_plane.refusal_lists import ask, digest_of, servers
 from longhaul.report.text import table
 from longhaul.terminal.exits import CommandError
 
@@ -38,7 +38,7 @@ class ServerView:
     """``all``, or how the server's list of revoked people differs from the vault."""
 
     @property
-    def right(self) -> bool:
+    def is_current(self) -> bool:
         """Return whether the server uses the file's issuers and the vault's list."""
         return (self.issuers, self.revoked) == (RIGHT, ALL)
 
@@ -52,7 +52,7 @@ def views(people: PeopleVault, revoked: Revoked) -> list[ServerView]:
 
     def view(name: str) -> ServerView:
         try:
-            answer = asked(people, name, ASK)
+            answer = ask(people, name, ASK)
             return ServerView(
                 name=name, issuers=_issuers(answer["issuers"], digest), revoked=_revoked(answer["revoked"], revoked)
             )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from contract.documents.quarantine import moment
 from contract.documents.revoked import RevokedPerson
-from longhaul.control_plane.denials import PEOPLE, end_connections, hand_to, servers, vpn_machines
+from longhaul.control_plane.refusal_lists import PEOPLE, distribute_to, end_connections, servers, vpn_machines
 from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class AccessRun:
             return self.people.read().names
 
         with ThreadPoolExecutor(max_workers=len(names)) as pool:
-            asked = {pool.submit(hand_to, self.people, name, wanted, PEOPLE): name for name in names}
+            asked = {pool.submit(distribute_to, self.people, name, wanted, PEOPLE): name for name in names}
             for done in as_completed(asked):
                 try:
                     refused = ", ".join(done.result()) or PEOPLE.nobody

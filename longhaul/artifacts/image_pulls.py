@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from contract.annotations import IMAGE_NAME
+from longhaul.artifacts.depot_content import Pull
 from longhaul.artifacts.oci import INDEX
-from longhaul.artifacts.wanted import Pull
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file
 from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, is_disk_full, is_network
 from longhaul.toolchain.process import run_logged

@@ -58,7 +58,7 @@ def _put(source: Path, target: Path, place: Place) -> None:
     place(source, target)
 
 
-def made_image(
+def build_image(
     wanted: ContainerImage,
     *,
     binary: Path,

@@ -43,10 +43,10 @@ def _sums(address: str, *, key: str, fetch: Fetch) -> dict[str, str]:
             f"{address}/{SUMS} {error}. If the depot was filled anew in this moment, run it again; docs/depot.md says "
             "how a depot is signed"
         ) from error
-    return sums(content)
+    return checksums(content)
 
 
-def sums(content: bytes) -> dict[str, str]:
+def checksums(content: bytes) -> dict[str, str]:
     """Return the checksums in a list by path. Raise :class:`SignatureError` for any other document: the key may have
     signed others, too."""
     by_path = {}

@@ -47,7 +47,7 @@ def run(invocation: Invocation) -> int:
     from datetime import UTC, datetime
 
     from components.model import Role
-    from longhaul.backups.at_once import back_up, behind, check_learner
+    from longhaul.backups.on_demand import back_up, check_learner, revision_warning
     from longhaul.etcd_backups.listing import backups, warnings
     from longhaul.report.json_output import document
     from longhaul.terminal.say import say
@@ -65,7 +65,7 @@ def run(invocation: Invocation) -> int:
         made.append(back_up(environment, role, from_learner=options.from_learner))
         say(f"{role}: {made[-1]}")
     listed = backups(environment, roles, now=datetime.now(tz=UTC))
-    for warning in (*filter(None, (behind(name, listed) for name in made)), *warnings(environment, listed)):
+    for warning in (*filter(None, (revision_warning(name, listed) for name in made)), *warnings(environment, listed)):
         say(f"warning: {warning}")
     by_role = {str(role): [backup for backup in listed if backup.etcd == str(role)] for role in roles}
     if options.json:
@@ -84,7 +84,7 @@ def _verified(environment: Environment, backup: ListedBackup, key: Path) -> str:
     """Restore a backup into a temporary folder, and return its revision and number of keys as text."""
     from tempfile import TemporaryDirectory
 
-    from longhaul.etcd_backups.opened import BUMP, restored, snapshot_of
+    from longhaul.etcd_backups.snapshots import BUMP, open_snapshot, restore_snapshot
     from longhaul.terminal.say import say
     from longhaul.toolchain import tools
     from longhaul.toolchain.spec import load
@@ -95,8 +95,8 @@ def _verified(environment: Environment, backup: ListedBackup, key: Path) -> str:
         place = Path(folder)
         spec = load(versions=environment.versions.pinned())
         programs = tools.ensure(["etcd", "age"], log_dir=place, progress=say, spec=spec)
-        snapshot = snapshot_of(environment, backup, identity=key, folder=place, programs=programs)
-        outcome = restored(snapshot, folder=place, programs=programs)
+        snapshot = open_snapshot(environment, backup, identity=key, folder=place, programs=programs)
+        outcome = restore_snapshot(snapshot, folder=place, programs=programs)
     if outcome.revision != backup.revision + BUMP or outcome.keys < backup.keys:
         raise CommandError(
             f"{backup.name}: restored are revision {outcome.revision - BUMP} and {outcome.keys} keys, and the member "

@@ -11,7 +11,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def handled(end: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def handling_signals(end: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Call ``end`` at SIGTERM and SIGHUP during the block. Ignored signals stay ignored, as with nohup(1). Only the
     main thread may use this."""
     before = {signum: signal.getsignal(signum) for signum in ENDING}
@@ -25,13 +25,13 @@ def handled(end: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 
 @contextmanager
-def leaving_nothing() -> Iterator[None]:
-    """Turn the first SIGTERM or SIGHUP during the block into a ``SystemExit``, with :func:`handled`."""
+def exiting_on_signals() -> Iterator[None]:
+    """Turn the first SIGTERM or SIGHUP during the block into a ``SystemExit``, with :func:`handling_signals`."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         for signum in ENDING:
             signal.signal(signum, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    with handled(end):
+    with handling_signals(end):
         yield

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longhaul.client.files import write_private
-from longhaul.cluster.identity import fetch_identity, renewing
-from longhaul.engine.processes import started
+from longhaul.cluster.identity import fetch_identity, identity_renewer
+from longhaul.engine.processes import start_ticks
 from longhaul.project.context import Context, state_folder
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def kubeconfig_file(
     content = kubeconfig(name=where.env, server=server, server_name=None, identity=identity)
     folder = state_folder(where, environ)
     for left in folder.glob(f"{where.env}.*.kubeconfig"):
-        if started(int(left.name.split(".")[-2])) is None:
+        if start_ticks(int(left.name.split(".")[-2])) is None:
             left.unlink(missing_ok=True)
     path = folder / f"{where.env}.{os.getpid()}.kubeconfig"
     write_private(path, json.dumps(content) + "\n")
@@ -86,7 +86,7 @@ def api_of(
     from contract.kubernetes.api import Api
 
     with kubeconfig_file(where, environment, environ, master=master) as path:
-        renew = None if master or GIVEN in environ else renewing(environment)
+        renew = None if master or GIVEN in environ else identity_renewer(environment)
         yield Api.of(json.loads(path.read_text(encoding="utf-8")), renew=renew)
 
 

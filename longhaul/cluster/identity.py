@@ -54,10 +54,10 @@ def fetch_identity(
 
     name, group = (KUBERNETES, MASTERS_GROUP) if master else (ADMINISTRATORS, ADMINISTRATORS_GROUP)
     source = Authority(name=name, common_name="")
-    authority = issuing.Pair(**parts_of(environment, source.secret, ("certificate", "key")))
-    issuer = secret_of(environment, Authority(name=KUBERNETES, common_name="").trust_secret)
+    authority = issuing.Pair(**read_secret_parts(environment, source.secret, ("certificate", "key")))
+    issuer = read_secret(environment, Authority(name=KUBERNETES, common_name="").trust_secret)
     subject = issuing.Subject(
-        common_name=asking(environment),
+        common_name=caller_name(environment),
         organizations=[group],
         usages=["client"],
         days=ADMINISTRATOR_HOURS / 24,
@@ -68,7 +68,7 @@ def fetch_identity(
     return {"certificate": pair.certificate, "key": pair.key, "issuer": issuer}
 
 
-def renewing(environment: Environment, *, clock: Callable[[], float] = time.monotonic) -> Renew:
+def identity_renewer(environment: Environment, *, clock: Callable[[], float] = time.monotonic) -> Renew:
     """Return a function that keeps an administrator's identity valid in a program that may run for days. When the
     vault does not answer, the old certificate is used until it expires, and the vault is asked again after
     :data:`AGAIN_S`."""
@@ -93,37 +93,37 @@ def renewing(environment: Environment, *, clock: Callable[[], float] = time.mono
 def fetch_break_glass(environment: Environment) -> dict[str, str]:
     """Return the break-glass certificate, key and issuer from the vault, for the case that no access rights are left.
     Raise ``CommandError`` when the vault does not return them."""
-    return parts_of(environment, BREAK_GLASS, PARTS)
+    return read_secret_parts(environment, BREAK_GLASS, PARTS)
 
 
-def parts_of(environment: Environment, name: str, keys: tuple[str, ...]) -> dict[str, str]:
+def read_secret_parts(environment: Environment, name: str, keys: tuple[str, ...]) -> dict[str, str]:
     """Return values of a secret that is a JSON mapping."""
     try:
-        secret = json.loads(secret_of(environment, name))
+        secret = json.loads(read_secret(environment, name))
         return {key: str(secret[key]) for key in keys}
     except (ValueError, KeyError, TypeError):
         message = f"the secret {name} in the vault of {environment.name} is not what `longhaul up` writes"
         raise CommandError(message) from None
 
 
-def secret_of(environment: Environment, name: str) -> str:
+def read_secret(environment: Environment, name: str) -> str:
     """Return a secret from the vault. Raise ``CommandError`` when the vault does not return it."""
     from clouds.base.errors import CloudError
     from components.model.secrets.vault import vault_name
-    from longhaul.vault.record import not_read
+    from longhaul.vault.record import unreadable_error
 
     env = environment.name
-    place, control = control_of(environment)
+    place, control = control_access(environment)
     try:
         value: str | None = control.secret(place, vault_name(environment), name)
     except CloudError as error:
-        raise not_read(environment, f"the vault of {env}", error) from None
+        raise unreadable_error(environment, f"the vault of {env}", error) from None
     if value is None:
         raise CommandError(f"the vault of {env} has no {name} yet: `longhaul up --env {env}` makes it")
     return value
 
 
-def control_of(environment: Environment) -> tuple[Any, Any]:
+def control_access(environment: Environment) -> tuple[Any, Any]:
     """Return the control plane's place, and its cloud's access to the vault. Raise ``CommandError`` when the cloud has
     none."""
     from clouds.registry import cloud_of
@@ -137,10 +137,10 @@ def control_of(environment: Environment) -> tuple[Any, Any]:
     return place, control
 
 
-def asking(environment: Environment) -> str:
+def caller_name(environment: Environment) -> str:
     """Return the caller's name for the audit log: the cloud identity that the vault accepted, or else the user of the
     operating system."""
-    place, control = control_of(environment)
+    place, control = control_access(environment)
     signed_in = str(control.signed_in(place))
     return (signed_in or f"{_user()}@{socket.gethostname()}")[:NAME_LENGTH]
 

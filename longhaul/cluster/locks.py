@@ -12,7 +12,7 @@ from components.model.autoscaler.leases import ROLLS
 from components.model.nodes.labels import on_nodes
 from contract.kubernetes.api import Api
 from contract.kubernetes.lease import HeldError, LeaseTimes, holding
-from longhaul.engine.processes import hostname, namespace, started
+from longhaul.engine.processes import hostname, namespace, start_ticks
 from longhaul.terminal.exits import CommandError
 
 HOLDS_S = 60
@@ -62,7 +62,7 @@ def sole_run(api: Api, lease: str, words: Words) -> Iterator[Callable[[], bool]]
 def _ended_here(holder: str) -> bool:
     """Return whether the holder was a process on this machine that has ended."""
     pid = holder.rpartition("/")[2]
-    return holder == _identity(pid) and pid.isdigit() and started(int(pid)) is None
+    return holder == _identity(pid) and pid.isdigit() and start_ticks(int(pid)) is None
 
 
 def _identity(pid: int | str) -> str:

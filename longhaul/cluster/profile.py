@@ -14,7 +14,7 @@ from contract.objects import CLUSTER_DOMAIN
 from longhaul.client.files import config_folder
 from longhaul.client.options import KEPT, refuse_changed
 from longhaul.client.profile import DAYS, Inside, Profile, ProfileIssuer, ProfileVpn
-from longhaul.cluster.identity import secret_of
+from longhaul.cluster.identity import read_secret
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
 
@@ -38,7 +38,7 @@ def profile_of(environment: Environment, *, lab_port: int | None, now: datetime)
         name=environment.name,
         server=f"https://{name}:{port}" if lab_port is None else f"https://127.0.0.1:{lab_port}",
         server_name="" if lab_port is None else name,
-        authority=secret_of(environment, Authority(name=KUBERNETES, common_name="").trust_secret),
+        authority=read_secret(environment, Authority(name=KUBERNETES, common_name="").trust_secret),
         issuers={
             key: ProfileIssuer(
                 url=issuer.url,
@@ -63,10 +63,10 @@ def inside_of(environment: Environment) -> Inside:
 
 def _vpn(environment: Environment) -> ProfileVpn:
     """Return the VPN's endpoints and authority, as the vault stores them."""
-    remotes = json.loads(secret_of(environment, VPN_REMOTES))
+    remotes = json.loads(read_secret(environment, VPN_REMOTES))
     return ProfileVpn(
         endpoints=tuple(f"https://{remote['address']}" for remote in remotes),
-        authority=secret_of(environment, Authority(name=VPN, common_name="").trust_secret),
+        authority=read_secret(environment, Authority(name=VPN, common_name="").trust_secret),
         name=vpn_name(environment),
         inside=inside_of(environment),
     )

@@ -28,14 +28,14 @@ TRIES = 2
 """Number of times that a machine fetches: a fetch that was already running may have read the vault too early."""
 
 
-def behind(
+def outdated_servers(
     environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: EncryptionKeys
 ) -> tuple[str, ...]:
     """Return the names of the API servers that do not use these keys. Raise ``CommandError`` for the first that does
     not answer: no rotation begins while a server is away."""
     names = []
     for machine in _of(environment, Role.API):
-        answer = asked(control, place, machine.name, _encryption_command(keys))
+        answer = ask_json(control, place, machine.name, _encryption_command(keys))
         if answer.get("error"):
             raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
         if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
@@ -43,7 +43,7 @@ def behind(
     return tuple(names)
 
 
-def hand_out(
+def distribute(
     environment: Environment,
     control: ControlAccess[Any],
     place: Place[Any],
@@ -69,13 +69,13 @@ def deliver(environment: Environment, control: ControlAccess[Any], place: Place[
             raise CommandError(f"{machine.name} does not have the keys {', '.join(keys.names)}: {reason}")
 
 
-def written(environment: Environment, control: ControlAccess[Any], place: Place[Any]) -> Mapping[str, int]:
+def count_objects_by_key(environment: Environment, control: ControlAccess[Any], place: Place[Any]) -> Mapping[str, int]:
     """Return the number of stored objects by the name of the key that encrypted them, from the first member of the main
     etcd cluster that answers. Raise ``CommandError`` with each member's reason when none answers."""
     reasons = []
     for machine in _of(environment, Role.ETCD):
         try:
-            answer = asked(control, place, machine.name, "longhaul-node encryption")
+            answer = ask_json(control, place, machine.name, "longhaul-node encryption")
             return {str(name): int(count) for name, count in answer["objects"].items()}
         except CommandError as error:
             reasons.append(str(error))
@@ -96,7 +96,7 @@ def _fetched(
     script = f"{FETCH} && {_encryption_command(keys)}" + (f" --wait {wait_s}" if wait_s else "")
     answer: Mapping[str, Any] = {}
     for _ in range(TRIES):
-        answer = asked(control, place, machine.name, script)
+        answer = ask_json(control, place, machine.name, script)
         if tuple(answer.get("keys", ())) == keys.names:
             break
     return answer
@@ -106,7 +106,7 @@ def _encryption_command(keys: EncryptionKeys) -> str:
     return f"longhaul-node encryption --keys {','.join(keys.names)}"
 
 
-def asked(
+def ask_json(
     control: ControlAccess[Any], place: Place[Any], machine: str, script: str, *, what: str = "encryption keys"
 ) -> Mapping[str, Any]:
     """Return a machine's JSON answer to a script. Raise ``CommandError``, which mentions ``what``, when it does not

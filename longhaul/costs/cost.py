@@ -18,7 +18,7 @@ from clouds.base.prices import HostKey, Price
 from components.model import Environment
 from components.model.prices.book import PriceBook
 from longhaul.costs.money import Money, total
-from longhaul.costs.needs import POOL, PricedNeed, needs
+from longhaul.costs.priced_needs import POOL, PricedNeed, priced_needs
 
 STANDS_IN = "the ordinary price, for want of one for spot"
 
@@ -172,7 +172,7 @@ class CostDifference:
 
 def price_of(environment: Environment, book: PriceBook) -> EnvironmentCost:
     """Compute the cost of ``environment`` with the prices of ``book``."""
-    wanted = needs(environment)
+    wanted = priced_needs(environment)
     pools = {need.group: book.applied(need.key)[0] for need in wanted if need.group.startswith(POOL)}
     return EnvironmentCost(environment=environment.name, lines=tuple(_line(need, book, pools) for need in wanted))
 

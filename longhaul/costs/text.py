@@ -9,7 +9,7 @@ from clouds.base.prices import plain
 from components.model.prices.book import name_of
 from longhaul.costs.cost import Cost, CostLine, EnvironmentCost
 from longhaul.costs.money import total
-from longhaul.costs.needs import NOT_COUNTED
+from longhaul.costs.priced_needs import NOT_COUNTED
 from longhaul.report.text import table, wrapped
 
 HOURLY = Decimal("0.0001")

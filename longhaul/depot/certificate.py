@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def following(certificate: Path, key: Path, *, say: Callable[[str], None]) -> ssl.SSLContext:
+def reloading_tls(certificate: Path, key: Path, *, say: Callable[[str], None]) -> ssl.SSLContext:
     """Return TLS settings for a server with the PEM chain ``certificate`` and its ``key``. The files are checked before
     each handshake; while they are invalid, the server goes on with the previous ones. Raise OSError (or its subclass
     ssl.SSLError) when they are invalid now."""
@@ -22,7 +22,7 @@ def following(certificate: Path, key: Path, *, say: Callable[[str], None]) -> ss
                 current = _load(certificate, key)
                 say(f"{certificate} was read again")
         except OSError as error:
-            say(f"{reason(certificate, key, error)}: going on with the certificate from before")
+            say(f"{load_error(certificate, key, error)}: going on with the certificate from before")
         connection.context = current
 
     # Called for each handshake, even when the client names no server (SSL_CTX_set_tlsext_servername_callback(3)).
@@ -30,7 +30,7 @@ def following(certificate: Path, key: Path, *, say: Callable[[str], None]) -> ss
     return first
 
 
-def reason(certificate: Path, key: Path, error: OSError) -> str:
+def load_error(certificate: Path, key: Path, error: OSError) -> str:
     """Return why the files cannot be used."""
     why = getattr(error, "reason", None) or error.strerror or "unreadable"
     return f"{certificate} and {key} cannot be used: {why}"

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import ssl
 
     from components.model import Environment
+    from longhaul.artifacts.depot_content import DepotContent
     from longhaul.artifacts.manifest import DepotReport
     from longhaul.artifacts.nvidia_driver import DriverRequest
-    from longhaul.artifacts.wanted import DepotContent
     from longhaul.depot.gather import DepotSources
 
 HELP = "fill, check or serve a folder with all that machines install; for sites without the internet"
@@ -184,7 +184,7 @@ def _signer(environment: Environment, name: str | None) -> tuple[Callable[[Path]
 def _asked(invocation: Invocation) -> tuple[Environment, DepotContent, DepotSources]:
     """Return the environment, the depot's content, and its sources, from the options."""
     from longhaul.artifacts import image_contents
-    from longhaul.artifacts.wanted import wanted
+    from longhaul.artifacts.depot_content import depot_content
     from longhaul.depot.gather import DepotSources
     from longhaul.toolchain.spec import load
 
@@ -195,7 +195,7 @@ def _asked(invocation: Invocation) -> tuple[Environment, DepotContent, DepotSour
         known = ", ".join(environment.sites)
         raise CommandError(f"{where.env} has no site {options.site!r}; it has {known}", code=Exit.USAGE)
     spec = load(versions=environment.versions.pinned())
-    asked = wanted(
+    asked = depot_content(
         environment,
         image_contents.load(gpus=True, rdma=True),
         spec,
@@ -300,13 +300,13 @@ def _require_depot(folder: Path) -> None:
 
 
 def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    from longhaul.depot.certificate import following, reason
+    from longhaul.depot.certificate import load_error, reloading_tls
 
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
         raise CommandError("--certificate and --key go together", code=Exit.USAGE)
     try:
-        return following(certificate, key, say=say)
+        return reloading_tls(certificate, key, say=say)
     except OSError as error:
-        raise CommandError(reason(certificate, key, error), code=Exit.USAGE) from error
+        raise CommandError(load_error(certificate, key, error), code=Exit.USAGE) from error

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.artifacts import image_pulls
+from longhaul.artifacts.depot_content import DepotContent
 from longhaul.artifacts.image_contents import ContainerImage
 from longhaul.artifacts.image_pulls import Pulled
-from longhaul.artifacts.layout import DepotParts, fill, made_image
+from longhaul.artifacts.layout import DepotParts, build_image, fill
 from longhaul.artifacts.manifest import DepotReport, seal, verify
 from longhaul.artifacts.oci import Image
-from longhaul.artifacts.wanted import DepotContent
 from longhaul.toolchain import archive, debian, tools
 from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, remove, require_space, sha256_file
 from longhaul.toolchain.errors import SetupError
@@ -144,7 +144,7 @@ def _archive(suite: str, names: Sequence[str], sources: DepotSources) -> Path:
 def _made(wanted: ContainerImage, packages: Path, sources: DepotSources) -> Image:
     binary = _tools([wanted.tool], sources)[wanted.tool]
     libraries = _libraries(wanted.libraries, packages, sources) if wanted.libraries else {}
-    return made_image(wanted, binary=binary, libraries=libraries, spec=sources.spec)
+    return build_image(wanted, binary=binary, libraries=libraries, spec=sources.spec)
 
 
 def _libraries(names: Sequence[str], packages: Path, sources: DepotSources) -> dict[str, Path]:

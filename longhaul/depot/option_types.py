@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from longhaul.artifacts.depot_content import Pull
     from longhaul.artifacts.nvidia_driver import DriverRequest
-    from longhaul.artifacts.wanted import Pull
 
 
 def sources(text: str) -> tuple[str, Path]:
@@ -41,7 +41,7 @@ def driver(text: str) -> DriverRequest:
 
 def pull(text: str) -> Pull:
     """Parse ``REGISTRY/PATH:TAG@sha256:…``."""
-    from longhaul.artifacts.wanted import parse_pull
+    from longhaul.artifacts.depot_content import parse_pull
 
     try:
         return parse_pull(text)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from longhaul.engine import plugins
 from longhaul.engine.change import change
-from longhaul.engine.engine import Engine, engine_for, reason
+from longhaul.engine.engine import Engine, engine_for, failure_reason
 from longhaul.engine.events import STACK
 from longhaul.engine.execution import interruptible
-from longhaul.engine.options import again, log_of, refuse_event_log, wants_json
-from longhaul.engine.pending import Pending, forget, pending_creates, state_of
-from longhaul.engine.phase_outcome import PhaseResult, attempt, of_engine, summary
+from longhaul.engine.options import create_log, refuse_event_log, typed_command, wants_json
+from longhaul.engine.pending import Pending, forget, pending_creates, stack_state
+from longhaul.engine.phase_outcome import PhaseResult, attempt, engine_phase_result, summary
 from longhaul.engine.recovery import recover
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
@@ -65,16 +65,16 @@ def run(invocation: Invocation) -> int:
     if engine.has_stack() is False:
         say(f"{where.env} has no stack in {engine.backend.url}: there is nothing to destroy")
         return Exit.OK
-    plugins.require(plugins.needed(environment), engine.environ)
+    plugins.require(plugins.site_plugins(environment), engine.environ)
     if not options.yes:
         _confirm(where.env)
     with interruptible():
-        log = log_of(where, invocation)
+        log = create_log(where, invocation)
         output = Output(log=log, terminal=log is None, json=wants_json(options, invocation.rest))
         progress = Progress(title="destruction", output=output, began=began)
         engine = replace(engine, progress=progress)
         outcome = attempt(progress, lambda: _destroy(engine, where, environment, invocation))
-    output.tell(summary([outcome], wanted=f"{where.env} is destroyed", again=again(invocation), log=log))
+    output.tell(summary([outcome], wanted=f"{where.env} is destroyed", again=typed_command(invocation), log=log))
     return outcome.code
 
 
@@ -84,14 +84,14 @@ def _destroy(engine: Engine, where: Context, environment: Environment, invocatio
     objects = engine_for(where, objects=True)
     recover(objects)
     recover(engine)
-    if has_list(state_of(engine)):
+    if has_list(stack_state(engine)):
         refuse_kept(environment)
     done = _take_down(engine, invocation)
     if done.code is Exit.OK:
         if invocation.options.remove:
             # The engine deletes the environment's file unless --preserve-config is given.
             removing = f"the stack {engine.stack} cannot be removed"
-            engine.must("stack", "rm", "--yes", "--preserve-config", doing=removing)
+            engine.run_or_fail("stack", "rm", "--yes", "--preserve-config", doing=removing)
             say(f"the stack {engine.stack} is removed; its file is kept")
         _forget_objects(objects)
         _free_vault(environment)
@@ -105,7 +105,7 @@ def _forget_objects(engine: Engine) -> None:
         return
     done = engine.ask("stack", "rm", "--yes", "--force", "--preserve-config")
     if done.returncode != 0 and "no stack named" not in done.stderr:
-        raise CommandError(f"the state of {engine.stack} cannot be removed: {reason(done)}")
+        raise CommandError(f"the state of {engine.stack} cannot be removed: {failure_reason(done)}")
 
 
 def _take_down(engine: Engine, invocation: Invocation) -> PhaseResult:
@@ -116,7 +116,7 @@ def _take_down(engine: Engine, invocation: Invocation) -> PhaseResult:
     _refuse_unknown(engine, pending)
     json_words = ["--json"] if wants_json(invocation.options, invocation.rest) else []
     words = ["--yes", "--run-program", "--suppress-outputs", *json_words, *invocation.rest]
-    done = of_engine(engine, change(engine, "destroy", words))
+    done = engine_phase_result(engine, change(engine, "destroy", words))
     if done.code is Exit.OK and pending:
         forget(engine)
     return done

@@ -8,7 +8,7 @@ from dataclasses import replace
 from longhaul.engine import processes
 from longhaul.engine.engine import Engine, Ran
 from longhaul.engine.execution import EngineResult
-from longhaul.engine.pending import adopt, existing, forget, pending_creates, read_adopted, remember
+from longhaul.engine.pending import adopt, existing_resources, forget, pending_creates, read_adopted, remember
 from longhaul.engine.records import VARIABLE, new_run, with_engine
 from longhaul.engine.recovery import release_own
 from longhaul.terminal.exits import Exit
@@ -38,7 +38,7 @@ def change(engine: Engine, verb: str, arguments: Sequence[str]) -> Ran:
     if result.code != 0 and pids:
         release_own(engine, pids[0])
     # Plugins end with their engine; an engine that was stopped half-way may leave some behind.
-    processes.end(run.leftovers())
+    processes.terminate(run.leftovers())
     engine.records.clear()
     return result
 
@@ -52,7 +52,7 @@ def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> 
     remember(engine, pending)
     read_adopted(engine, pending)
     result = change(engine, verb, arguments)
-    ids = existing(result.events.errors, pending)
+    ids = existing_resources(result.events.errors, pending)
     if result.code != 0 and not result.interrupted and ids:
         adopt(engine, ids)
         read_adopted(engine, pending)

@@ -99,11 +99,11 @@ class Engine:
         """Run a command quietly."""
         return ask_engine(self.argv(*words), cwd=self.project.root, environ=self.environ)
 
-    def must(self, *words: str, doing: str) -> str:
+    def run_or_fail(self, *words: str, doing: str) -> str:
         """Run quietly and return the output; ``CommandError`` with the engine's reason when it fails."""
         done = self.ask(*words)
         if done.returncode != 0:
-            raise CommandError(f"{doing}: {reason(done)}")
+            raise CommandError(f"{doing}: {failure_reason(done)}")
         return done.stdout
 
     def has_stack(self) -> bool | None:
@@ -118,7 +118,7 @@ class Engine:
         return self.ask("stack", "--show-name").returncode != 0 if known is None else not known
 
 
-def reason(done: subprocess.CompletedProcess[str]) -> str:
+def failure_reason(done: subprocess.CompletedProcess[str]) -> str:
     """Return the engine's reason for its failure."""
     text = (done.stderr or done.stdout).strip()
     return text.removeprefix("error: ") or f"the engine ended with {done.returncode} and said nothing"
@@ -163,7 +163,7 @@ def ensure_stack(engine: Engine) -> None:
     words = ("stack", "init", "--no-select", *_encrypted_with(engine))
     done = _init_elsewhere(engine, words) if engine.config_file else engine.ask(*words)
     if done.returncode != 0 and "already exists" not in done.stderr:
-        raise CommandError(f"the stack {engine.stack} cannot be created: {reason(done)}")
+        raise CommandError(f"the stack {engine.stack} cannot be created: {failure_reason(done)}")
 
 
 def _encrypted_with(engine: Engine) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from longhaul.client.signals import ENDING, handled
+from longhaul.client.signals import ENDING, handling_signals
 
 SI_USER = 0
 """``si_code`` of a signal sent by a process; the terminal's own are ``SI_KERNEL`` (sigaction(2))."""
@@ -24,8 +24,8 @@ LOOK_S = 0.2
 """Seconds between two looks at the children."""
 
 _WATCHED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
-"""Signals to read. SIGTERM and SIGHUP stay ignored where they already are (:func:`handled`). SIGINT does not: processes
-of this program use it to ask each other to end."""
+"""Signals to read. SIGTERM and SIGHUP stay ignored where they already are (:func:`handling_signals`). SIGINT does not:
+processes of this program use it to ask each other to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ def interruptible() -> Iterator[None]:
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    with handled(interrupt):
+    with handling_signals(interrupt):
         yield
 
 

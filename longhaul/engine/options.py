@@ -28,7 +28,7 @@ def names_of_one_stack(rest: Sequence[str]) -> list[str]:
     return [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
 
 
-def log_of(where: Context, invocation: Invocation) -> Path | None:
+def create_log(where: Context, invocation: Invocation) -> Path | None:
     """Create the command's log and return its path. Return None when all output is shown instead: the user wants that,
     or the engine is asked to show more than by default, which may be a secret that must not get into a log."""
     if invocation.options.verbose or any(word.startswith(SHOWING) for word in invocation.rest):
@@ -47,7 +47,7 @@ def refuse_event_log(rest: Sequence[str]) -> None:
         )
 
 
-def again(invocation: Invocation) -> str:
+def typed_command(invocation: Invocation) -> str:
     """Return the command as it was typed, for running it again."""
     return shlex.join(["longhaul", *invocation.argv])
 

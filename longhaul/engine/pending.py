@@ -55,7 +55,7 @@ class Pending:
 
 def pending_creates(engine: Engine) -> tuple[Pending, ...]:
     """Return the resources that dead runs were creating: those in the state, and those stored by earlier runs."""
-    operations = state_of(engine).get("pending_operations") or []
+    operations = stack_state(engine).get("pending_operations") or []
     resources = [operation["resource"] for operation in operations if operation.get("type") == "creating"]
     by_urn = {str(resource["urn"]): resource for resource in (*_remembered(engine), *resources)}
     return tuple(Pending(urn=urn, resource=resource) for urn, resource in by_urn.items())
@@ -74,12 +74,12 @@ def remember(engine: Engine, pending: Iterable[Pending]) -> None:
 
 def forget(engine: Engine) -> None:
     """Clear the engine's list and ours, after everything was created."""
-    if state_of(engine).get("pending_operations"):
+    if stack_state(engine).get("pending_operations"):
         _rewrite(engine, {})
     _memory(engine).unlink(missing_ok=True)
 
 
-def existing(errors: Iterable[EngineDiagnostic], pending: Iterable[Pending]) -> dict[Pending, str]:
+def existing_resources(errors: Iterable[EngineDiagnostic], pending: Iterable[Pending]) -> dict[Pending, str]:
     """Return those of ``pending`` that already exist according to the engine's errors, with their ids."""
     by_urn = {creation.urn: creation for creation in pending}
     ids: dict[Pending, str] = {}
@@ -100,7 +100,7 @@ def adopt(engine: Engine, ids: Mapping[Pending, str]) -> None:
 
 def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
     """Refresh those of ``pending`` that are in the state from the cloud: their outputs may be guesses."""
-    known = {str(resource["urn"]) for resource in state_of(engine).get("resources") or []}
+    known = {str(resource["urn"]) for resource in stack_state(engine).get("resources") or []}
     adopted = [creation for creation in pending if creation.urn in known]
     if not adopted:
         return
@@ -142,11 +142,11 @@ def _edit(engine: Engine, change: Callable[[dict[str, Any]], None]) -> None:
     doing = f"the interrupted operations of {engine.stack} cannot be settled"
     with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
         path = Path(folder) / "state.json"
-        engine.must("stack", "export", "--file", str(path), doing=doing)
+        engine.run_or_fail("stack", "export", "--file", str(path), doing=doing)
         content = json.loads(path.read_text(encoding="utf-8"))
         change(content["deployment"])
         path.write_text(json.dumps(content), encoding="utf-8")
-        engine.must("stack", "import", "--file", str(path), doing=doing)
+        engine.run_or_fail("stack", "import", "--file", str(path), doing=doing)
 
 
 def _as_made(creation: Pending, identity: str) -> Resource:
@@ -154,7 +154,7 @@ def _as_made(creation: Pending, identity: str) -> Resource:
     return {**creation.resource, "id": identity, "outputs": creation.resource.get("inputs", {})}
 
 
-def state_of(engine: Engine) -> dict[str, Any]:
+def stack_state(engine: Engine) -> dict[str, Any]:
     """Return the stack's state from any backend; empty when there is none."""
     state = engine.backend.state(engine.name, engine.stack)
     if state is not None:

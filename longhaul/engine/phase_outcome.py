@@ -59,7 +59,7 @@ def attempt(progress: Progress, work: Callable[[], PhaseResult]) -> PhaseOutcome
     """Run a phase, and show its beginning and its end, whatever happens. An error is shown like any command's."""
     begun = time.monotonic()
     progress.say("begins")
-    done = caught(work, progress.output)
+    done = run_catching(work, progress.output)
     seconds = time.monotonic() - begun
     if isinstance(done, Exit):
         done = PhaseResult(code=done)
@@ -73,7 +73,7 @@ def attempt(progress: Progress, work: Callable[[], PhaseResult]) -> PhaseOutcome
     return outcome
 
 
-def caught(work: Callable[[], T], output: Output) -> T | Exit:
+def run_catching(work: Callable[[], T], output: Output) -> T | Exit:
     """Return the function's result; when it raises, show and log the error, and return its exit code."""
     try:
         return work()
@@ -85,7 +85,7 @@ def caught(work: Callable[[], T], output: Output) -> T | Exit:
         return report(error, output.note)
 
 
-def of_engine(engine: Engine, ran: Ran) -> PhaseResult:
+def engine_phase_result(engine: Engine, ran: Ran) -> PhaseResult:
     """Return the result of an engine's run. Unfinished operations of an interrupted run are read from the state, or
     else from its events."""
     code = exit_code(ran)
@@ -94,7 +94,7 @@ def of_engine(engine: Engine, ran: Ran) -> PhaseResult:
     return PhaseResult(code=code, counts=counts(ran.events.counts()), unfinished=tuple(unfinished))
 
 
-def summed_up(outcomes: Sequence[PhaseOutcome]) -> Exit:
+def combined_exit_code(outcomes: Sequence[PhaseOutcome]) -> Exit:
     """Return one exit code for all phases: an interruption has priority over any failure."""
     codes = [outcome.code for outcome in outcomes if outcome.decides]
     return next((code for code in ORDER if code in codes), Exit.OK)
@@ -103,7 +103,7 @@ def summed_up(outcomes: Sequence[PhaseOutcome]) -> Exit:
 def summary(outcomes: Sequence[PhaseOutcome], *, wanted: str, again: str, log: Path | None) -> str:
     """Return the closing lines: the verdict, a line for each phase, and what to do next. ``wanted`` is the sentence for
     success, ``again`` the command to run again."""
-    code = summed_up(outcomes)
+    code = combined_exit_code(outcomes)
     rows = [(outcome.title, outcome.word, _seconds(outcome), outcome.counts) for outcome in outcomes]
     return "\n".join(
         [

@@ -41,10 +41,10 @@ class Plugin:
         return (pulumi_home(environ) / "plugins" / f"resource-{self.package}-v{self.version}" / self.binary).exists()
 
 
-def needed(environment: Environment) -> tuple[Plugin, ...]:
+def site_plugins(environment: Environment) -> tuple[Plugin, ...]:
     """Return the plugins of an environment's sites."""
     packages = dict.fromkeys(cloud_of(site).provider for site in environment.sites.values())
-    return tuple(of_sdk(package) for package in packages if package)
+    return tuple(sdk_plugin(package) for package in packages if package)
 
 
 def require(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> None:
@@ -59,26 +59,26 @@ def require(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> None:
         )
 
 
-def of_existing(environment: Environment) -> dict[str, Plugin]:
+def lookup_plugins(environment: Environment) -> dict[str, Plugin]:
     """Return, for each site that names existing resources, the plugin that looks them up."""
     sites = {name: (cloud_of(site), site) for name, site in environment.sites.items()}
     return {
-        name: of_sdk(cloud.provider)
+        name: sdk_plugin(cloud.provider)
         for name, (cloud, site) in sites.items()
         if cloud.provider and cloud.parts.existing_parts(site)
     }
 
 
-def of_cluster() -> Plugin:
+def cluster_plugin() -> Plugin:
     """Return the plugin for the objects on the cluster."""
-    return of_sdk("kubernetes")
+    return sdk_plugin("kubernetes")
 
 
-def left_out(environment: Environment) -> frozenset[str]:
+def packages_without_site(environment: Environment) -> frozenset[str]:
     """Return the packages of clouds in which the environment has no site; resources of these in the state will be
     deleted."""
     provided = frozenset(cloud.provider for cloud in clouds().values() if cloud.provider)
-    return provided - {plugin.package for plugin in needed(environment)}
+    return provided - {plugin.package for plugin in site_plugins(environment)}
 
 
 def required_plugins(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ...]:
@@ -110,7 +110,7 @@ def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tupl
     return tuple(without)
 
 
-def of_sdk(package: str) -> Plugin:
+def sdk_plugin(package: str) -> Plugin:
     """Return the plugin that belongs to a package's installed SDK."""
     return Plugin(package=package, version=_sdk_version(package))
 

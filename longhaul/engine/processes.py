@@ -25,7 +25,7 @@ class ProcessIdentity:
     name: str
 
 
-def started(pid: int) -> int | None:
+def start_ticks(pid: int) -> int | None:
     """Return a process's start time in clock ticks since boot; None when it does not exist or is only a zombie."""
     fields = _stat(pid)
     if fields is None or fields[0] in ("Z", "X"):
@@ -33,9 +33,9 @@ def started(pid: int) -> int | None:
     return int(fields[START_FIELD - 3])
 
 
-def started_at(pid: int) -> float | None:
+def start_time(pid: int) -> float | None:
     """Return a process's start time in seconds since 1970."""
-    ticks = started(pid)
+    ticks = start_ticks(pid)
     if ticks is None:
         return None
     # Read the clock first: a pause before the second read makes a process seem older, never younger than its lock.
@@ -44,7 +44,7 @@ def started_at(pid: int) -> float | None:
     return now - uptime + ticks / os.sysconf("SC_CLK_TCK")
 
 
-def program(pid: int) -> str:
+def program_name(pid: int) -> str:
     """Return the file name of the program that a process runs; empty when it cannot be read."""
     try:
         return Path(os.readlink(PROC / str(pid) / "exe")).name.removesuffix(" (deleted)")
@@ -74,17 +74,17 @@ def with_variable(name: str, value: str) -> Iterator[ProcessIdentity]:
             matches = wanted in (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        start = started(pid)
+        start = start_ticks(pid)
         if matches and start is not None:
             yield ProcessIdentity(pid=pid, started=start, name=command_name(pid))
 
 
 def is_alive(process: ProcessIdentity) -> bool:
     """Return whether this process still runs; another one with the same number does not count."""
-    return started(process.pid) == process.started
+    return start_ticks(process.pid) == process.started
 
 
-def end(processes: Iterable[ProcessIdentity], *, grace_s: float = 3.0) -> None:
+def terminate(processes: Iterable[ProcessIdentity], *, grace_s: float = 3.0) -> None:
     """End processes: SIGTERM first, SIGKILL after ``grace_s`` seconds. Return when they have ended, or after another
     ``grace_s`` seconds."""
     left = [process for process in processes if is_alive(process)]

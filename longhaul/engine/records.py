@@ -54,13 +54,13 @@ def new_run(command: str) -> Run:
         boot=processes.boot_id(),
         namespace=processes.namespace(),
         pid=os.getpid(),
-        started=processes.started(os.getpid()) or 0,
+        started=processes.start_ticks(os.getpid()) or 0,
     )
 
 
 def with_engine(run: Run, pid: int) -> Run:
     """Return ``run`` with its engine's process."""
-    return replace(run, engine_pid=pid, engine_started=processes.started(pid) or 0)
+    return replace(run, engine_pid=pid, engine_started=processes.start_ticks(pid) or 0)
 
 
 @dataclass(frozen=True, kw_only=True)

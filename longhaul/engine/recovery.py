@@ -55,13 +55,13 @@ def refuse_at_work(engine: Engine) -> tuple[Run | None, list[Lock]]:
     return run, locks
 
 
-def holder(lock: Lock) -> Holder:
+def find_holder(lock: Lock) -> Holder:
     """Return whether the lock's holder still runs: a process with its number that runs the engine and is older than the
     lock."""
     if lock.host != processes.hostname():
         return Holder.ELSEWHERE
-    start = processes.started_at(lock.pid)
-    if start is None or not processes.program(lock.pid).startswith("pulumi"):
+    start = processes.start_time(lock.pid)
+    if start is None or not processes.program_name(lock.pid).startswith("pulumi"):
         return Holder.DEAD
     if lock.since is not None and start > lock.since.timestamp() + CLOCK_SLACK_S:
         return Holder.DEAD
@@ -71,8 +71,8 @@ def holder(lock: Lock) -> Holder:
 def release_own(engine: Engine, pid: int) -> None:
     """Release the lock of our engine, process ``pid``, when it ended without releasing it."""
     locks = engine.backend.locks(engine.name, engine.stack)
-    if locks and all(lock.pid == pid and holder(lock) is Holder.DEAD for lock in locks):
-        engine.must("cancel", "--yes", doing=f"the lock of {engine.stack} cannot be released")
+    if locks and all(lock.pid == pid and find_holder(lock) is Holder.DEAD for lock in locks):
+        engine.run_or_fail("cancel", "--yes", doing=f"the lock of {engine.stack} cannot be released")
 
 
 def _refuse_living(engine: Engine, run: Run) -> None:
@@ -87,7 +87,7 @@ def _refuse_living(engine: Engine, run: Run) -> None:
 
 def _refuse_held(engine: Engine, locks: list[Lock]) -> None:
     for lock in locks:
-        match holder(lock):
+        match find_holder(lock):
             case Holder.ALIVE:
                 raise CommandError(
                     f"{engine.stack} is being changed by {_who(lock)}. "
@@ -108,7 +108,7 @@ def _release(engine: Engine, locks: list[Lock]) -> bool:
         return False
     named = "; ".join(_who(lock) for lock in locks)
     say(f"the last run was killed: {named} holds the lock and no longer runs; releasing it")
-    engine.must("cancel", "--yes", doing=f"the lock of {engine.stack} cannot be released")
+    engine.run_or_fail("cancel", "--yes", doing=f"the lock of {engine.stack} cannot be released")
     return True
 
 
@@ -126,5 +126,5 @@ def _reap(run: Run) -> tuple[str, ...]:
         return ()
     named = tuple(f"{process.name} (process {process.pid})" for process in left)
     say(f"ending what the killed run left behind: {', '.join(named)}")
-    processes.end(left)
+    processes.terminate(left)
     return named

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from longhaul.engine.processes import started
+from longhaul.engine.processes import start_ticks
 from longhaul.project.context import Context, state_folder
 
 KEPT = 10
@@ -30,4 +30,4 @@ def new_log(where: Context, command: str, environ: Mapping[str, str]) -> Path:
 def _is_at_work(log: Path) -> bool:
     """Return whether a process with the number in the log's name runs."""
     pid = log.stem.rpartition("-")[2]
-    return pid.isdecimal() and started(int(pid)) is not None
+    return pid.isdecimal() and start_ticks(int(pid)) is not None

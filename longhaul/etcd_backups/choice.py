@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from longhaul.etcd_backups.listing import ListedBackup
-from longhaul.etcd_backups.opened import BUMP
+from longhaul.etcd_backups.snapshots import BUMP
 from longhaul.terminal.exits import CommandError, Exit
 
 FAR = 10**12
@@ -14,7 +14,9 @@ FAR = 10**12
 second. A machine that reports more is not trusted, since the restore would use the revisions up."""
 
 
-def chosen(etcd: str, listed: Sequence[ListedBackup], *, at: datetime | None, names: Sequence[str]) -> ListedBackup:
+def choose_backup(
+    etcd: str, listed: Sequence[ListedBackup], *, at: datetime | None, names: Sequence[str]
+) -> ListedBackup:
     """Return the backup of an etcd cluster to restore: the one in ``names``, else the last one made by the time ``at``,
     else the one with the highest revision, which excludes one from a learner that lagged behind. Raise ``CommandError``
     when none can be restored. ``listed`` is sorted, the newest first."""
@@ -33,35 +35,35 @@ def chosen(etcd: str, listed: Sequence[ListedBackup], *, at: datetime | None, na
     good = [backup for backup in early if not backup.flaw]
     if not good:
         raise CommandError(f"{etcd}: no backup can be restored here. The newest, {early[0].name}: {early[0].flaw}")
-    return good[0] if at is not None else furthest(good[0], good)
+    return good[0] if at is not None else highest_revision(good[0], good)
 
 
-def furthest(backup: ListedBackup, listed: Sequence[ListedBackup]) -> ListedBackup:
+def highest_revision(backup: ListedBackup, listed: Sequence[ListedBackup]) -> ListedBackup:
     """Return the backup of the same etcd cluster with the highest revision, among those without a flaw and within
     :data:`FAR` revisions."""
     mine = [other for other in listed if other.etcd == backup.etcd and not other.flaw]
-    return max([backup, *mine], key=lambda other: other.revision if believed(other.revision, backup) else 0)
+    return max([backup, *mine], key=lambda other: other.revision if is_plausible(other.revision, backup) else 0)
 
 
-def believed(revision: int, backup: ListedBackup) -> bool:
+def is_plausible(revision: int, backup: ListedBackup) -> bool:
     """Return whether a revision is plausible for the etcd cluster of a backup."""
     return revision <= backup.revision + FAR
 
 
-def unknown(names: Iterable[str], listed: Sequence[ListedBackup]) -> list[str]:
+def unknown_names(names: Iterable[str], listed: Sequence[ListedBackup]) -> list[str]:
     """Return the names that belong to no backup."""
     known = {backup.name for backup in listed}
     return [name for name in names if name not in known]
 
 
-def newest_known(backup: ListedBackup, listed: Sequence[ListedBackup], revisions: Iterable[int]) -> int:
+def newest_revision(backup: ListedBackup, listed: Sequence[ListedBackup], revisions: Iterable[int]) -> int:
     """Return the newest known revision of a backup's etcd cluster: the highest among the backup, its members'
     ``revisions`` and the other backups. Backups with a flaw are ignored, and revisions more than :data:`FAR` ahead."""
     others = (other.revision for other in listed if other.etcd == backup.etcd and not other.flaw)
-    return max(other for other in (backup.revision, *revisions, *others) if believed(other, backup))
+    return max(other for other in (backup.revision, *revisions, *others) if is_plausible(other, backup))
 
 
-def bump(backup: ListedBackup, newest: int) -> int:
+def revision_bump(backup: ListedBackup, newest: int) -> int:
     """Return by how much to raise the backup's revision, so that no client sees an older revision than before: to
     :data:`BUMP` above the newest known one, since later writes are unknown."""
     return BUMP + max(0, newest - backup.revision)

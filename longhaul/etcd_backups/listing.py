@@ -52,7 +52,7 @@ class ListedBackup:
     """Reason why it cannot be restored here; empty when none is known."""
 
 
-def control_of(environment: Environment) -> tuple[ControlAccess[Any], Place[Any]]:
+def control_access(environment: Environment) -> tuple[ControlAccess[Any], Place[Any]]:
     """Return the access to the control plane's cloud, and the place. Raise ``CommandError`` when the cloud has none, or
     the environment has no backups."""
     if environment.backups is None:
@@ -68,7 +68,7 @@ def control_of(environment: Environment) -> tuple[ControlAccess[Any], Place[Any]
 def backups(environment: Environment, roles: Sequence[Role], *, now: datetime) -> list[ListedBackup]:
     """Return the backups of these etcd clusters, the newest first. Raise ``CommandError`` when the storage does not
     answer."""
-    control, place = control_of(environment)
+    control, place = control_access(environment)
     storage = account_name(environment)
     listed: list[ListedBackup] = []
     for role in roles:

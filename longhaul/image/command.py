@@ -50,7 +50,7 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     from clouds.base.images import BakeOptions
     from longhaul.image.bake import cloud_site, plan_bake
-    from longhaul.image.sources import left_out
+    from longhaul.image.sources import omitted_images
 
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -69,7 +69,7 @@ def run(invocation: Invocation) -> int:
     bake = plan_bake(environment, asked, now=datetime.now(UTC))
     if not options.validate:
         require_cloud(environment)
-    if not bake.depot and (missing := left_out()):
+    if not bake.depot and (missing := omitted_images()):
         say(
             f"{', '.join(missing)} will not be inside but pulled by nodes: images/image.toml has no digest of it, and "
             "nothing goes in unchecked. Write it down, or give the site a depot"
@@ -80,9 +80,9 @@ def run(invocation: Invocation) -> int:
 def _bake(where: Context, bake: Bake, options: argparse.Namespace) -> int:
     from clouds.base.errors import CloudError
     from clouds.registry import clouds
-    from longhaul.image.outcome import finished, leftovers
+    from longhaul.image.baked_image import leftovers, record_image
+    from longhaul.image.build_folder import build_folder
     from longhaul.image.packer import TEMPLATES, find_packer, run_packer
-    from longhaul.image.workshop import workshop
 
     # These may contain a secret: pass them neither as an argument nor in a file.
     try:
@@ -93,7 +93,7 @@ def _bake(where: Context, bake: Bake, options: argparse.Namespace) -> int:
     packer = find_packer(os.environ, log_dir=kept)
     shown = sys.stderr.buffer if options.json else sys.stdout.buffer
     verb = ["validate"] if options.validate else ["build", "-color=false", "-timestamp-ui"]
-    with workshop(bake) as shop:
+    with build_folder(bake) as shop:
         folder = shop.folder if options.validate else _folder(kept, bake)
         log = folder / "packer.log"
         argv = [str(packer.binary), *verb, f"-only={bake.only}", f"-var-file={shop.variables}", str(TEMPLATES)]
@@ -109,7 +109,7 @@ def _bake(where: Context, bake: Bake, options: argparse.Namespace) -> int:
             raise CommandError(
                 f"packer {ended}: there is no image {bake.name}. All that it said: {log}\n{leftovers(bake)}", code=code
             )
-        baked = finished(bake, shop, folder, log)
+        baked = record_image(bake, shop, folder, log)
     print(baked.to_json() if options.json else baked.to_text())
     return Exit.OK
 

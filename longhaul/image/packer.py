@@ -108,7 +108,7 @@ def run_packer(argv: Sequence[str], *, environ: Mapping[str, str], log: Path, sh
             asking=signal.SIGTERM,
         )
     # A killed playbook leaves its workers behind.
-    processes.end(run.leftovers())
+    processes.terminate(run.leftovers())
     copier.join(DRAIN_S)
     return result
 

@@ -53,7 +53,7 @@ def _git(root: Path, *words: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def left_out(root: Path | None = None) -> list[str]:
+def omitted_images(root: Path | None = None) -> list[str]:
     """Return the container images that belong into the image but cannot be included without a depot, since
     images/image.toml has no digest to check them against. ``playbooks/filter_plugins/images.py`` applies the same
     rule."""

@@ -45,13 +45,13 @@ def run(invocation: Invocation) -> int:
     from components.model.loading.load import taken_ranges
     from longhaul.init import document
     from longhaul.init.gather import gather
-    from longhaul.init.interview import Interview, ask_on_stderr, nobody
+    from longhaul.init.interview import Interview, ask_on_stderr, is_unattended
     from longhaul.init.questions import NAME
     from longhaul.project.writing import encryption, refuse_existing, write
 
     options = invocation.options
     project = find_project(options.project)
-    interview = Interview(options=options, ask=None if nobody(options) else ask_on_stderr)
+    interview = Interview(options=options, ask=None if is_unattended(options) else ask_on_stderr)
     interview.begin()
     name = interview.answer(NAME)
     source = project.stack_file(name or "")

@@ -8,7 +8,7 @@ from itertools import count
 
 from longhaul.init.answers import Answers, CloudSite, HostAnswer, Places, PoolAnswer, Rack
 from longhaul.init.ranges import DEFAULT_PREFIX, prefixes
-from longhaul.project.image_placeholders import kind, placeholder
+from longhaul.project.image_placeholders import kind_for_gpus, placeholder
 
 SCHEMA = "# yaml-language-server: $schema=../docs/reference/{name}.schema.json"
 
@@ -32,7 +32,7 @@ def files(answers: Answers, *, encryption: Mapping[str, str]) -> dict[str, str]:
 
 def image_kind(places: Places, site: CloudSite) -> str:
     """Return the kind of image that a site's machines need."""
-    return kind(max((pool.gpus for pool in places.pools if pool.site == site.region), default=0))
+    return kind_for_gpus(max((pool.gpus for pool in places.pools if pool.site == site.region), default=0))
 
 
 def _stack(answers: Answers, encryption: Mapping[str, str]) -> str:

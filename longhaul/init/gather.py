@@ -32,8 +32,8 @@ def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str],
         interview.problems.extend(too_many(places))
     if interview.ask is not None:
         interview.finish()
-    officers = interview.several(q.OFFICER)
-    operators = interview.several(q.OPERATORS)
+    officers = interview.answers(q.OFFICER)
+    operators = interview.answers(q.OPERATORS)
     key = interview.answer(key_file)
     domain = interview.answer(zone)
     used = dict.fromkeys(interview.given_several(q.USED), "what you use already (--used)")

@@ -77,7 +77,7 @@ class Interview:
         parsed = [self._parsed(question, text) for text in self._flag(question)]
         return tuple(answer for answer in parsed if answer is not None)
 
-    def several(
+    def answers(
         self, question: InterviewQuestion[AnswerT], *, least: int = 1, most: int | None = None
     ) -> tuple[AnswerT, ...]:
         """Return all answers to a question that takes several."""
@@ -149,6 +149,6 @@ def _reject(why: object) -> None:
     print("\n".join(wrapped(str(why), indent="  ")), file=sys.stderr)
 
 
-def nobody(options: argparse.Namespace) -> bool:
+def is_unattended(options: argparse.Namespace) -> bool:
     """Return whether there is nobody to ask."""
     return bool(options.yes) or not sys.stdin.isatty()

@@ -91,9 +91,9 @@ def _racks(interview: Interview) -> tuple[Sequence[Rack], Sequence[HostsAnswer],
         return sites, interview.given_several(q.HOSTS), interview.given_several(q.HOST)
     if not interview.wants("Racks of your own? (yes/no)", (q.GATEWAY, q.HOSTS, q.HOST)):
         return sites, (), ()
-    gateways = interview.several(q.GATEWAY, most=2)
-    groups = interview.several(q.HOSTS, least=0)
-    return (Rack(site=RACK, gateways=gateways), *sites), groups, interview.several(q.HOST, least=0)
+    gateways = interview.answers(q.GATEWAY, most=2)
+    groups = interview.answers(q.HOSTS, least=0)
+    return (Rack(site=RACK, gateways=gateways), *sites), groups, interview.answers(q.HOST, least=0)
 
 
 def _check_names(interview: Interview, names: Iterable[str]) -> None:

@@ -13,14 +13,14 @@ from components.model import Role
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, ResourceAction
 from longhaul.judgement.consequences import CONSEQUENCES, Consequence
-from longhaul.judgement.earlier import role_changes
 from longhaul.judgement.kinds import kind_of
 from longhaul.judgement.learner import learner_changes
-from longhaul.judgement.masking import LATER, masked
+from longhaul.judgement.masking import LATER, mask
 from longhaul.judgement.places import ENVIRONMENT, LINKS, EnvironmentPart
+from longhaul.judgement.previous_environment import role_changes
 from longhaul.judgement.properties import changes_only, properties
 from longhaul.judgement.refusals import GONE, quorum
-from longhaul.judgement.risks import introduced, new_sites
+from longhaul.judgement.risks import new_risks, new_sites
 
 _ACTIONS = {
     ResourceAction.CHANGE: ("changes", "change"),
@@ -40,7 +40,7 @@ _WORDS = {Role.API: "API server", Role.VPN: "VPN machine"}
 _TURN = "Each is waited for until it is ready, 15 minutes at most (docs/operations.md)."
 
 
-def cares(case: Case) -> Iterator[Finding]:
+def care_findings(case: Case) -> Iterator[Finding]:
     """Yield every finding that needs a reviewer's care."""
     for role in Role:
         if not any(quorum(case, role)):
@@ -49,7 +49,7 @@ def cares(case: Case) -> Iterator[Finding]:
     yield from learner_changes(case)
     yield from _pools_that_go(case)
     yield from _sites_that_go(case)
-    yield from introduced(case)
+    yield from new_risks(case)
     by_kind = _by_kind(case)
     for kind, consequence in CONSEQUENCES.items():
         for action in _ACTIONS:
@@ -98,7 +98,7 @@ def _rules(kind: ResourceKind, action: ResourceAction, changes: list[Change]) ->
 
 
 def _lines(change: Change) -> Iterator[str]:
-    inputs = masked(dict(change.after or change.before))
+    inputs = mask(dict(change.after or change.before))
     for cloud in clouds().values():
         yield from (f"{change.name}: {rule}" for rule in cloud.resources.rules(change.type, inputs))
 

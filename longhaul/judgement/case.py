@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from components.model import Environment
 from longhaul.judgement.capacity import CapacityRow
 from longhaul.judgement.changes import Change
-from longhaul.judgement.deprecated import Ask, nobody
+from longhaul.judgement.deprecated_apis import Ask, no_cluster
 from longhaul.judgement.places import EnvironmentParts
 
 
@@ -28,7 +28,7 @@ class Case:
     """Share of the nodes that may be removed at once, 0 to 1."""
     images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Versions in each site's image, by site and release, for images whose manifest is in the checkout."""
-    apis: Ask = nobody
+    apis: Ask = no_cluster
     """Asks the API servers which deprecated APIs are in use."""
     stateless: bool = False
     """True when there is no state. Then only the earlier file, if given, shows what existed before."""

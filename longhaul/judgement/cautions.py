@@ -14,7 +14,7 @@ from longhaul.judgement.changes import ResourceAction
 from longhaul.judgement.risks import new_sites
 
 
-def brought(case: Case) -> Iterator[Finding]:
+def new_cautions(case: Case) -> Iterator[Finding]:
     """Yield a finding for each caution that the change brings, that makes every plan unsafe, or that must not be
     introduced. Equal cautions about the same key in several places are merged into one finding."""
     alike: dict[tuple[object, str, str, Severity], list[Caution]] = {}
@@ -28,7 +28,7 @@ def brought(case: Case) -> Iterator[Finding]:
         yield replace(finding, where=(*finding.where, *(other.key for other in others))) if others else finding
 
 
-def left(case: Case) -> tuple[Finding, ...]:
+def standing_cautions(case: Case) -> tuple[Finding, ...]:
     """Return the cautions that existed before the change."""
     return tuple(
         _finding(caution, Severity.OK)

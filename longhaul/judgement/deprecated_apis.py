@@ -1,45 +1,59 @@
-"""Asks an environment's API servers which deprecated APIs are in use."""
+"""Deprecated APIs in use, as counted by API servers, and the versions of Kubernetes that remove them."""
 
 from __future__ import annotations
 
-import http.client
-import json
-from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
-from contract.kubernetes.api import Api
-from contract.kubernetes.connection import TIMEOUT_S, ApiError
-from longhaul.cluster.api_access import kubeconfig_file
-from longhaul.judgement.deprecated import Apis, Ask, used
-from longhaul.project.context import Context
-from longhaul.terminal.exits import CommandError
-
-if TYPE_CHECKING:
-    from components.model import Environment
-
-_ASKED = 2
-"""Number of questions for each API server. The load balancer chooses the server, and each server knows only its own
-clients."""
+_SERIES = re.compile(r"apiserver_requested_deprecated_apis\{(?P<labels>[^}]*)\} (?P<value>\S+)")
+"""A line of the metric, which is 1 for each API that was requested since the server started (k8s.io/apiserver,
+pkg/endpoints/metrics; kubernetes.io, "Deprecated API Migration Guide")."""
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
-def asking(where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool = False) -> Ask:
-    """Return a function that asks the environment's API servers. For ``master`` see
-    :func:`longhaul.cluster.identity.fetch_identity`."""
+@dataclass(frozen=True, order=True, kw_only=True)
+class DeprecatedApi:
+    """An API in use that a later version removes."""
 
-    @cache
-    def ask() -> Apis:
-        try:
-            with kubeconfig_file(where, environment, environ, master=master) as path:
-                api = Api.of(json.loads(path.read_text(encoding="utf-8")))
-                times = _ASKED * environment.control_plane.api.servers
-                apis = {deprecated for _ in range(times) for deprecated in used(_lines(api))}
-        except (CommandError, ApiError, OSError, http.client.HTTPException) as error:
-            return Apis(unseen=str(error))
-        return Apis(used=tuple(sorted(apis, key=lambda deprecated: deprecated.name)))
-
-    return ask
+    name: str
+    """Resource with its group and version, such as ``flowschemas.flowcontrol.apiserver.k8s.io/v1beta3``."""
+    removed: tuple[int, int] | None
+    """First minor version without it; None when that is not decided."""
 
 
-def _lines(api: Api) -> Iterator[str]:
-    return (line.decode() for line in api.lines("/metrics", {}, silence_s=TIMEOUT_S))
+@dataclass(frozen=True, kw_only=True)
+class Apis:
+    """Answer from the API servers."""
+
+    used: tuple[DeprecatedApi, ...] = ()
+    unseen: str = ""
+    """Reason why no server was asked; empty when the servers answered."""
+
+
+Ask = Callable[[], Apis]
+"""Asks the API servers; later calls return the first answer."""
+
+
+def no_cluster() -> Apis:
+    """Return the answer for the case that there is no cluster to ask."""
+    return Apis(unseen="no cluster was asked")
+
+
+def used_apis(lines: Iterable[str]) -> Iterator[DeprecatedApi]:
+    """Yield the deprecated APIs in the lines of an API server's metrics."""
+    for line in lines:
+        match = _SERIES.match(line)
+        if match is not None and float(match["value"]) > 0:
+            labels = dict(_LABEL.findall(match["labels"]))
+            resource = "/".join(filter(None, (labels.get("resource", ""), labels.get("subresource", ""))))
+            group = f".{labels['group']}" if labels.get("group") else ""
+            yield DeprecatedApi(
+                name=f"{resource}{group}/{labels.get('version', '')}", removed=_minor(labels.get("removed_release", ""))
+            )
+
+
+def _minor(release: str) -> tuple[int, int] | None:
+    """Return major and minor number of a release such as ``1.38``; None for an empty text."""
+    match = re.fullmatch(r"(\d+)\.(\d+)", release)
+    return (int(match[1]), int(match[2])) if match else None

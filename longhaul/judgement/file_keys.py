@@ -33,7 +33,7 @@ class FileConsequences:
     """Paths of the changed keys that the findings cover."""
 
 
-def expected(before: Environment, after: Environment, changed: Sequence[Property]) -> FileConsequences:
+def file_consequences(before: Environment, after: Environment, changed: Sequence[Property]) -> FileConsequences:
     """Return the effects of the ``changed`` keys on running machines of ``before``, as far as the keys show them."""
     control = [key for key in changed if _roles(key, before)]
     templates = [key for key in changed if _is_template(key, before)]

@@ -10,10 +10,10 @@ from clouds.base.findings import Finding, Severity
 from clouds.base.phrases import names
 from components.model import Environment, Role
 from longhaul.judgement.case import Case
-from longhaul.judgement.file_keys import GONE, NEW, change_text, expected, interrupts_nothing
+from longhaul.judgement.file_keys import GONE, NEW, change_text, file_consequences, interrupts_nothing
 from longhaul.judgement.learner import KEY as LEARNER
 from longhaul.judgement.learner import learner_in_files
-from longhaul.judgement.properties import Property, between
+from longhaul.judgement.properties import Property, compare_documents
 from longhaul.judgement.text_changes import SHORT
 
 ALONE = "the file of before alone"
@@ -55,7 +55,7 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
     """Yield the findings about the changed keys: those with known effects, one for keys with unknown effects, and one
     for keys that interrupt nothing."""
     changed = file_changes(before, after)
-    known = expected(before, after, changed)
+    known = file_consequences(before, after, changed)
     yield from known.findings
     learner = [key for key in changed if key.path.startswith(f"{LEARNER}.")]
     yield from learner_in_files(before, after, tuple(map(change_text, learner)))
@@ -84,7 +84,7 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
 def file_changes(before: Environment, after: Environment) -> tuple[Property, ...]:
     """Return the keys that differ between two files of an environment. A section in only one of them is reported as a
     whole. Defaults are filled in, so a missing key equals its default."""
-    return between(*_narrowed(_document(before), _document(after)))
+    return compare_documents(*_narrowed(_document(before), _document(after)))
 
 
 def _document(environment: Environment) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from longhaul.engine import processes
 from longhaul.engine.engine import Engine
 from longhaul.engine.pending import pending_creates
 from longhaul.engine.records import VARIABLE, new_run
-from longhaul.judgement.deprecated import Ask, nobody
+from longhaul.judgement.deprecated_apis import Ask, no_cluster
 from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 
@@ -47,29 +47,31 @@ def is_judged(engine: Engine, words: Sequence[str]) -> bool:
     return not {SKIP, "-f"} & set(words) and not engine.is_new() and not pending_creates(engine)
 
 
-def refused(
+def refuse(
     engine: Engine,
     environment: Environment,
     words: Sequence[str],
     *,
     max_removed: float,
     images: Mapping[str, Mapping[str, str]] | None = None,
-    apis: Ask = nobody,
+    apis: Ask = no_cluster,
 ) -> bool:
     """Return whether the engine's ``up WORDS`` is refused, and print the reasons."""
     from longhaul.judgement.changes import read_changes
     from longhaul.judgement.plan import PlanTerms, make_plan
-    from longhaul.judgement.policies import policies
-    from longhaul.judgement.text import reasons
+    from longhaul.judgement.policies import policy_findings
+    from longhaul.judgement.text import findings_text
 
     say("what this would do is judged first")
-    document = previewed(engine, [word for word in words if word not in ONLY_OF_UP])
-    terms = PlanTerms(max_removed=max_removed, images=images or {}, apis=apis, policy=policies([document], environment))
+    document = preview(engine, [word for word in words if word not in ONLY_OF_UP])
+    terms = PlanTerms(
+        max_removed=max_removed, images=images or {}, apis=apis, policy=policy_findings([document], environment)
+    )
     made = make_plan(environment, read_changes([document]), terms)
     against = [reason for reason in (*made.reasons, *made.policy) if reason.severity is Severity.PROBLEM]
     against = [reason for reason in against if not _is_meant(reason, _named(words))]
     if against:
-        lines = "\n".join(reasons(against))
+        lines = "\n".join(findings_text(against))
         say(f"{environment.name} is not touched:\n{lines}\n`longhaul plan --env {environment.name}` shows all of it.")
     return bool(against)
 
@@ -79,7 +81,7 @@ def confirmation_words(words: Sequence[str]) -> list[str]:
     return [*words, SKIP] if "--yes" in words and "--json" not in words else list(words)
 
 
-def previewed(engine: Engine, rest: Iterable[str]) -> PreviewDocument:
+def preview(engine: Engine, rest: Iterable[str]) -> PreviewDocument:
     """Preview one stack without the program's own judgement, and return the document."""
     from longhaul.judgement.preview_document import read_document
 
@@ -89,7 +91,7 @@ def previewed(engine: Engine, rest: Iterable[str]) -> PreviewDocument:
     words = [*engine.argv("preview", configured=True), "--suppress-outputs", "--show-sames", "--json", *rest]
     with tempfile.TemporaryFile() as file:
         result = engine.run(words, stdout=file)
-        processes.end(run.leftovers())
+        processes.terminate(run.leftovers())
         file.seek(0)
         text = file.read().decode()
     if result.interrupted:

@@ -36,7 +36,7 @@ def is_secret_key(key: str) -> bool:
     return snake not in _OPEN and _KEY.search(snake) is not None
 
 
-def masked(value: Any, *, key: str = "") -> Any:
+def mask(value: Any, *, key: str = "") -> Any:
     """Return ``value`` with every secret in it masked; ``key`` is the key that holds it."""
     if value == UNKNOWN:
         return LATER
@@ -45,22 +45,22 @@ def masked(value: Any, *, key: str = "") -> Any:
     if is_secret_key(key) or (isinstance(value, Mapping) and value.get(SIGNATURE) == SECRET):
         return MASKED
     if isinstance(value, Mapping):
-        return {str(name): masked(inner, key=str(name)) for name, inner in value.items()}
+        return {str(name): mask(inner, key=str(name)) for name, inner in value.items()}
     if isinstance(value, list):
-        return [masked(inner) for inner in value]
-    return masked_text(value) if isinstance(value, str) else value
+        return [mask(inner) for inner in value]
+    return mask_text(value) if isinstance(value, str) else value
 
 
-def masked_text(text: str) -> str:
+def mask_text(text: str) -> str:
     """Mask private keys, tokens, and credentials in URLs and in ``bearer`` or ``basic`` authorizations."""
     text = PRIVATE_KEY.sub(MASKED, text)
     text = _LOGIN.sub(MASKED, _TOKEN.sub(MASKED, text))
     return _BEARER.sub(lambda match: f"{match[1]} {MASKED}", text)
 
 
-def masked_file(text: str) -> str:
-    """Mask the text of an unknown file. In addition to :func:`masked_text`, mask values assigned to secret-looking
+def mask_file(text: str) -> str:
+    """Mask the text of an unknown file. In addition to :func:`mask_text`, mask values assigned to secret-looking
     names, and opaque runs of 40 characters or more, which may be keys."""
-    text = masked_text(text)
+    text = mask_text(text)
     text = _ASSIGNED.sub(lambda match: f"{match['key']}{MASKED}", text)
     return _OPAQUE.sub(MASKED, text)

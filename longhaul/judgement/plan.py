@@ -10,20 +10,20 @@ from clouds.base.findings import Finding, Severity, gravest, in_order
 from clouds.base.resources import ResourceKind
 from components.model import Environment
 from longhaul.judgement.capacity import CapacityRow, compare
-from longhaul.judgement.care import cares
+from longhaul.judgement.care import care_findings
 from longhaul.judgement.case import Case
-from longhaul.judgement.cautions import brought, left
+from longhaul.judgement.cautions import new_cautions, standing_cautions
 from longhaul.judgement.changes import Change, Changes, ResourceAction
 from longhaul.judgement.cost import CostChange, Prices, compare_cost
-from longhaul.judgement.deprecated import Ask, nobody
-from longhaul.judgement.earlier import Earlier, earlier
+from longhaul.judgement.deprecated_apis import Ask, no_cluster
 from longhaul.judgement.files import by_files, file_changes
 from longhaul.judgement.kinds import is_group, kind_of
 from longhaul.judgement.places import EnvironmentPart, EnvironmentParts, places
+from longhaul.judgement.previous_environment import PreviousEnvironment, previous_environment
 from longhaul.judgement.properties import Property, properties
-from longhaul.judgement.refusals import refusals
-from longhaul.judgement.risks import standing
-from longhaul.judgement.versions import deprecated_apis, upgrades
+from longhaul.judgement.refusals import refusal_findings
+from longhaul.judgement.risks import standing_risks
+from longhaul.judgement.versions import allowed_upgrades, deprecated_apis
 from longhaul.terminal.option_types import MAX_REMOVED
 
 NEW = "new"
@@ -103,7 +103,7 @@ class PlanTerms:
     """The environment before the change, from the earlier file; None without that file."""
     images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Versions in each site's image, by site and release, for images whose manifest is in the checkout."""
-    apis: Ask = nobody
+    apis: Ask = no_cluster
     """Asks the API servers for deprecated APIs in use. It is called only when Kubernetes' minor version increases."""
     max_removed: float = MAX_REMOVED
     """Share of the nodes that may be removed at once, 0 to 1."""
@@ -120,7 +120,7 @@ class PlanTerms:
 def make_plan(environment: Environment, changes: Changes, terms: PlanTerms) -> Plan:
     """Judge ``changes``, which lead to ``environment``."""
     parts = places(environment, terms.base, changes.changes)
-    state = earlier(environment, changes.changes, parts)
+    state = previous_environment(environment, changes.changes, parts)
     before = terms.base or state.environment
     rows = compare(before, environment)
     case = Case(
@@ -136,7 +136,14 @@ def make_plan(environment: Environment, changes: Changes, terms: PlanTerms) -> P
         stateless=state.environment is None,
     )
     reasons = in_order(
-        [*refusals(case), *by_files(case), *cares(case), *upgrades(case), *deprecated_apis(case), *brought(case)]
+        [
+            *refusal_findings(case),
+            *by_files(case),
+            *care_findings(case),
+            *allowed_upgrades(case),
+            *deprecated_apis(case),
+            *new_cautions(case),
+        ]
     )
     policy = in_order(terms.policy)
     # Without a state, the preview makes the whole environment, so it says nothing about the difference of two files.
@@ -156,7 +163,7 @@ def make_plan(environment: Environment, changes: Changes, terms: PlanTerms) -> P
         parts=_parts(happening, parts),
         rows=rows,
         cost=compare_cost(before, environment, terms.prices, source=terms.prices_source),
-        risks=(*standing(case), *left(case)),
+        risks=(*standing_risks(case), *standing_cautions(case)),
         notes=_notes(state, terms),
     )
 
@@ -185,7 +192,7 @@ def _counts(changes: Iterable[Change]) -> dict[ResourceAction, int]:
     return {action: counted[action] for action in ResourceAction if action in counted}
 
 
-def _notes(state: Earlier, terms: PlanTerms) -> tuple[str, ...]:
+def _notes(state: PreviousEnvironment, terms: PlanTerms) -> tuple[str, ...]:
     """Return sentences about what is unknown."""
     if state.environment is None:
         scope = "what its files say" if terms.base is None else "how its files differ, not what that does to what runs"

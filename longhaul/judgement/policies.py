@@ -15,7 +15,7 @@ from longhaul.judgement.preview_document import PreviewDocument, PreviewStep
 SAME, READ = "same", "refresh"
 
 
-def policies(documents: Iterable[PreviewDocument], environment: Environment) -> tuple[Finding, ...]:
+def policy_findings(documents: Iterable[PreviewDocument], environment: Environment) -> tuple[Finding, ...]:
     """Return a finding for each broken rule, for each invalid waiver, and for what waivers admit. A broken rule is a
     refusal only if this change makes or alters the resource. Rules that were already broken, and old waivers, need
     care but do not block another change. With ``--refresh``, changes in the cloud itself do not count as part of the

@@ -10,8 +10,8 @@ from typing import Any
 
 from clouds.base.inputs import MASKED, UNKNOWN
 from longhaul.judgement.changes import Change, ResourceAction
-from longhaul.judgement.masking import is_secret_key, masked
-from longhaul.judgement.text_changes import described, is_long, text_change
+from longhaul.judgement.masking import is_secret_key, mask
+from longhaul.judgement.text_changes import describe, is_long, text_change
 
 NOTHING = "-"
 """Text shown for a missing value."""
@@ -43,7 +43,7 @@ def properties(change: Change) -> tuple[Property, ...]:
     return (*visible, *_unseen(change, paths))
 
 
-def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Property, ...]:
+def compare_documents(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Property, ...]:
     """Compare two documents by path, without a provider's diff."""
     old, new = _leaves(before), _leaves(after)
     paths = [path for path in sorted(old.keys() | new.keys()) if _differs(path, old, new, {})]
@@ -114,10 +114,10 @@ def _shown(value: Any, key: str) -> str:
     if _is_nothing(value):
         return NOTHING
     if is_long(value):
-        return described(value, key=key)
-    safe = masked(value, key=key)
+        return describe(value, key=key)
+    safe = mask(value, key=key)
     text = safe if isinstance(safe, str) else json.dumps(safe, ensure_ascii=False, sort_keys=True)
-    return described(text, key=key) if is_long(text) else text or '""'
+    return describe(text, key=key) if is_long(text) else text or '""'
 
 
 def _unseen(change: Change, paths: list[str]) -> Iterator[Property]:

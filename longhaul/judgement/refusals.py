@@ -14,16 +14,16 @@ from components.model.policy.immutable import Settings, changes, instead, settin
 from longhaul.judgement.capacity import CapacityRow
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, ResourceAction
-from longhaul.judgement.earlier import role_changes
 from longhaul.judgement.kinds import kind_of
 from longhaul.judgement.moved_addresses import Moved, moved_in_files, moved_in_state
-from longhaul.judgement.risks import refused
-from longhaul.judgement.versions import lacking, removed_apis, skew, steps
+from longhaul.judgement.previous_environment import role_changes
+from longhaul.judgement.risks import refused_risks
+from longhaul.judgement.versions import kubelet_skew, refused_upgrades, removed_apis, version_mismatches
 
 GONE = (ResourceAction.DESTROY, ResourceAction.REPLACE)
 
 
-def refusals(case: Case) -> Iterator[Finding]:
+def refusal_findings(case: Case) -> Iterator[Finding]:
     """Yield every finding that refuses a plan."""
     for refusal in REFUSALS:
         yield from (replace(finding, check=refusal.id) for finding in refusal.look(case))
@@ -269,12 +269,14 @@ REFUSALS = (
     ),
     PlanRefusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
     PlanRefusal(id="in-use", look=_immutable_settings, engine="all of it"),
-    PlanRefusal(id="links", look=refused, engine="nothing"),
+    PlanRefusal(id="links", look=refused_risks, engine="nothing"),
     PlanRefusal(
-        id="versions", look=lacking, engine="nothing: the first machine that is replaced does not become ready"
+        id="versions",
+        look=version_mismatches,
+        engine="nothing: the first machine that is replaced does not become ready",
     ),
-    PlanRefusal(id="steps", look=steps, engine="nothing"),
-    PlanRefusal(id="skew", look=skew, engine="nothing"),
+    PlanRefusal(id="steps", look=refused_upgrades, engine="nothing"),
+    PlanRefusal(id="skew", look=kubelet_skew, engine="nothing"),
     PlanRefusal(id="apis", look=removed_apis, engine="nothing"),
     PlanRefusal(id="nodes", look=_nodes, engine="nothing"),
     PlanRefusal(id="hosts", look=_hosts, engine="nothing: hosts are in no stack"),

@@ -26,21 +26,21 @@ _MADE = (ResourceAction.MAKE, ResourceAction.ADOPT)
 _ONE_ZONE = "one-zone"
 
 
-def refused(case: Case) -> Iterator[Finding]:
+def refused_risks(case: Case) -> Iterator[Finding]:
     """Yield a finding for each new risk that is refused."""
     yield from (
         _finding(risk, Severity.PROBLEM) for site, risk in _risks(case.after) if risk.refused and _new(case, site, risk)
     )
 
 
-def introduced(case: Case) -> Iterator[Finding]:
+def new_risks(case: Case) -> Iterator[Finding]:
     """Yield a finding for each other new risk."""
     for site, risk in _risks(case.after):
         if not risk.refused and _new(case, site, risk):
             yield _finding(risk, Severity.WARNING)
 
 
-def standing(case: Case) -> tuple[Finding, ...]:
+def standing_risks(case: Case) -> tuple[Finding, ...]:
     """Return the risks that existed before the change."""
     return tuple(_finding(risk, Severity.OK) for site, risk in _risks(case.after) if not _new(case, site, risk))
 

@@ -9,8 +9,8 @@ from typing import Any
 from clouds.base.findings import Finding
 from clouds.base.phrases import names
 from longhaul.judgement.capacity import CapacityRow, PlannedCapacity, total
-from longhaul.judgement.lines import blocks, summary
 from longhaul.judgement.plan import VERDICTS, Plan
+from longhaul.judgement.resource_lines import blocks, summary
 from longhaul.report.json_output import document
 from longhaul.report.text import table, wrapped
 
@@ -49,7 +49,7 @@ def _parts(plan: Plan) -> Iterator[list[str]]:
     yield [f"{plan.environment}: {plan.word}", *wrapped(f"{summary(plan)}; {plan.against}", hanging="  ")]
     for title, findings in (("Reasons", plan.reasons), ("Policy", plan.policy)):
         if findings:
-            yield [title, *reasons(findings)]
+            yield [title, *findings_text(findings)]
     for block in blocks(plan):
         title = f"{block.title} ({block.counts})" if block.counts else block.title
         yield [*wrapped(title, hanging="    "), *(line for uncut in block.lines for line in _cut(uncut))]
@@ -67,7 +67,7 @@ def _parts(plan: Plan) -> Iterator[list[str]]:
         yield ["Not known", *(line for note in plan.notes for line in wrapped(note, indent="  "))]
 
 
-def reasons(findings: Sequence[Finding]) -> list[str]:
+def findings_text(findings: Sequence[Finding]) -> list[str]:
     """Render findings in full."""
     return [line for finding in findings for line in _finding(finding)]
 

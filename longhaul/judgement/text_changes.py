@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from longhaul.judgement.masking import masked_file
+from longhaul.judgement.masking import mask_file
 
 SHORT = 100
 """Maximum length of a value that is shown as it is, characters."""
@@ -49,7 +49,7 @@ def text_change(before: str, after: str, *, key: str) -> TextChange:
     return TextChange(summary=f"text changed: {_counted(lines)}", lines=_few(lines))
 
 
-def described(text: str, *, key: str) -> str:
+def describe(text: str, *, key: str) -> str:
     """Describe a long text without its content."""
     readable = _readable(text, key=key)
     if readable.startswith(_CLOUD_CONFIG):
@@ -118,7 +118,7 @@ def machine_files(inputs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _masked_lines(text: str) -> list[str]:
-    return masked_file(text).splitlines()
+    return mask_file(text).splitlines()
 
 
 def _diff(before: list[str], after: list[str]) -> Iterator[str]:

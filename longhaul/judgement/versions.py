@@ -12,7 +12,7 @@ from components.model.versions.steps import SKEW, TITLES, image_faults, is_taken
 from contract.documents.node import PATH, version_of
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction
-from longhaul.judgement.earlier import role_changes
+from longhaul.judgement.previous_environment import role_changes
 from longhaul.judgement.text_changes import machine_files
 
 _THERE = (ResourceAction.CHANGE, ResourceAction.REPLACE, ResourceAction.DESTROY, ResourceAction.FORGET)
@@ -24,7 +24,7 @@ def release_of(role: Role) -> str:
     return "etcd" if role.is_etcd else "kubernetes"
 
 
-def lacking(case: Case) -> Iterator[Finding]:
+def version_mismatches(case: Case) -> Iterator[Finding]:
     """Yield a finding for each version that differs from the control plane image's. Machines with this image would wait
     for a version that they never run."""
     site = case.after.control_plane.site
@@ -41,7 +41,7 @@ def lacking(case: Case) -> Iterator[Finding]:
             )
 
 
-def steps(case: Case) -> Iterator[Finding]:
+def refused_upgrades(case: Case) -> Iterator[Finding]:
     """Yield a finding for each release whose running versions cannot be upgraded to the wanted one in one step."""
     for release, running in _running(case):
         wanted = getattr(case.after.versions, release)
@@ -56,7 +56,7 @@ def steps(case: Case) -> Iterator[Finding]:
             )
 
 
-def skew(case: Case) -> Iterator[Finding]:
+def kubelet_skew(case: Case) -> Iterator[Finding]:
     """Yield a finding for each image whose kubelet version the API servers do not support."""
     for fault in image_faults(case.after, case.images):
         yield Finding(
@@ -127,7 +127,7 @@ def _short(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 
 
-def upgrades(case: Case) -> Iterator[Finding]:
+def allowed_upgrades(case: Case) -> Iterator[Finding]:
     """Yield a finding for each allowed upgrade to another minor version, with its consequences."""
     for release, running in _running(case):
         wanted = getattr(case.after.versions, release)

@@ -66,12 +66,12 @@ def run(invocation: Invocation) -> int:
 
 def _quarantine(steps: QuarantineRun, options: argparse.Namespace) -> int:
     from longhaul.machine.quarantine.node import pod_exposure
-    from longhaul.machine.quarantine.target import begun
+    from longhaul.machine.quarantine.target import begin_quarantine
     from longhaul.machine.quarantine.text import document, step_lines
     from longhaul.report.json_output import document as rendered
 
     env = steps.record.environment.name
-    entry, machine = begun(steps.record, options.name, now=steps.now())
+    entry, machine = begin_quarantine(steps.record, options.name, now=steps.now())
     known = pod_exposure(steps.api, entry.name)
     confirm(
         step_lines(entry, machine, known, sites=steps.record.environment.sites),
@@ -89,7 +89,7 @@ def _quarantine(steps: QuarantineRun, options: argparse.Namespace) -> int:
 
 def _release(steps: QuarantineRun, options: argparse.Namespace) -> int:
     from longhaul.machine.quarantine.target import recorded_machine
-    from longhaul.machine.quarantine.text import document, released
+    from longhaul.machine.quarantine.text import document, release_lines
     from longhaul.report.json_output import document as rendered
 
     entry = steps.record.read().find(options.name)
@@ -99,7 +99,9 @@ def _release(steps: QuarantineRun, options: argparse.Namespace) -> int:
     machine = recorded_machine(steps.record.environment, entry)
     if machine is None and entry.kept:
         say(f"{', '.join(entry.kept)} in {entry.site} stays: the file has no such site any more, so delete it yourself")
-    confirm(released(entry, machine), what=f"release {entry.name}", name=entry.name, noun="machine", yes=options.yes)
+    confirm(
+        release_lines(entry, machine), what=f"release {entry.name}", name=entry.name, noun="machine", yes=options.yes
+    )
     entry = steps.release(entry, machine)
     if options.json:
         print(rendered(document(entry, None)))
@@ -111,7 +113,7 @@ def _release(steps: QuarantineRun, options: argparse.Namespace) -> int:
 def _steps(where: Context, record: QuarantineVault, *, keep_disk: bool) -> Iterator[QuarantineRun]:
     """Give the steps with the cluster's API, while this run holds the lock."""
     from longhaul.cluster.api_access import api_of
-    from longhaul.cluster.api_server_turn import ending_in
+    from longhaul.cluster.api_server_lock import ending_in
     from longhaul.cluster.locks import Words, sole_run
     from longhaul.machine.quarantine.steps import QuarantineRun
 

@@ -114,12 +114,12 @@ def _raw(where: Context, environment: Environment, invocation: Invocation) -> Ex
 
 
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
+    from longhaul.judgement.api_usage import api_usage_reader
     from longhaul.judgement.changes import read_changes
-    from longhaul.judgement.deprecated import nobody
-    from longhaul.judgement.deprecated_apis import asking
+    from longhaul.judgement.deprecated_apis import no_cluster
     from longhaul.judgement.files import ALONE
     from longhaul.judgement.plan import PlanTerms, make_plan
-    from longhaul.judgement.policies import policies
+    from longhaul.judgement.policies import policy_findings
     from longhaul.project.baked_images import image_versions
 
     if invocation.options.source:
@@ -132,11 +132,11 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
         new=previewed.new,
         base=base,
         images=image_versions(where, environment, os.environ),
-        apis=nobody if invocation.options.source else asking(where, environment, os.environ),
+        apis=no_cluster if invocation.options.source else api_usage_reader(where, environment, os.environ),
         max_removed=invocation.options.max_removed,
         prices=prices,
         prices_source=prices_source,
-        policy=policies(previewed.documents, environment),
+        policy=policy_findings(previewed.documents, environment),
         unseen=previewed.unseen,
     )
     return make_plan(environment, read_changes(previewed.documents), terms)
@@ -197,18 +197,18 @@ def _read(sources: Sequence[Path], environment: Environment) -> _Previewed:
 
 def _preview(where: Context, environment: Environment, invocation: Invocation, *, has_base: bool) -> _Previewed:
     """Run the engine's preview of both stacks."""
-    from longhaul.judgement.gate import previewed
-    from longhaul.judgement.masking import masked_text
-    from longhaul.plan.previews import Unseen, not_looked_up, preview_engines
+    from longhaul.judgement.gate import preview
+    from longhaul.judgement.masking import mask_text
+    from longhaul.plan.previews import Unseen, lookup_notes, preview_engines
 
     with preview_engines(where, environment, no_objects=_no_objects(invocation), has_base=has_base) as engines:
         first, objects = engines.infrastructure, engines.objects
         stacks = [first] if isinstance(objects, Unseen) else [first, objects]
-        documents = tuple(previewed(engine, invocation.rest) for engine in stacks)
-    against = "nothing: a new environment" if engines.new else f"the stack in {masked_text(first.backend.url)}"
-    unseen = not_looked_up(environment)
+        documents = tuple(preview(engine, invocation.rest) for engine in stacks)
+    against = "nothing: a new environment" if engines.new else f"the stack in {mask_text(first.backend.url)}"
+    unseen = lookup_notes(environment)
     if isinstance(objects, Unseen):
-        reason = masked_text(objects.reason.removesuffix("."))
+        reason = mask_text(objects.reason.removesuffix("."))
         unseen = (f"What runs on the cluster was not looked at: {reason}.", *unseen)
     return _Previewed(documents=documents, against=f"compared with {against}", new=engines.new, unseen=unseen)
 

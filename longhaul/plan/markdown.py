@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from clouds.base.findings import Finding
 from clouds.base.phrases import names
-from longhaul.judgement.lines import Block, blocks, summary
 from longhaul.judgement.plan import VERDICTS, Plan
+from longhaul.judgement.resource_lines import Block, blocks, summary
 from longhaul.judgement.text import capacity_table
 from longhaul.report.markdown import LONGEST, SIGNS, code, fenced, fold, plain, table
 

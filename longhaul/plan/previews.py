@@ -24,11 +24,11 @@ from longhaul.engine.location import engine_binary, engine_environment
 from longhaul.engine.plugins import (
     INSTALL,
     Plugin,
-    left_out,
-    needed,
-    of_cluster,
-    of_existing,
+    cluster_plugin,
+    lookup_plugins,
+    packages_without_site,
     required_plugins,
+    site_plugins,
     stand_in,
 )
 from longhaul.engine.records import VARIABLE, RunFile, new_run
@@ -71,7 +71,7 @@ def preview_engines(
         engine = _engine(where, environment, Path(folder), has_base=has_base)
         # When the reader of its output goes away (`| head`), the engine ends but leaves its plugins running.
         engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
-        stack.callback(lambda: processes.end(run.leftovers()))
+        stack.callback(lambda: processes.terminate(run.leftovers()))
         yield Engines(
             infrastructure=engine,
             objects=Unseen(stack=f"{where.env}{OBJECTS}", reason=no_objects)
@@ -103,18 +103,18 @@ def _engine(where: Context, environment: Environment, folder: Path, *, has_base:
         config_file=config,
         records=RunFile(path=folder / "run.json"),
     )
-    plugins = (*needed(environment), *(_plugins_of_left_clouds(engine, environment) if real else ()))
+    plugins = (*site_plugins(environment), *(_plugins_of_left_clouds(engine, environment) if real else ()))
     environ |= _plugins(plugins, environ, folder / "plugins") | {PREVIEW_JUDGED: "1"}
     return replace(engine, environ={**environ, **unlogged_home(folder / "home", environ)})
 
 
-def not_looked_up(environment: Environment) -> tuple[str, ...]:
+def lookup_notes(environment: Environment) -> tuple[str, ...]:
     """Return a sentence for each site whose `existing` resources are not looked up: a stand-in plugin reaches no
     cloud."""
     return tuple(
         f"What sites.{site}.existing names was not looked up: the {plugin.package} plugin is not installed. `longhaul "
         "doctor` looks it up, with credentials."
-        for site, plugin in of_existing(environment).items()
+        for site, plugin in lookup_plugins(environment).items()
         if not plugin.installed(engine_environment(os.environ))
     )
 
@@ -138,7 +138,7 @@ def _objects_engine(where: Context, environment: Environment, engine: Engine, st
     else:
         config.write_text(objects_file(where.env), encoding="utf-8")
     environ = {**engine.environ, "KUBECONFIG": str(kubeconfig)}
-    environ |= _plugins((of_cluster(),), environ, config.parent / "plugins-of-objects")
+    environ |= _plugins((cluster_plugin(),), environ, config.parent / "plugins-of-objects")
     return replace(engine, stack=name, config_file=config, environ=environ)
 
 
@@ -162,12 +162,12 @@ def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, 
 def _plugins_of_left_clouds(engine: Engine, environment: Environment) -> tuple[Plugin, ...]:
     """Return the plugins of resources in the stack whose cloud has no site in the environment any more. The engine is
     asked for the state only when such a cloud exists and the backend is not a folder."""
-    packages = left_out(environment)
+    packages = packages_without_site(environment)
     if not packages:
         return ()
     state = engine.backend.state(engine.name, engine.stack)
     if state is None:
-        text = engine.must("stack", "export", doing=f"{engine.stack}: its state cannot be read from the backend")
+        text = engine.run_or_fail("stack", "export", doing=f"{engine.stack}: its state cannot be read from the backend")
         state = json.loads(text).get("deployment") or {}
     return required_plugins(state, packages)
 

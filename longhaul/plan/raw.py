@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from longhaul.engine.change import exit_code
 from longhaul.engine.engine import Engine
 from longhaul.engine.preview_counts import Preview, parse_preview
-from longhaul.plan.previews import Unseen, not_looked_up, preview_engines
+from longhaul.plan.previews import Unseen, lookup_notes, preview_engines
 from longhaul.project.context import Context
 from longhaul.report.json_output import line
 from longhaul.terminal.exits import Exit
@@ -28,7 +28,7 @@ def show_raw(
     """Show the engine's preview of both stacks, or its counts with ``as_json``. ``rest`` are words for the engine,
     ``no_objects`` is a reason to leave out the stack of cluster objects."""
     begun = time.monotonic()
-    for sentence in not_looked_up(environment):
+    for sentence in lookup_notes(environment):
         say(f"{where.env}: {sentence}")
     with preview_engines(where, environment, no_objects=no_objects) as engines:
         objects = engines.objects

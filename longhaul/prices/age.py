@@ -8,7 +8,7 @@ from datetime import date
 from clouds.base.prices import HostKey, Key, MachineKey, Price
 from components.model import Environment
 from components.model.prices.book import PriceBook
-from longhaul.costs.needs import needs
+from longhaul.costs.priced_needs import priced_needs
 from longhaul.prices import OLD_DAYS
 
 
@@ -43,7 +43,7 @@ class PriceBookCheck:
 def check(environment: Environment, book: PriceBook, *, today: date, days: int = OLD_DAYS) -> PriceBookCheck:
     """Check which prices ``book`` lacks for ``environment``, and which are older than ``days``. Hosts need no price."""
     users: dict[Key, list[str]] = {}
-    for need in needs(environment):
+    for need in priced_needs(environment):
         users.setdefault(need.key, []).append(need.group)
     missing: dict[Key, tuple[str, ...]] = {}
     old: list[OldPrice] = []

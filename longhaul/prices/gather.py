@@ -12,7 +12,7 @@ from clouds.base.web import Web, WebError
 from clouds.registry import clouds
 from components.model import Environment
 from components.model.prices.book import PriceBook
-from longhaul.costs.needs import wanted
+from longhaul.costs.priced_needs import price_keys
 from longhaul.prices.write import save
 
 
@@ -26,7 +26,7 @@ class PriceSources:
     """Addresses of mirrors of the clouds' price lists, by cloud."""
     web: Web = field(default_factory=Web)
 
-    def ours(self, price: Price) -> bool:
+    def is_ours(self, price: Price) -> bool:
         """Return whether a price was read from one of these sources, and so may be read again. Any other price is the
         user's."""
         return any(cloud.prices.published(price.source, self.urls.get(kind, "")) for kind, cloud in clouds().items())
@@ -53,7 +53,7 @@ def gather(environment: Environment, *, to: Path, sources: PriceSources, again: 
     book = PriceBook.load(to) if to.exists() else PriceBook()
     result = Gathered(book=book)
     asked: list[Key] = []
-    for key in wanted(environment):
+    for key in price_keys(environment):
         (result.kept if _stays(book.find(key), sources, again=again) else asked).append(key)
     batches = list(_batches(tuple(asked), environment, sources))
     for number, batch in enumerate(batches, 1):
@@ -67,7 +67,7 @@ def gather(environment: Environment, *, to: Path, sources: PriceSources, again: 
 def _stays(price: Price | None, sources: PriceSources, *, again: bool) -> bool:
     if price is None:
         return False
-    return not sources.ours(price) or (price.read == sources.now.date() and not again)
+    return not sources.is_ours(price) or (price.read == sources.now.date() and not again)
 
 
 def _take(batch: PriceBatch, result: Gathered, to: Path, say: Say) -> None:

@@ -11,12 +11,12 @@ from clouds.registry import cloud_of, clouds
 from components.model import Environment
 
 
-def kind(gpus: int) -> str:
+def kind_for_gpus(gpus: int) -> str:
     """Return the kind of image for a site whose machines have at most ``gpus`` GPUs."""
     return "gpu" if gpus else "node"
 
 
-def to_be_baked(environment: Environment) -> tuple[str, ...]:
+def sites_to_bake(environment: Environment) -> tuple[str, ...]:
     """Return the sites of the control plane and of pools whose machines would boot a placeholder, in the file's
     order."""
     booting = {environment.control_plane.site, *(pool.site for pool in environment.pools.values())}

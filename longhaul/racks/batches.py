@@ -111,7 +111,7 @@ def _ends(
     if left and not account.interrupted:
         failed = f"{account.failures} failed, and --budget allows {asked.budget}"
         say(f"{failed}: no further batch begins, and {len(left)} are left; repair those, then run it again")
-    account.leave(left)
+    account.add_not_begun(left)
     return True
 
 

@@ -69,7 +69,7 @@ def run_playbook(
             look=followed.look if followed else None,
             interrupted=followed.interrupt if followed else None,
         )
-    processes.end(run.leftovers())
+    processes.terminate(run.leftovers())
     return result
 
 

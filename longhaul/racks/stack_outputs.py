@@ -21,7 +21,7 @@ def stack_outputs(where: Context, environ: Mapping[str, str]) -> dict[str, Any]:
     if engine.has_stack() is False:
         raise CommandError(f"{where.env} has no stack in {engine.backend.url}: {first}")
     doing = f"the outputs of the stack {engine.stack} cannot be read"
-    outputs = json.loads(engine.must("stack", "output", "--json", "--show-secrets", doing=doing))
+    outputs = json.loads(engine.run_or_fail("stack", "output", "--json", "--show-secrets", doing=doing))
     missing = [name for name in NEEDED if name not in outputs]
     if missing:
         raise CommandError(f"the stack {engine.stack} has no {' and no '.join(missing)}: {first}")

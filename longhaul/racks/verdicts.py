@@ -142,7 +142,7 @@ class HostResults:
                 slowest=max(before.slowest, took.slowest),
             )
 
-    def leave(self, machines: Iterable[OnpremMachine]) -> None:
+    def add_not_begun(self, machines: Iterable[OnpremMachine]) -> None:
         """Record machines whose batch did not begin."""
         self.verdicts |= {machine.name: HostVerdict(state=HostState.NOT_BEGUN) for machine in machines}
 

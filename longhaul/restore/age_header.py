@@ -68,7 +68,7 @@ def _identity(path: Path, number: int, text: str) -> X25519PrivateKey:
     return X25519PrivateKey.from_private_bytes(secret)
 
 
-def header_of(head: bytes) -> bytes:
+def read_header(head: bytes) -> bytes:
     """Return the header at the beginning of ``head``. Raise ``HeaderError`` unless ``head`` contains all of it."""
     if not head.startswith(VERSION):
         raise HeaderError("it does not begin as a file of age")
@@ -79,7 +79,7 @@ def header_of(head: bytes) -> bytes:
     return head[:whole]
 
 
-def unwrapped(header: bytes, keys: Sequence[X25519PrivateKey]) -> bytes:
+def unwrap(header: bytes, keys: Sequence[X25519PrivateKey]) -> bytes:
     """Return the file key. Raise ``HeaderError`` when none of the private keys opens the header, or it was changed."""
     for ephemeral, body in _stanzas(header):
         for key in keys:
@@ -98,7 +98,7 @@ def unwrapped(header: bytes, keys: Sequence[X25519PrivateKey]) -> bytes:
     raise HeaderError("none of the private keys opens it")
 
 
-def wrapped(file_key: bytes, recipient: str) -> bytes:
+def wrap(file_key: bytes, recipient: str) -> bytes:
     """Return a header with the file key for one public key, ``age1…``. Raise ``HeaderError`` when the key is
     invalid."""
     try:

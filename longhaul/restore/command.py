@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.restore.preparation import Prepared
     from longhaul.restore.steps import Restoration
-    from longhaul.vault.restore_record import HalfDone
+    from longhaul.vault.restore_record import UnfinishedRestore
 
 HELP = "make etcd clusters anew from backups when their quorum is lost for good; a run that was killed is gone on with"
 TAKES_REST = False
@@ -101,15 +101,15 @@ def _prepared(
     environment: Environment, options: argparse.Namespace, keys: Sequence[X25519PrivateKey]
 ) -> tuple[Prepared, Restoration]:
     from components.model import Role
-    from longhaul.etcd_backups.listing import control_of
-    from longhaul.restore.file_key import sealed
+    from longhaul.etcd_backups.listing import control_access
+    from longhaul.restore.file_key import with_file_key
     from longhaul.restore.machines import PlaceMachines
     from longhaul.restore.preparation import RestoreArguments, prepare
     from longhaul.restore.steps import Restoration
-    from longhaul.vault.restore_record import Book
+    from longhaul.vault.restore_record import RestoreRecords
 
-    control, place = control_of(environment)
-    book = Book(control=control, place=place, environment=environment)
+    control, place = control_access(environment)
+    book = RestoreRecords(control=control, place=place, environment=environment)
     fleet = PlaceMachines(control=control, place=place)
     wanted = RestoreArguments(
         roles=[Role(options.etcd)] if options.etcd else [],
@@ -122,7 +122,8 @@ def _prepared(
     restoration = Restoration(
         half=prepared.half,
         sealed={
-            role: sealed(environment, backup, keys, key_file=options.key) for role, backup in prepared.backups.items()
+            role: with_file_key(environment, backup, keys, key_file=options.key)
+            for role, backup in prepared.backups.items()
         },
         observed=prepared.observed,
         fleet=fleet,
@@ -142,15 +143,15 @@ def _confirm(env: str, prepared: Prepared, *, yes: bool) -> None:
 
 
 def _give_up(environment: Environment, env: str, *, yes: bool) -> int:
-    from longhaul.etcd_backups.listing import control_of
+    from longhaul.etcd_backups.listing import control_access
     from longhaul.restore.give_up import given_up
     from longhaul.restore.machines import PlaceMachines
-    from longhaul.vault.restore_record import Book
+    from longhaul.vault.restore_record import RestoreRecords
 
-    control, place = control_of(environment)
-    book = Book(control=control, place=place, environment=environment)
+    control, place = control_access(environment)
+    book = RestoreRecords(control=control, place=place, environment=environment)
 
-    def agree(half: HalfDone) -> None:
+    def agree(half: UnfinishedRestore) -> None:
         confirm((), what=f"give up the restore {half.id}", name=env, noun="environment", yes=yes)
 
     half = given_up(book, PlaceMachines(control=control, place=place), agree)

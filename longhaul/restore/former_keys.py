@@ -16,7 +16,7 @@ def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> No
     if record.text(KEYS_IN_USE) is None:
         return
     keys = record.keys()
-    written = secret_keys.written(record.environment, record.control, record.place)
+    written = secret_keys.count_objects_by_key(record.environment, record.control, record.place)
     missing = sorted(name for name in written if name and name not in keys.names)
     former = [key for key in record.retired() if key.name in missing]
     if lost := [name for name in missing if name not in {key.name for key in former}]:

@@ -11,14 +11,16 @@ from contract.documents.restore import Step
 from longhaul.restore.machine_states import ObservedPlane, look, roles_of
 from longhaul.restore.steps import STOP_S
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.restore_record import HalfDone, RestoreState
+from longhaul.vault.restore_record import RestoreState, UnfinishedRestore
 
 if TYPE_CHECKING:
     from longhaul.restore.machines import PlaceMachines
-    from longhaul.vault.restore_record import Book
+    from longhaul.vault.restore_record import RestoreRecords
 
 
-def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]) -> HalfDone:
+def given_up(
+    book: RestoreRecords, fleet: PlaceMachines, agree: Callable[[UnfinishedRestore], None]
+) -> UnfinishedRestore:
     """End the unfinished restore, and return it. Raise ``CommandError`` when there is none, or when it has already made
     new data, which clients may have read. ``agree`` is called first, and raises to refuse."""
     half = book.last()
@@ -35,15 +37,15 @@ def given_up(book: Book, fleet: PlaceMachines, agree: Callable[[HalfDone], None]
     agree(half)
     # Members come first, so that API servers can connect to them.
     names = [member.name for role in roles_of(half) for member in observed.members[role]]
-    fleet.must(dict.fromkeys(names, f"restore give-up --id {half.id}"), what="not given up", limit_s=STOP_S)
+    fleet.ask_all_or_fail(dict.fromkeys(names, f"restore give-up --id {half.id}"), what="not given up", limit_s=STOP_S)
     aside = [learner.name for learner in observed.learners if Role.ETCD in roles_of(half)]
     rest = dict.fromkeys([*observed.servers, *aside], f"restore finish --id {half.id}")
-    fleet.must(rest, what="not started", limit_s=STOP_S)
+    fleet.ask_all_or_fail(rest, what="not started", limit_s=STOP_S)
     book.write(replace(half, state=RestoreState.DONE))
     return half
 
 
-def _made(half: HalfDone, observed: ObservedPlane) -> list[str]:
+def _made(half: UnfinishedRestore, observed: ObservedPlane) -> list[str]:
     """Return the members for which the restore has made new data."""
     those = [member for role in roles_of(half) for member in observed.members[role] if member.id == half.id]
     return [member.name for member in those if max(member.step, member.noted) >= Step.REBUILT]

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from contract.documents.restore import Step
-from longhaul.etcd_backups.choice import believed, furthest
+from longhaul.etcd_backups.choice import highest_revision, is_plausible
 from longhaul.restore.machine_states import ObservedPlane
 from longhaul.terminal.ages import age
-from longhaul.vault.restore_record import HalfDone
+from longhaul.vault.restore_record import UnfinishedRestore
 
 if TYPE_CHECKING:
     from components.model import Role
     from longhaul.etcd_backups.listing import ListedBackup
 
 
-def loss_text(half: HalfDone, backups: Mapping[Role, ListedBackup], observed: ObservedPlane) -> str:
+def loss_text(half: UnfinishedRestore, backups: Mapping[Role, ListedBackup], observed: ObservedPlane) -> str:
     """Return text about what is lost and what will be done, for the confirmation."""
     lines = []
     for role, backup in backups.items():
@@ -41,7 +41,7 @@ def _quorum(role: Role, observed: ObservedPlane) -> str:
     return f"its quorum is lost, {answering} of {len(those)} members answer"
 
 
-def _lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: HalfDone) -> str:
+def _lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: UnfinishedRestore) -> str:
     behind = revisions_lost(role, backup, observed, half)
     since = f"all that was written in the {age(backup.age_s)} since then"
     if behind is None:
@@ -53,17 +53,17 @@ def _lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: HalfD
 def _newest(role: Role, backup: ListedBackup, observed: ObservedPlane) -> tuple[str, int]:
     """Return the member or backup with the newest known revision, and the revision; 0 when none is as new as the
     backup."""
-    best = furthest(backup, observed.backups)
+    best = highest_revision(backup, observed.backups)
     revisions = {**observed.revisions(role), **({best.name: best.revision} if best.revision > backup.revision else {})}
     known = {
         name: revision
         for name, revision in revisions.items()
-        if revision >= backup.revision and believed(revision, backup)
+        if revision >= backup.revision and is_plausible(revision, backup)
     }
     return max(known.items(), key=lambda entry: entry[1], default=("", 0))
 
 
-def revisions_lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: HalfDone) -> int | None:
+def revisions_lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: UnfinishedRestore) -> int | None:
     """Return the number of revisions known to be lost; None when no member and no other backup is as new as this one,
     or when a restored member has started, since it reports new revisions."""
     if any(member.at(half.id) >= Step.STARTED for member in observed.members[role]):
@@ -73,7 +73,7 @@ def revisions_lost(role: Role, backup: ListedBackup, observed: ObservedPlane, ha
 
 
 def document(
-    half: HalfDone,
+    half: UnfinishedRestore,
     backups: Mapping[Role, ListedBackup],
     observed: ObservedPlane,
     clusters: Mapping[Role, str],

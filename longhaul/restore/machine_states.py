@@ -13,7 +13,7 @@ from components.model.control_plane.machines import members as voters
 from contract.documents.restore import MachineLook, Record, Step
 from longhaul.restore.machines import Answer, PlaceMachines, RefusedStepError
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.restore_record import HalfDone
+from longhaul.vault.restore_record import UnfinishedRestore
 
 if TYPE_CHECKING:
     from components.model import Machine
@@ -24,7 +24,7 @@ LOOK_S = 180.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemberSeen:
+class ObservedMember:
     """One member's report about itself."""
 
     name: str
@@ -57,12 +57,12 @@ class MemberSeen:
 class ObservedPlane:
     """Members and API servers of the control plane."""
 
-    members: Mapping[Role, Sequence[MemberSeen]]
+    members: Mapping[Role, Sequence[ObservedMember]]
     """Voting members."""
     servers: tuple[str, ...]
     backups: Sequence[ListedBackup] = ()
     """Backups in the storage, the newest first."""
-    learners: tuple[MemberSeen, ...] = ()
+    learners: tuple[ObservedMember, ...] = ()
     """The main etcd cluster's learner, if it exists and answers."""
 
     def alive(self, role: Role, id_: str) -> bool:
@@ -118,7 +118,7 @@ def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
     )
 
 
-def missing(fleet: PlaceMachines, machines: Sequence[Machine]) -> list[str]:
+def missing_machines(fleet: PlaceMachines, machines: Sequence[Machine]) -> list[str]:
     """Return the machines that do not exist or do not run, in words. Raise ``CommandError`` when the cloud does not
     answer."""
     try:
@@ -137,7 +137,7 @@ def missing(fleet: PlaceMachines, machines: Sequence[Machine]) -> list[str]:
     return problems
 
 
-def may_go_on(half: HalfDone, observed: ObservedPlane) -> bool:
+def may_go_on(half: UnfinishedRestore, observed: ObservedPlane) -> bool:
     """Return whether an unfinished restore can be continued. After a member has started, one without a record of the
     restore cannot get the same data any more, since its etcd cluster has accepted writes since."""
     for role in roles_of(half):
@@ -150,15 +150,15 @@ def may_go_on(half: HalfDone, observed: ObservedPlane) -> bool:
     return True
 
 
-def roles_of(half: HalfDone) -> list[Role]:
+def roles_of(half: UnfinishedRestore) -> list[Role]:
     """Return the etcd clusters of a restore."""
     return [Role(name) for name in half.clusters]
 
 
-def _member(answer: Answer) -> MemberSeen:
+def _member(answer: Answer) -> ObservedMember:
     look = MachineLook.of_document(answer)
     record = look.record or Record(id="", backup="", step=Step.NONE)
-    return MemberSeen(
+    return ObservedMember(
         name=look.machine,
         quorum=look.quorum,
         revision=look.revision,

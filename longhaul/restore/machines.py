@@ -67,7 +67,7 @@ class PlaceMachines:
         replies = dict(answers.get() for _ in words)
         return {machine: replies[machine] for machine in words}
 
-    def must(self, words: Mapping[str, str], *, what: str, limit_s: float) -> dict[str, Answer]:
+    def ask_all_or_fail(self, words: Mapping[str, str], *, what: str, limit_s: float) -> dict[str, Answer]:
         """Ask several machines in parallel. Raise ``CommandError`` with each reason when any of them refuses."""
         replies = self.ask_all(words, limit_s=limit_s)
         refused = [f"{name}: {reply}" for name, reply in replies.items() if isinstance(reply, RefusedStepError)]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from components.model import Role, control_machines, plan
 from contract.documents.restore import Step
-from longhaul.etcd_backups.choice import bump, chosen, newest_known, unknown
+from longhaul.etcd_backups.choice import choose_backup, newest_revision, revision_bump, unknown_names
 from longhaul.etcd_backups.listing import ListedBackup, backups
-from longhaul.restore.machine_states import ObservedPlane, look, may_go_on, missing, roles_of
+from longhaul.restore.machine_states import ObservedPlane, look, may_go_on, missing_machines, roles_of
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.restore_record import Book, Choice, HalfDone, RestoreState
+from longhaul.vault.restore_record import RestoreChoice, RestoreRecords, RestoreState, UnfinishedRestore
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -38,24 +38,24 @@ class RestoreArguments:
 class Prepared:
     """A restore that has not begun, or has not been continued yet."""
 
-    half: HalfDone
+    half: UnfinishedRestore
     backups: Mapping[Role, ListedBackup]
     observed: ObservedPlane
     notes: Sequence[str]
     """Further lines for the confirmation."""
     healthy: Sequence[Role]
     """Etcd clusters that are replaced although they have a quorum."""
-    before: HalfDone | None
+    before: UnfinishedRestore | None
     """Last restore in the vault; None without one."""
 
 
-def prepare(environment: Environment, book: Book, fleet: PlaceMachines, wanted: RestoreArguments) -> Prepared:
+def prepare(environment: Environment, book: RestoreRecords, fleet: PlaceMachines, wanted: RestoreArguments) -> Prepared:
     """Inspect everything, and choose. Raise ``CommandError`` when the restore is not allowed or not possible. No
     machine is changed."""
     last = book.last()
     half = last if last and last.state is not RestoreState.DONE else None
     machines = control_machines(environment, plan(environment))
-    if gone := missing(fleet, machines):
+    if gone := missing_machines(fleet, machines):
         if half is not None:
             # So that `up` is allowed again.
             book.write(replace(half, state=RestoreState.PAUSED))
@@ -67,7 +67,7 @@ def prepare(environment: Environment, book: Book, fleet: PlaceMachines, wanted: 
     observed = look(fleet, machines)
     listed = backups(environment, list(observed.members), now=datetime.now(tz=UTC))
     observed = replace(observed, backups=listed)
-    if names := unknown(wanted.names, listed):
+    if names := unknown_names(wanted.names, listed):
         message = f"{', '.join(names)}: no such backup. `longhaul backups --env {environment.name} --all` lists them"
         raise CommandError(message, code=Exit.USAGE)
     begun = half
@@ -84,7 +84,7 @@ def prepare(environment: Environment, book: Book, fleet: PlaceMachines, wanted: 
         raise CommandError(message, code=error.code) from None
 
 
-def _another(half: HalfDone, wanted: RestoreArguments) -> bool:
+def _another(half: UnfinishedRestore, wanted: RestoreArguments) -> bool:
     """Return whether the options ask for something else than the unfinished restore."""
     known = {cluster.backup for cluster in half.clusters.values()}
     other_roles = bool(wanted.roles) and {str(role) for role in wanted.roles} != set(half.clusters)
@@ -92,7 +92,7 @@ def _another(half: HalfDone, wanted: RestoreArguments) -> bool:
 
 
 def _gone_on(
-    half: HalfDone, listed: Sequence[ListedBackup], observed: ObservedPlane, wanted: RestoreArguments
+    half: UnfinishedRestore, listed: Sequence[ListedBackup], observed: ObservedPlane, wanted: RestoreArguments
 ) -> Prepared:
     allowed = half.although_healthy or wanted.although_healthy
     lost = observed.without_quorum()
@@ -104,7 +104,7 @@ def _gone_on(
             code=Exit.REFUSED,
         )
     names = [cluster.backup for cluster in half.clusters.values()]
-    mine = {role: chosen(str(role), listed, at=None, names=names) for role in roles_of(half)}
+    mine = {role: choose_backup(str(role), listed, at=None, names=names) for role in roles_of(half)}
     if away := set(names) - {backup.name for backup in mine.values()}:
         message = f"{', '.join(sorted(away))} is half restored, and is no longer there: name another one with --backup"
         raise CommandError(message)
@@ -114,7 +114,7 @@ def _gone_on(
     return Prepared(half=half, backups=mine, observed=observed, notes=notes, healthy=back, before=None)
 
 
-def _joining(half: HalfDone, observed: ObservedPlane) -> Iterator[str]:
+def _joining(half: UnfinishedRestore, observed: ObservedPlane) -> Iterator[str]:
     """Yield a note for each restored etcd cluster that has a quorum without some member."""
     for role in roles_of(half):
         names = [member.name for member in observed.members[role] if member.at(half.id) < Step.REBUILT]
@@ -124,7 +124,7 @@ def _joining(half: HalfDone, observed: ObservedPlane) -> Iterator[str]:
 
 def _begun(
     environment: Environment,
-    half: HalfDone | None,
+    half: UnfinishedRestore | None,
     listed: Sequence[ListedBackup],
     observed: ObservedPlane,
     wanted: RestoreArguments,
@@ -147,13 +147,15 @@ def _begun(
     names = wanted.names or (
         [cluster.backup for cluster in half.clusters.values()] if half and wanted.at is None else ()
     )
-    mine = {role: chosen(str(role), listed, at=wanted.at, names=names) for role in roles}
+    mine = {role: choose_backup(str(role), listed, at=wanted.at, names=names) for role in roles}
     choices = {}
     for role, backup in mine.items():
-        newest = newest_known(backup, listed, observed.revisions(role).values())
-        choices[str(role)] = Choice(backup=backup.name, bump=bump(backup, max(newest, given.get(str(role), 0))))
+        newest = newest_revision(backup, listed, observed.revisions(role).values())
+        choices[str(role)] = RestoreChoice(
+            backup=backup.name, bump=revision_bump(backup, max(newest, given.get(str(role), 0)))
+        )
     first = {str(role): backup.revision + choices[str(role)].bump for role, backup in mine.items()}
-    new = HalfDone(
+    new = UnfinishedRestore(
         id=uuid.uuid4().hex[:12],
         state=RestoreState.RUNNING,
         clusters=choices,
@@ -208,7 +210,7 @@ def _too_large(backups: Mapping[Role, ListedBackup], environment: Environment) -
             )
 
 
-def _given_up(half: HalfDone | None, observed: ObservedPlane, roles: Sequence[Role]) -> list[str]:
+def _given_up(half: UnfinishedRestore | None, observed: ObservedPlane, roles: Sequence[Role]) -> list[str]:
     """Return a note for each unfinished restore that is given up for this one."""
     left = {member.half_done: member.backup for role in roles for member in observed.members[role] if member.half_done}
     if half is not None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from components.model import Role, control_machines, plan
 from contract.documents.restore import BackupSource, RestorePlan, Step
-from longhaul.restore.age_header import HeaderError, wrapped
+from longhaul.restore.age_header import HeaderError, wrap
 from longhaul.restore.former_keys import readmit_former
-from longhaul.restore.machine_states import LOOK_S, MemberSeen, ObservedPlane, look
+from longhaul.restore.machine_states import LOOK_S, MemberStep, ObservedPlane, look
 from longhaul.restore.machines import Answer, PlaceMachines, RefusedStepError
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.encryption_keys import EncryptionVault
-from longhaul.vault.restore_record import Book, HalfDone, RestoreState
+from longhaul.vault.restore_record import RestoreRecords, RestoreState, UnfinishedRestore
 
 if TYPE_CHECKING:
     from longhaul.restore.file_key import SealedBackup
@@ -38,12 +38,12 @@ READY_S = 300.0
 class Restoration:
     """One restore of one environment, with chosen backups."""
 
-    half: HalfDone
+    half: UnfinishedRestore
     sealed: Mapping[Role, SealedBackup]
     observed: ObservedPlane
     fleet: PlaceMachines
-    book: Book
-    before: HalfDone | None
+    book: RestoreRecords
+    before: UnfinishedRestore | None
     """Last restore in the vault when this one was prepared."""
     say: Callable[[str], None]
     clusters: dict[Role, str] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Restoration:
     def _stop_servers(self) -> None:
         self.say(f"stopping the API servers: {', '.join(self.observed.servers)}")
         words = f"restore stop --id {self.half.id}"
-        self.fleet.must(dict.fromkeys(self.observed.servers, words), what="not stopped", limit_s=STOP_S)
+        self.fleet.ask_all_or_fail(dict.fromkeys(self.observed.servers, words), what="not stopped", limit_s=STOP_S)
 
     def _learners(self) -> list[str]:
         return [learner.name for learner in self.observed.learners if Role.ETCD in self._roles]
@@ -126,7 +126,7 @@ class Restoration:
                 names = ["--id", self.half.id, "--backup", self.sealed[role].backup.name]
                 instead = ["--instead", member.half_done] if member.half_done not in ("", self.half.id) else []
                 words[member.name] = shlex.join(["restore", "stop", *names, *instead, *healthy])
-        answers = self.fleet.must(words, what="not stopped", limit_s=STOP_S)
+        answers = self.fleet.ask_all_or_fail(words, what="not stopped", limit_s=STOP_S)
         return {name: str(answer["recipient"]) for name, answer in answers.items() if answer.get("recipient")}
 
     def _rebuild(self, roles: Sequence[Role], recipients: Mapping[str, str]) -> None:
@@ -137,14 +137,14 @@ class Restoration:
             for member in self.observed.members[role]:
                 plan = self._plan(role, self.sealed[role], recipients[member.name]) if member.name in recipients else ""
                 words[member.name] = f"restore rebuild --id {self.half.id} --plan '{plan}'"
-        answers = self.fleet.must(words, what="no new data", limit_s=REBUILD_S)
+        answers = self.fleet.ask_all_or_fail(words, what="no new data", limit_s=REBUILD_S)
         for role in roles:
             self._note(role, answers)
 
     def _plan(self, role: Role, sealed: SealedBackup, recipient: str) -> str:
         """Return the plan for one member. Only that member can use the file key in it."""
         try:
-            header = wrapped(sealed.file_key, recipient)
+            header = wrap(sealed.file_key, recipient)
         except HeaderError as error:
             raise CommandError(f"a member of {role} cannot be given the backup's key: {error}") from None
         backup = sealed.backup
@@ -181,7 +181,7 @@ class Restoration:
             return
         self.say(f"starting etcd: {', '.join(waiting)}")
         words = dict.fromkeys(waiting, f"restore start --id {self.half.id} --wait {LEADER_S:.0f}")
-        answers = self.fleet.must(words, what="etcd does not commit", limit_s=LEADER_S + LOOK_S)
+        answers = self.fleet.ask_all_or_fail(words, what="etcd does not commit", limit_s=LEADER_S + LOOK_S)
         self._note(role, answers)
         self.book.set_cluster(role, self.clusters[role])
         self.say(f"{role} has a quorum: cluster {self.clusters[role]}")
@@ -203,8 +203,8 @@ class Restoration:
         servers = self.observed.servers
         self.say(f"starting the API servers: {', '.join(servers)}")
         words = f"restore finish --id {self.half.id}"
-        self.fleet.must(dict.fromkeys(servers, words), what="not started", limit_s=STOP_S)
-        answers = self.fleet.must(
+        self.fleet.ask_all_or_fail(dict.fromkeys(servers, words), what="not started", limit_s=STOP_S)
+        answers = self.fleet.ask_all_or_fail(
             dict.fromkeys(servers, f"ready --wait {READY_S:.0f}"), what="not ready", limit_s=READY_S + LOOK_S
         )
         idle = [f"{name}: {_why(answer)}" for name, answer in answers.items() if not answer.get("ready")]
@@ -215,7 +215,7 @@ class Restoration:
         command = f"restore finish --id {self.half.id}"
         joined = [name for role in self._roles for name in self._joined(role)]
         words = {member.name: command + " --joined" * (member.name in joined) for member in self._members(self._roles)}
-        answers = self.fleet.must(words, what="not finished", limit_s=STOP_S)
+        answers = self.fleet.ask_all_or_fail(words, what="not finished", limit_s=STOP_S)
         answers |= self._ask_learners(dict.fromkeys(self._learners(), command), "not started")
         for name, answer in answers.items():
             self.asides[name] = answer.get("asides") or ()
@@ -227,7 +227,7 @@ class Restoration:
             return []
         return [member.name for member in self.observed.members[role] if member.at(self.half.id) < Step.REBUILT]
 
-    def _members(self, roles: Sequence[Role]) -> list[MemberSeen]:
+    def _members(self, roles: Sequence[Role]) -> list[ObservedMember]:
         return [member for role in roles for member in self.observed.members[role]]
 
 

@@ -45,7 +45,7 @@ def environment_of(path: str) -> str | None:
     return stack.removesuffix(OBJECTS) or None
 
 
-def side(paths: Iterable[str], read: Callable[[str], str | None]) -> Side:
+def environments_at(paths: Iterable[str], read: Callable[[str], str | None]) -> Side:
     """Return the environments among ``paths``; ``read`` returns a file's text."""
     hosts: dict[str, str | None] = {}
     for path in paths:
@@ -55,7 +55,7 @@ def side(paths: Iterable[str], read: Callable[[str], str | None]) -> Side:
     return hosts
 
 
-def affected(changed: Iterable[str], *, before: Side, after: Side) -> Affected:
+def affected_environments(changed: Iterable[str], *, before: Side, after: Side) -> Affected:
     """Return the environments that the files ``changed`` affect."""
     touched = tuple(changed)
     environments: set[str] = set(after) if any(map(_is_shared, touched)) else set()

@@ -100,9 +100,9 @@ def _from_fork(environ: Mapping[str, str]) -> bool:
 
 def _merged(sources: list[Path]) -> Review:
     """Merge the results of earlier runs into one review."""
-    from longhaul.review.outcome import merged
+    from longhaul.review.outcome import merge
 
-    return merged([_read(path) for path in sources])
+    return merge([_read(path) for path in sources])
 
 
 def _read(path: Path) -> Review:

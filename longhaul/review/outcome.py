@@ -101,7 +101,7 @@ def in_order(entries: list[EnvironmentReview]) -> tuple[EnvironmentReview, ...]:
     return tuple(sorted(entries, key=lambda entry: (-weights.index(entry.outcome), entry.name)))
 
 
-def merged(reviews: list[Review]) -> Review:
+def merge(reviews: list[Review]) -> Review:
     """Merge several reviews of the same change into one. For each environment, a plan has priority over a successful
     validation. An environment that should have been planned but was not has no plan. Environments of a fork are not
     planned."""

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from clouds.registry import clouds
 from longhaul.project.checkout import Project
 from longhaul.review.outcome import ReviewOutcome
-from longhaul.review.stack_without_secrets import SealedProject, sealed
+from longhaul.review.stack_without_secrets import SealedProject, project_without_secrets
 from longhaul.terminal.exits import CommandError, Exit
 
 
@@ -81,14 +81,14 @@ class CommandPlanner:
         because the cluster's API requires a key from the vault."""
         with tempfile.TemporaryDirectory(prefix="longhaul-review-") as folder:
             try:
-                place = sealed(self.project, env, folder=Path(folder), environ=self.environ)
+                place = project_without_secrets(self.project, env, folder=Path(folder), environ=self.environ)
             except CommandError as error:
                 raise ReviewPlanError(str(error)) from error
             document = Path(folder) / "plan.json"
             forms = ["--format", "markdown", "--also", f"json={document}"]
             words = ["--env", env, "--no-objects", *forms, *(["--base", str(base)] if base else [])]
             markdown = _run([*words, *(["--", *drift_words()] if drift else [])], place)
-            summary = summary_of(document.read_text(encoding="utf-8") if document.exists() else "")
+            summary = read_summary(document.read_text(encoding="utf-8") if document.exists() else "")
         shown = "the state, secrets left out"
         return Planned(
             summary=summary.model_copy(update={"against": _named(summary.against, place, shown)}),
@@ -97,7 +97,7 @@ class CommandPlanner:
         )
 
 
-def summary_of(text: str) -> Summary:
+def read_summary(text: str) -> Summary:
     """Read the head of a plan's JSON document. Raise ``ReviewPlanError`` for any other text."""
     try:
         return Summary.model_validate_json(text)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from clouds.base.phrases import counted
 from contract.project import STACKS
-from longhaul.judgement.lines import WORDS
+from longhaul.judgement.resource_lines import WORDS
 from longhaul.project.checkout import Project
 from longhaul.report.text import seen_from
-from longhaul.review.affected_environments import Side, affected, side
+from longhaul.review.affected_environments import Side, affected_environments, environments_at
 from longhaul.review.git import Repository
 from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome, in_order
 from longhaul.review.planner import Planned, Planner, ReviewPlanError, Summary
@@ -32,9 +32,9 @@ class Reviewer:
         """Review what the change since the merge base with ``ref`` does to each environment."""
         repository = Repository(root=self.project.root)
         commit = repository.merge_base(ref)
-        before = side(repository.files(commit, STACKS), lambda path: repository.text(commit, path))
+        before = environments_at(repository.files(commit, STACKS), lambda path: repository.text(commit, path))
         after = self._now()
-        touched = affected(repository.changed(commit), before=before, after=after)
+        touched = affected_environments(repository.changed(commit), before=before, after=after)
         entries = [_deleted(env) for env in touched.deleted if self._wanted(env)]
         with tempfile.TemporaryDirectory(prefix="longhaul-base-") as folder:
             for env in touched.environments:
@@ -65,7 +65,7 @@ class Reviewer:
         """Return the environment files of the work tree."""
         root = self.project.root
         paths = [str(path.relative_to(root)) for path in sorted(self.project.stacks.glob("Pulumi.*.yaml"))]
-        return side(paths, lambda path: _text(root / path))
+        return environments_at(paths, lambda path: _text(root / path))
 
     def _entry(self, env: str, *, base: Path | None, drift: bool) -> EnvironmentReview:
         wrong = _problems(self.project, env)

@@ -47,7 +47,7 @@ class SealedProject:
     """URL of the temporary backend. It has no meaning for people, so it must not be shown."""
 
 
-def sealed(project: Project, env: str, *, folder: Path, environ: Mapping[str, str]) -> SealedProject:
+def project_without_secrets(project: Project, env: str, *, folder: Path, environ: Mapping[str, str]) -> SealedProject:
     """Return a project in ``folder`` with this project's program and files, and a backend with the stack's state.
 
     Raises:

@@ -84,11 +84,11 @@ def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api
     such pool."""
     from components.model.nodes.host_nodes import HOSTS
     from longhaul.roll.hosts import host_group
-    from longhaul.roll.pools import rolled_of
+    from longhaul.roll.pools import pool_machines
 
     if pool == HOSTS:
         return host_group(where, environment, os.environ)
-    cloud = rolled_of(environment, pool)
+    cloud = pool_machines(environment, pool)
     return lambda _api: cloud
 
 

@@ -181,7 +181,7 @@ class Roll:
                 continue
             state = self.plan.states[observed.machine.id]
             if state is RollState.JOINING:
-                yield observed, "joining", observed.unready or "the cloud still makes it"
+                yield observed, "joining", observed.unready_reason or "the cloud still makes it"
             elif state is RollState.REPLACING:
                 yield observed, "replacing", "the cloud has not replaced it"
             elif state is RollState.ABSENT and observed.machine.life is not Life.PRESENT:
@@ -239,7 +239,7 @@ class Roll:
         if observed.machine.id not in self._blocked:
             self._blocked[observed.machine.id] = ""
             self._say(RollEventKind.EMPTYING, observed, f"is emptied: {step.reason}")
-        left = {pod: reason for pod, reason in evict_all(self.api, observed.left).items() if reason}
+        left = {pod: reason for pod, reason in evict_all(self.api, observed.pods_to_move).items() if reason}
         blocked = drain_line(left)
         if blocked and blocked != self._blocked[observed.machine.id]:
             self._say(RollEventKind.BLOCKED, observed, f"may not be emptied yet: {blocked}")
@@ -271,7 +271,12 @@ class Roll:
             machine = first
             try:
                 # Somebody may have changed or cordoned it since the last look, so it is read again.
-                while machine.ours and machine.cordoned and not machine.stage and not self._give_back(machine, reason):
+                while (
+                    machine.is_cordoned_by_roll
+                    and machine.cordoned
+                    and not machine.stage
+                    and not self._give_back(machine, reason)
+                ):
                     machine = replace(machine, node=self.api.find(NODES + path_of(machine.name)))
             except ApiError as error:
                 self._say(RollEventKind.RETRY, machine, f"stays cordoned: {error}")
@@ -290,7 +295,7 @@ def reasons(view: View, states: Mapping[str, RollState], limits: RollLimits) -> 
             case RollState.KEPT:
                 by_node[observed.name] = why_kept(observed)
             case RollState.JOINING:
-                by_node[observed.name] = observed.unready
+                by_node[observed.name] = observed.unready_reason
             case RollState.RELEASED:
                 by_node[observed.name] = why_released(observed, view, limits)
     return by_node
@@ -298,5 +303,5 @@ def reasons(view: View, states: Mapping[str, RollState], limits: RollLimits) -> 
 
 def _names(observed: ObservedMachine) -> str:
     """Return the names of a machine's pods as short text."""
-    first = ", ".join(map(str, observed.work[:3]))
-    return f"{first} and {len(observed.work) - 3} others" if len(observed.work) > 3 else first
+    first = ", ".join(map(str, observed.pods_with_work[:3]))
+    return f"{first} and {len(observed.pods_with_work) - 3} others" if len(observed.pods_with_work) > 3 else first

@@ -102,18 +102,18 @@ def state_of(observed: ObservedMachine, view: View, limits: RollLimits) -> RollS
     if view.in_place and observed.stage:
         return RollState.REPLACING
     if machine.current:
-        if observed.ours and not observed.unready:
+        if observed.is_cordoned_by_roll and not observed.unready_reason:
             return RollState.RETURNED
-        return RollState.JOINING if observed.unready or machine.life is Life.CHANGING else RollState.CURRENT
+        return RollState.JOINING if observed.unready_reason or machine.life is Life.CHANGING else RollState.CURRENT
     if observed.stage:
         return RollState.REPLACING
     if machine.keep_reason or why_kept(observed):
         return RollState.KEPT
     if observed.node is None:
         return RollState.ABSENT
-    if not observed.work:
-        return RollState.EMPTY if observed.ours else RollState.FREE
-    if not observed.ours:
+    if not observed.pods_with_work:
+        return RollState.EMPTY if observed.is_cordoned_by_roll else RollState.FREE
+    if not observed.is_cordoned_by_roll:
         return RollState.BUSY
     return RollState.RELEASED if why_released(observed, view, limits) else RollState.WAITING
 
@@ -122,22 +122,24 @@ def why_kept(observed: ObservedMachine) -> str:
     """Return why an old machine is not rolled; empty when it may be."""
     if observed.machine.keep_reason:
         return observed.machine.keep_reason
-    if observed.cordoned and not observed.ours:
+    if observed.cordoned and not observed.is_cordoned_by_roll:
         return "somebody cordoned it"
-    if observed.ours and not observed.cordoned:
+    if observed.is_cordoned_by_roll and not observed.cordoned:
         return "somebody took its cordon back: take its annotations longhaul.dev/roll… away to have it rolled"
     return ""
 
 
 def why_released(observed: ObservedMachine, view: View, limits: RollLimits) -> str:
     """Return why a node's work may be ended; empty when it may not."""
-    since = observed.since
+    since = observed.cordoned_at
     if since is None:
         return ""
     if limits.deadline is not None and view.now - since >= limits.deadline:
         return f"its deadline of {limits.deadline} has passed"
     latest = view.now + CLOCKS
-    if all(pod.checkpointed_at is not None and since <= pod.checkpointed_at <= latest for pod in observed.work):
+    if all(
+        pod.checkpointed_at is not None and since <= pod.checkpointed_at <= latest for pod in observed.pods_with_work
+    ):
         return "all of its work has written a checkpoint"
     return ""
 
@@ -154,7 +156,7 @@ def plan(view: View, limits: RollLimits, *, failed: Collection[str] = ()) -> Rol
         *_settled_first(by_state[RollState.EMPTY]),
         *_settled_first(by_state[RollState.RELEASED]),
         *(observed for observed in by_state[RollState.ABSENT] if observed.machine.life is Life.PRESENT),
-        *sorted(by_state[RollState.FREE], key=lambda observed: not observed.unready),
+        *sorted(by_state[RollState.FREE], key=lambda observed: not observed.unready_reason),
     ]
     taken, later = goes[:slots], goes[slots:]
     steps = [
@@ -171,7 +173,7 @@ def plan(view: View, limits: RollLimits, *, failed: Collection[str] = ()) -> Rol
         )
         room = max(0, slots - len(taken) - waiting)
         reason = "it is left until its work ends"
-        busy = sorted(by_state[RollState.BUSY], key=lambda observed: (len(observed.work), observed.name))
+        busy = sorted(by_state[RollState.BUSY], key=lambda observed: (len(observed.pods_with_work), observed.name))
         steps += [RollStep(action=RollAction.CORDON, target=observed, reason=reason) for observed in busy[:room]]
     finished = (RollState.CURRENT, RollState.KEPT)
     done = short == 0 and all(states[observed.machine.id] in finished for observed in mine)
@@ -192,7 +194,9 @@ def _out_of_service(view: View, states: dict[str, RollState], failed: Collection
 def _settled_first(group: list[ObservedMachine]) -> list[ObservedMachine]:
     """Sort machines whose pods are already leaving to the front, so that begun work is finished first; then by the time
     of their cordon."""
-    return sorted(group, key=lambda observed: (not any(pod.leaving for pod in observed.left), str(observed.since)))
+    return sorted(
+        group, key=lambda observed: (not any(pod.leaving for pod in observed.pods_to_move), str(observed.cordoned_at))
+    )
 
 
 def _take(observed: ObservedMachine, state: RollState, view: View, limits: RollLimits) -> RollStep:
@@ -200,7 +204,7 @@ def _take(observed: ObservedMachine, state: RollState, view: View, limits: RollL
         return RollStep(action=RollAction.REMAKE, target=observed, reason="it is no node, so nobody works on it")
     if state is RollState.FREE:
         return RollStep(action=RollAction.CORDON, target=observed, reason="nobody works on it")
-    if any(_awaited(pod, observed, view) for pod in observed.left):
+    if any(_awaited(pod, observed, view) for pod in observed.pods_to_move):
         reason = why_released(observed, view, limits) if state is RollState.RELEASED else "nobody works on it"
         return RollStep(action=RollAction.EMPTY, target=observed, reason=reason)
     return RollStep(action=RollAction.REPLACE, target=observed, reason="it is empty")
@@ -208,7 +212,7 @@ def _take(observed: ObservedMachine, state: RollState, view: View, limits: RollL
 
 def _awaited(pod: DrainPod, observed: ObservedMachine, view: View) -> bool:
     """Return whether waiting for a pod's end makes sense."""
-    return not (observed.unready and pod.ends_at is not None and view.now - pod.ends_at > OVERDUE)
+    return not (observed.unready_reason and pod.ends_at is not None and view.now - pod.ends_at > OVERDUE)
 
 
 def _onward(observed: ObservedMachine, view: View) -> Iterator[RollStep]:

@@ -50,12 +50,12 @@ class ObservedMachine:
         return bool(self.node and self.node.get("spec", {}).get("unschedulable"))
 
     @property
-    def ours(self) -> bool:
+    def is_cordoned_by_roll(self) -> bool:
         """Return whether a roll has cordoned it."""
         return bool(self._note(ROLL))
 
     @property
-    def since(self) -> datetime | None:
+    def cordoned_at(self) -> datetime | None:
         """Return the time at which a roll cordoned it."""
         return moment(self._note(ROLL_SINCE))
 
@@ -65,17 +65,17 @@ class ObservedMachine:
         return self._note(ROLL_STAGE)
 
     @property
-    def work(self) -> tuple[DrainPod, ...]:
+    def pods_with_work(self) -> tuple[DrainPod, ...]:
         """Return the pods that would lose work if they were ended."""
         return tuple(pod for pod in self.pods if pod.work)
 
     @property
-    def left(self) -> tuple[DrainPod, ...]:
+    def pods_to_move(self) -> tuple[DrainPod, ...]:
         """Return the pods that would have to leave."""
         return tuple(pod for pod in self.pods if not pod.stays)
 
     @property
-    def unready(self) -> str:
+    def unready_reason(self) -> str:
         """Return why it takes no pods of the pool, apart from its cordon; empty when it does."""
         if self.node is None:
             return "it has not joined"

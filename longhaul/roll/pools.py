@@ -17,7 +17,7 @@ AT_ONCE = 8
 """Number of groups that are asked at the same time."""
 
 
-def rolled_of(environment: Environment, pool_name: str) -> Rolled:
+def pool_machines(environment: Environment, pool_name: str) -> Rolled:
     """Return the machines of a pool. Raise ``CommandError`` when there is no such pool, or it is not in a cloud."""
     from clouds.registry import cloud_of
     from components.model.nodes.host_nodes import HOSTS
@@ -32,10 +32,10 @@ def rolled_of(environment: Environment, pool_name: str) -> Rolled:
     groups = cloud_of(place.site).live_groups(place, pool_name)
     if not groups:
         raise CommandError(f"pool {pool_name} is on {place.site.kind}, not in a cloud", code=Exit.USAGE)
-    return Several(groups) if len(groups) > 1 else next(iter(groups.values()))
+    return JoinedGroups(groups) if len(groups) > 1 else next(iter(groups.values()))
 
 
-class Several:
+class JoinedGroups:
     """A pool of several groups of one kind, rolled together: the limit of machines at a time applies to their sum."""
 
     def __init__(self, groups: Mapping[str, Rolled]) -> None:

@@ -82,14 +82,14 @@ def _rotate(
     from clouds.registry import cloud_of
     from components.model.sites.places import place_of
     from longhaul.cluster.api_access import api_of
-    from longhaul.cluster.api_server_turn import rotating
+    from longhaul.cluster.api_server_lock import locked_for_rotation
 
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
         reason = f"the control plane is on {place.site.kind}, where no key can be rotated yet"
         raise CommandError(reason, code=Exit.USAGE)
-    with api_of(where, environment, os.environ, master=known.master) as api, rotating(api) as is_sole:
+    with api_of(where, environment, os.environ, master=known.master) as api, locked_for_rotation(api) as is_sole:
         asked = RotationArguments(
             what=known.name,
             where=where,

@@ -89,7 +89,7 @@ class Rotation:
         for _ in range(ROUNDS):
             done = sum(self._rewrite_all(resource) for resource in ENCRYPTED)
             self.tell(f"{counted(done, 'object')} rewritten")
-            counts = secret_keys.written(self.record.environment, self.record.control, self.record.place)
+            counts = secret_keys.count_objects_by_key(self.record.environment, self.record.control, self.record.place)
             left = {name: count for name, count in counts.items() if name != keys.names[0] and count}
             if not left:
                 return
@@ -122,10 +122,10 @@ class Rotation:
                 raise
 
     def _behind(self, keys: EncryptionKeys) -> tuple[str, ...]:
-        return secret_keys.behind(self.record.environment, self.record.control, self.record.place, keys)
+        return secret_keys.outdated_servers(self.record.environment, self.record.control, self.record.place, keys)
 
     def _hand_out(self, keys: EncryptionKeys) -> None:
-        secret_keys.hand_out(self.record.environment, self.record.control, self.record.place, keys, tell=self.tell)
+        secret_keys.distribute(self.record.environment, self.record.control, self.record.place, keys, tell=self.tell)
 
     def _write(self, keys: EncryptionKeys) -> EncryptionKeys:
         """Write the next phase into the vault, while this run still holds the lock."""

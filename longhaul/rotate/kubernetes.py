@@ -17,7 +17,7 @@ from longhaul.rotate.authorities import AuthorityRotation
 from longhaul.rotate.followers import Followers
 from longhaul.rotate.stack import Stack
 from longhaul.terminal.exits import CommandError
-from longhaul.vault.record import unusable
+from longhaul.vault.record import unusable_error
 
 AUTHORITY_TYPE = "pulumi-python:dynamic/longhaul:CertificateAuthority"
 CERTIFICATE_TYPE = "pulumi-python:dynamic/longhaul:Certificate"
@@ -82,7 +82,7 @@ class KubernetesRotation(AuthorityRotation):
         try:
             return set(Quarantine.parse(self.vault.get(QUARANTINE)).names)
         except ValueError as error:
-            raise unusable(QUARANTINE, error) from None
+            raise unusable_error(QUARANTINE, error) from None
 
 
 @dataclass(frozen=True, kw_only=True)

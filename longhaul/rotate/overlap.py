@@ -17,7 +17,7 @@ from components.model.secrets.encryption_keys import RotationPhase
 from components.model.secrets.rotations import STEADY, RotationStanding, parse_standings, standings_text
 from components.model.secrets.vault import ROTATIONS
 from longhaul.terminal.exits import CommandError
-from longhaul.vault.record import unusable
+from longhaul.vault.record import unusable_error
 from longhaul.vault.rotation import RotationVault
 
 PATIENCE = timedelta(minutes=15)
@@ -107,7 +107,7 @@ class Standings(RotationVault):
         try:
             return parse_standings(self.get(ROTATIONS))
         except ValueError as error:
-            raise unusable(ROTATIONS, error) from None
+            raise unusable_error(ROTATIONS, error) from None
 
     def of(self, name: str) -> RotationStanding:
         """Return the progress of a rotation."""

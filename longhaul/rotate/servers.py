@@ -15,7 +15,7 @@ from components.model.network.address_plan import FRONTEND
 from components.model.secrets.vault import ROTATIONS
 from components.render import secret_files
 from contract.documents.secret_files import SecretFile
-from longhaul.control_plane.secret_keys import FETCH, TRIES, asked
+from longhaul.control_plane.secret_keys import FETCH, TRIES, ask_json
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.rotation import RotationVault
 
@@ -36,7 +36,7 @@ def hand_out(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Call
         rotations = json.loads(vault.get(ROTATIONS)) if machine.role is Role.API else None
         answer: Mapping[str, Any] = {}
         for _ in range(TRIES):
-            answer = asked(vault.control, vault.place, machine.name, _take_over(vault, machine), what="credentials")
+            answer = ask_json(vault.control, vault.place, machine.name, _take_over(vault, machine), what="credentials")
             if _has(answer, wanted) and (rotations is None or answer.get("rotations") == rotations):
                 break
         if problem := _problem(answer, wanted):
@@ -51,7 +51,7 @@ def behind(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> t
     is away."""
     names = []
     for machine in _holders(vault, secrets):
-        answer = asked(vault.control, vault.place, machine.name, "longhaul-node credentials", what="credentials")
+        answer = ask_json(vault.control, vault.place, machine.name, "longhaul-node credentials", what="credentials")
         if name in (answer.get("rotations") or {}) or answer.get("unused"):
             names.append(machine.name)
     return tuple(names)

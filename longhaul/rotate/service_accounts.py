@@ -14,7 +14,7 @@ from components.model.secrets.rotations import SERVICE_ACCOUNTS
 from components.model.secrets.vault import SIGNING_KEYS, next_secret
 from longhaul.rotate.overlap import OfServers
 from longhaul.rotate.servers import behind, hand_out
-from longhaul.vault.record import unusable
+from longhaul.vault.record import unusable_error
 from longhaul.vault.rotation import RotationVault
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ServiceAccounts(OfServers):
         try:
             return SigningKeys.parse(self.vault.get(SIGNING_KEYS))
         except ValueError as error:
-            raise unusable(SIGNING_KEYS, error) from None
+            raise unusable_error(SIGNING_KEYS, error) from None
 
     def prepare(self) -> None:
         """Make the new signing key."""

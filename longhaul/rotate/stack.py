@@ -45,7 +45,7 @@ class Stack:
     def resources(self) -> list[Mapping[str, Any]]:
         """Return the resources of the state."""
         engine = self._engine(self.environ)
-        text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")
+        text = engine.run_or_fail("stack", "export", doing=f"the state of {engine.stack} cannot be read")
         entries = (json.loads(text).get("deployment") or {}).get("resources") or ()
         return [entry for entry in entries if not entry.get("delete")]
 
@@ -53,7 +53,7 @@ class Stack:
         """Run the engine on some resources, with the vault's present content. Raise ``CommandError``, which names
         ``what``, when that fails."""
         engine = self._engine({**self.environ, self.variable: "yes"})
-        plugins.require(plugins.needed(self.environment), engine.environ)
+        plugins.require(plugins.site_plugins(self.environment), engine.environ)
         recover(engine)
         ran = change_with_pending(engine, "up", [*TARGETED, *_targets(resources)])
         if ran.code != 0:
@@ -63,7 +63,7 @@ class Stack:
     def is_as_declared(self, resources: Iterable[str]) -> bool:
         """Return whether `longhaul up` would change none of these resources."""
         engine = self._engine(self.environ)
-        plugins.require(plugins.needed(self.environment), engine.environ)
+        plugins.require(plugins.site_plugins(self.environment), engine.environ)
         words = [*engine.argv("preview", configured=True), "--suppress-outputs", "--expect-no-changes"]
         return engine.follow([*words, *_targets(resources)]).code == 0
 

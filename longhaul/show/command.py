@@ -59,10 +59,10 @@ def _content(environment: Environment, invocation: Invocation) -> str:
         return drawing.svg(environment) if form == "svg" else drawing.html(environment)
 
     from longhaul.costs.text import cost_text
-    from longhaul.show.survey import survey
+    from longhaul.show.gather import gather_overview
     from longhaul.show.text import to_json, to_text
 
-    overview, cost = survey(environment), _cost(environment, invocation)
+    overview, cost = gather_overview(environment), _cost(environment, invocation)
     if form == "json":
         return f"{to_json(overview, cost=cost)}\n"
     env = "E" if options.example else environment.name

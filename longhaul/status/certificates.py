@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from contract.reasons.status import StatusReason
-from longhaul.control_plane.answers import CertificateView
+from longhaul.control_plane.node_answers import CertificateView
 from longhaul.report.status_verdict import StatusVerdict
 
 WARN_BELOW = 1 / 6

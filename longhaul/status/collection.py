@@ -16,7 +16,7 @@ from components.model import plan
 from components.model.control_plane.health import READY_PATH
 from components.model.sites.places import place_of
 from contract.documents.quarantine import Quarantine
-from longhaul.control_plane.answers import ask_machine
+from longhaul.control_plane.node_answers import ask_machine
 from longhaul.racks.inventory import GATEWAYS
 from longhaul.racks.inventory import machines as onprem_machines
 from longhaul.status.cluster import ask_cluster
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clouds.base.place import Place
     from components.model import Environment, Machine
     from longhaul.racks.inventory import OnpremMachine
-    from longhaul.status.racks import Knock
+    from longhaul.status.ssh_probes import SshProbe
 
 CONNECT_S = 5.0
 """Time limit for the load balancer's answer, seconds."""
@@ -44,7 +44,7 @@ def collect(
     machines: Sequence[Machine],
     *,
     identity: Callable[[], Mapping[str, str] | None],
-    knock: Callable[[Iterable[OnpremMachine]], Mapping[str, Knock]],
+    knock: Callable[[Iterable[OnpremMachine]], Mapping[str, SshProbe]],
 ) -> Observed:
     """Ask everything at once. Raise ``CommandError`` (unreachable) when the control plane's cloud does not answer.
 
@@ -84,7 +84,7 @@ def collect(
             blind=blind,
             cluster=cluster,
             groups={name: asked.result() for name, asked in groups.items()},
-            knocks={**gateways.result(), **hosts.result()},
+            ssh_probes={**gateways.result(), **hosts.result()},
             quarantine=kept.result()[0],
             quarantine_error=kept.result()[1],
         )

@@ -35,7 +35,7 @@ def run(invocation: Invocation) -> int:
     from longhaul.racks.ssh import prepare
     from longhaul.report.text import wants_colour
     from longhaul.status.collection import collect
-    from longhaul.status.racks import knock_all
+    from longhaul.status.ssh_probes import probe_all
     from longhaul.status.text import to_json, to_text
     from longhaul.status.verdicts import judge
 
@@ -45,7 +45,7 @@ def run(invocation: Invocation) -> int:
         environment,
         machines,
         identity=lambda: _identity(environment),
-        knock=lambda asked: knock_all(asked, reach),
+        knock=lambda asked: probe_all(asked, reach),
     )
     if not observed.cloud and not invocation.options.json:
         say(f"nothing of the control plane of {where.env} is in its cloud; `longhaul up --env {where.env}` makes it")

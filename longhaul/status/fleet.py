@@ -16,7 +16,7 @@ from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import AddonView, Observed
-from longhaul.status.racks import Knock
+from longhaul.status.ssh_probes import SshProbe
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -84,7 +84,7 @@ def judge_links(environment: Environment, observed: Observed) -> tuple[LinkStatu
 
 def _counted(environment: Environment, link: PlannedLink, status: LinkStatus, observed: Observed) -> LinkStatus:
     """Add the counts of racks' gateways for a link whose clouds do not count."""
-    counted = _carried(environment, link, observed.knocks) if status.bytes_in is None else None
+    counted = _carried(environment, link, observed.ssh_probes) if status.bytes_in is None else None
     return replace(status, bytes_in=counted[0], bytes_out=counted[1]) if counted else status
 
 
@@ -183,13 +183,13 @@ def _node(view: NodeView, observed: Observed, *, lab: bool) -> NodeStatus:
 
 def _silent(name: str, observed: Observed) -> bool:
     """Return whether a host was asked over SSH, and did not answer."""
-    knock = observed.knocks.get(name)
+    knock = observed.ssh_probes.get(name)
     return knock is not None and knock.reached is False
 
 
 def _ssh_messages(name: str, observed: Observed) -> tuple[str, ...]:
     """Return a host's problems reported over SSH, or why it reported nothing."""
-    knock = observed.knocks.get(name)
+    knock = observed.ssh_probes.get(name)
     if knock is None:
         return ()
     if knock.reached is False:
@@ -240,7 +240,7 @@ def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:
     )
 
 
-def _carried(environment: Environment, link: PlannedLink, knocks: Mapping[str, Knock]) -> tuple[int, int] | None:
+def _carried(environment: Environment, link: PlannedLink, knocks: Mapping[str, SshProbe]) -> tuple[int, int] | None:
     """Return the bytes that the link's first on-premises site has received and sent; None when none of its gateways
     counted. A tunnel's count restarts with its keys, which are valid for less than an hour
     (``playbooks/roles/gateway``)."""

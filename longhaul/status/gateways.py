@@ -53,7 +53,7 @@ def _gateway(environment: Environment, machine: OnpremMachine, observed: Observe
 def _judge(
     environment: Environment, machine: OnpremMachine, observed: Observed, *, inside: bool
 ) -> tuple[StatusVerdict, StatusReason, str]:
-    knock = observed.knocks.get(machine.name)
+    knock = observed.ssh_probes.get(machine.name)
     if knock is None or knock.reached is None:
         message = f"it was not asked: {knock.reason if knock else 'there are too many'}"
         return StatusVerdict.UNKNOWN, StatusReason.NOT_OBSERVED, message

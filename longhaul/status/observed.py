@@ -10,8 +10,8 @@ from clouds.base.live_groups import LiveMachine
 from clouds.base.tunnels import TunnelView
 from contract.documents.quarantine import Quarantine
 from longhaul.cluster.nodes import NodeView
-from longhaul.control_plane.answers import NodeAnswer
-from longhaul.status.racks import Knock
+from longhaul.control_plane.node_answers import NodeAnswer
+from longhaul.status.ssh_probes import SshProbe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class Observed:
     cluster: ClusterView = field(default_factory=ClusterView)
     groups: Mapping[str, ReportedGroups] = field(default_factory=dict)
     """Groups by pool."""
-    knocks: Mapping[str, Knock] = field(default_factory=dict)
+    ssh_probes: Mapping[str, SshProbe] = field(default_factory=dict)
     """Answers over SSH, by machine: of all gateways, and of hosts whose Node is missing, not ready or late."""
     quarantine: Quarantine = field(default_factory=Quarantine)
     """The list of machines in quarantine; empty when it cannot be read."""

@@ -11,7 +11,7 @@ from components.model.secrets.certificates import ETCD_CLIENT, KUBERNETES
 from components.model.secrets.encryption_keys import ENCRYPTION, RotationPhase, phase_of
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationStanding
 from contract.reasons.status import StatusReason
-from longhaul.control_plane.answers import EncryptionView
+from longhaul.control_plane.node_answers import EncryptionView
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import Observed
 

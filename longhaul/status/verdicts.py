@@ -11,7 +11,7 @@ from components.model import Role
 from components.model.control_plane.machines import learners
 from components.model.control_plane.machines import members as voters
 from contract.reasons.status import StatusReason
-from longhaul.control_plane.answers import STILL
+from longhaul.control_plane.node_answers import STILL
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.backups import BackupStatus, judge_backup
 from longhaul.status.certificates import judge_certificates

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from longhaul.engine.engine import engine_for
 from longhaul.engine.execution import interruptible
-from longhaul.engine.options import again, log_of, names_of_one_stack, refuse_event_log
-from longhaul.engine.phase_outcome import PhaseOutcome, summary, summed_up
+from longhaul.engine.options import create_log, names_of_one_stack, refuse_event_log, typed_command
+from longhaul.engine.phase_outcome import PhaseOutcome, combined_exit_code, summary
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.confirm import require_consent
@@ -76,13 +76,13 @@ def run(invocation: Invocation) -> int:
             environ=os.environ,
             options=options,
             rest=rest,
-            log=log_of(where, invocation),
+            log=create_log(where, invocation),
             began=began,
         )
         outcomes = _run(job)
     wanted = f"{where.env} is as its file says"
-    Output(log=job.log).tell(summary(outcomes, wanted=wanted, again=again(invocation), log=job.log))
-    return summed_up(outcomes)
+    Output(log=job.log).tell(summary(outcomes, wanted=wanted, again=typed_command(invocation), log=job.log))
+    return combined_exit_code(outcomes)
 
 
 def _replacing(environment: Environment, options: argparse.Namespace) -> tuple[str, ...]:
@@ -158,9 +158,9 @@ def _require_one_stack(only: Phase | None, rest: tuple[str, ...]) -> None:
 
 def _require_images(where: Context, environment: Environment) -> None:
     """Refuse placeholder images before anything is made: no machine boots from them."""
-    from longhaul.project.image_placeholders import to_be_baked
+    from longhaul.project.image_placeholders import sites_to_bake
 
-    missing = to_be_baked(environment)
+    missing = sites_to_bake(environment)
     if missing:
         sites = "\n".join(
             f"  sites.{name}.image: `longhaul image build --env {where.env} --site {name}` ends with the id to write"

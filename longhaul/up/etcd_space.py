@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
-from longhaul.control_plane.answers import STILL
+from longhaul.control_plane.node_answers import STILL
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:

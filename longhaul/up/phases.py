@@ -22,9 +22,9 @@ from longhaul.engine.change import change_with_pending, exit_code
 from longhaul.engine.engine import Engine, Ran, engine_for, ensure_stack
 from longhaul.engine.execution import EngineResult, fork, hold_signals, run_together
 from longhaul.engine.options import wants_json
-from longhaul.engine.phase_outcome import PhaseOutcome, PhaseResult, attempt, caught, of_engine
+from longhaul.engine.phase_outcome import PhaseOutcome, PhaseResult, attempt, engine_phase_result, run_catching
 from longhaul.engine.recovery import recover
-from longhaul.judgement.gate import confirmation_words, is_judged, refused
+from longhaul.judgement.gate import confirmation_words, is_judged, refuse
 from longhaul.project.context import Context
 from longhaul.terminal.exits import Exit
 from longhaul.terminal.output import Output
@@ -132,14 +132,14 @@ def _work(job: UpJob, phase: Phase, progress: Progress) -> PhaseResult:
                 require_api(job.environment, kubeconfig, say=progress.say)
                 environ = {**job.environ, "KUBECONFIG": str(kubeconfig)}
                 engine = engine_for(job.where, environ, objects=True, progress=progress)
-                plugins.require([plugins.of_cluster()], engine.environ)
+                plugins.require([plugins.cluster_plugin()], engine.environ)
                 recover(engine)
-                return of_engine(engine, _make(engine, job.words))
+                return engine_phase_result(engine, _make(engine, job.words))
 
 
 def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
     engine = engine_for(job.where, job.environ, progress=progress)
-    plugins.require(plugins.needed(job.environment), engine.environ)
+    plugins.require(plugins.site_plugins(job.environment), engine.environ)
     words: Sequence[str] = job.words
     # Recovery comes first: another running `up` may be working on the machines.
     recover(engine)
@@ -148,12 +148,12 @@ def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
 
         refuse_half_restored(job.environment)
     if is_judged(engine, words):
-        from longhaul.judgement.deprecated_apis import asking
+        from longhaul.judgement.api_usage import api_usage_reader
         from longhaul.project.baked_images import image_versions
 
         images = image_versions(job.where, job.environment, job.environ)
-        apis = asking(job.where, job.environment, job.environ, master=True)
-        if refused(engine, job.environment, words, max_removed=job.options.max_removed, images=images, apis=apis):
+        apis = api_usage_reader(job.where, job.environment, job.environ, master=True)
+        if refuse(engine, job.environment, words, max_removed=job.options.max_removed, images=images, apis=apis):
             return PhaseResult(code=Exit.REFUSED)
         words = confirmation_words(words)
     if REFRESH in words and engine.has_stack() is not False:
@@ -162,10 +162,10 @@ def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
         power_on(job.environment)
     ran = _make(engine, words)
     if ran.events.renewed and not ran.interrupted:
-        from longhaul.up.renewed_certificates import hand_out
+        from longhaul.up.renewed_certificates import distribute
 
-        hand_out(job.environment, ran.events.renewed, progress.say)
-    return of_engine(engine, ran)
+        distribute(job.environment, ran.events.renewed, progress.say)
+    return engine_phase_result(engine, ran)
 
 
 def _hosts(job: UpJob, progress: Progress, *, early: bool) -> PhaseResult:
@@ -230,7 +230,7 @@ def run_side_by_side(job: UpJob, side: Sequence[Phase]) -> list[PhaseOutcome]:
             results = run_together([child.run for child in forked])
         return [child.outcome(result) for child, result in zip(forked, results, strict=True)]
 
-    outcomes = caught(work, Output(log=job.log))
+    outcomes = run_catching(work, Output(log=job.log))
     return not_begun(side, outcomes) if isinstance(outcomes, Exit) else outcomes
 
 

@@ -10,7 +10,7 @@ from clouds.base.errors import CloudError
 from clouds.registry import cloud_of
 from components.model import control_machines, plan
 from components.model.sites.places import place_of
-from longhaul.control_plane.answers import STILL
+from longhaul.control_plane.node_answers import STILL
 from longhaul.terminal.say import say
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from components.model import certificates, control_machines, plan
 from components.model.control_plane.machines import Role, members
 from components.model.secrets.vault import ISSUERS
 from components.model.sites.places import place_of
-from longhaul.control_plane.answers import parse_answer
+from longhaul.control_plane.node_answers import parse_answer
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -24,7 +24,7 @@ FETCH = f"systemctl start longhaul-secrets-refresh.service && longhaul-node read
 have to restart because of another secret are back before the next machine's turn."""
 
 
-def hand_out(environment: Environment, renewed: Collection[str], say: Callable[[str], None]) -> None:
+def distribute(environment: Environment, renewed: Collection[str], say: Callable[[str], None]) -> None:
     """Have the holders of the certificates named in ``renewed`` fetch them, and API servers the issuers if these are
     among them, one machine after the other."""
     addresses = plan(environment)

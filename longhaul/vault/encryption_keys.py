@@ -9,7 +9,7 @@ from typing import Any
 
 from components.model.secrets.encryption_keys import EncryptionKeys, Key
 from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
-from longhaul.vault.record import unusable
+from longhaul.vault.record import unusable_error
 from longhaul.vault.rotation import RotationVault
 
 
@@ -42,7 +42,7 @@ def _parsed(name: str, text: str) -> EncryptionKeys:
     try:
         return EncryptionKeys.parse(text)
     except ValueError as error:
-        raise unusable(name, error) from None
+        raise unusable_error(name, error) from None
 
 
 def names(keys: Iterable[Key]) -> str:

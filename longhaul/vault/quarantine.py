@@ -10,7 +10,7 @@ from components.model.secrets.vault import QUARANTINE
 from components.model.sites.places import place_of
 from contract.documents.quarantine import Quarantine
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.record import VaultRecord, unusable
+from longhaul.vault.record import VaultRecord, unusable_error
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -38,7 +38,7 @@ class QuarantineVault(VaultRecord):
         try:
             return Quarantine.parse(text)
         except ValueError as error:
-            raise unusable(QUARANTINE, error) from None
+            raise unusable_error(QUARANTINE, error) from None
 
     def write(self, quarantine: Quarantine) -> None:
         """Write the list."""

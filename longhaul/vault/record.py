@@ -28,7 +28,7 @@ class VaultRecord:
         try:
             return self.control.secret(self.place, vault_name(self.environment), name)
         except CloudError as error:
-            raise not_read(self.environment, f"the vault's secret {name} cannot be read", error) from None
+            raise unreadable_error(self.environment, f"the vault's secret {name} cannot be read", error) from None
 
     def write_text(self, name: str, text: str) -> None:
         """Write a new version of a secret."""
@@ -38,7 +38,7 @@ class VaultRecord:
             raise CommandError(f"the vault's secret {name} cannot be written: {error}") from None
 
 
-def not_read(environment: Environment, message: str, error: CloudError) -> CommandError:
+def unreadable_error(environment: Environment, message: str, error: CloudError) -> CommandError:
     """Return the error for a vault that did not return a secret, with advice when nothing answered."""
     if error.answered:
         return CommandError(f"{message}: {error}")
@@ -46,7 +46,7 @@ def not_read(environment: Environment, message: str, error: CloudError) -> Comma
     return CommandError(f"{message}: {error}; {step}", code=Exit.UNREACHABLE)
 
 
-def unusable(name: str, error: ValueError) -> CommandError:
+def unusable_error(name: str, error: ValueError) -> CommandError:
     """Return the error for a secret with an invalid value."""
     return CommandError(
         f"the vault's secret {name} cannot be used, so nothing was done: {error}. Make an earlier version of it the "

@@ -37,7 +37,7 @@ class RestoreState(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class RestoreChoice:
     """Backup from which an etcd cluster is restored."""
 
     backup: str
@@ -47,12 +47,12 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HalfDone:
+class UnfinishedRestore:
     """A restore that was begun, and may be done."""
 
     id: str
     state: RestoreState
-    clusters: Mapping[str, Choice] = field(default_factory=dict)
+    clusters: Mapping[str, RestoreChoice] = field(default_factory=dict)
     """Backups by name of the etcd cluster."""
     revisions: Mapping[str, int] = field(default_factory=dict)
     """Highest revision with which any restore began, by name of the etcd cluster: a later restore begins above it."""
@@ -61,23 +61,23 @@ class HalfDone:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Book:
+class RestoreRecords:
     """The part of an environment's vault that stores its restore."""
 
     control: ControlAccess[Any]
     place: Place[Any]
     environment: Environment
 
-    def last(self) -> HalfDone | None:
+    def last(self) -> UnfinishedRestore | None:
         """Return the last restore, done or not; None without one."""
         text = self._get(SECRET)
         if text is None:
             return None
         try:
             raw = json.loads(text)
-            clusters = {name: Choice(**choice) for name, choice in raw["clusters"].items()}
+            clusters = {name: RestoreChoice(**choice) for name, choice in raw["clusters"].items()}
             revisions = {name: int(revision) for name, revision in raw["revisions"].items()}
-            return HalfDone(
+            return UnfinishedRestore(
                 id=str(raw["id"]),
                 state=RestoreState(raw["state"]),
                 clusters=clusters,
@@ -87,7 +87,7 @@ class Book:
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CommandError(f"the vault's secret {SECRET} cannot be read: look at it, and delete it") from None
 
-    def write(self, half: HalfDone) -> None:
+    def write(self, half: UnfinishedRestore) -> None:
         """Record a restore."""
         self._set(SECRET, json.dumps(asdict(half)))
 
@@ -127,7 +127,7 @@ def refuse_half_restored(environment: Environment) -> None:
     if control is None:
         return
     try:
-        record = Book(control=control, place=place, environment=environment).last()
+        record = RestoreRecords(control=control, place=place, environment=environment).last()
     except CommandError as error:
         if error.code is Exit.UNREACHABLE:
             return

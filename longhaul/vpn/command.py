@@ -36,7 +36,7 @@ def _of_profile(invocation: Invocation) -> tuple[str, Source]:
     from longhaul.cluster.profile import profile_and_folder
 
     profile, _ = profile_and_folder(invocation)
-    return profile.name, command.signed_in(profile, invocation.options)
+    return profile.name, command.signed_in_admissions(profile, invocation.options)
 
 
 def _of_operator(invocation: Invocation) -> tuple[str, Source]:

@@ -11,7 +11,7 @@ from components.model.secrets.vault import VPN_KEY, VPN_REMOTES
 from components.model.vpn.section import HOURS, operator_name
 from contract.vpn import MARK
 from longhaul.client.vpn.admission import Admission, parse
-from longhaul.cluster.identity import asking, parts_of, secret_of
+from longhaul.cluster.identity import caller_name, read_secret, read_secret_parts
 from longhaul.cluster.profile import inside_of
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.say import say
@@ -46,8 +46,8 @@ def admit(environment: Environment, request: str) -> tuple[str, Admission]:
     from components.control_plane import issuing
 
     source = Authority(name=VPN, common_name="")
-    authority = issuing.Pair(**parts_of(environment, source.secret, ("certificate", "key")))
-    name = operator_name(asking(environment))
+    authority = issuing.Pair(**read_secret_parts(environment, source.secret, ("certificate", "key")))
+    name = operator_name(caller_name(environment))
     try:
         key = issuing.requested_key(request)
         subject = issuing.Subject(
@@ -56,10 +56,10 @@ def admit(environment: Environment, request: str) -> tuple[str, Admission]:
         certificate = issuing.sign(subject, key, authority=authority)
         reply = {
             "certificate": certificate,
-            "authority": secret_of(environment, source.trust_secret),
+            "authority": read_secret(environment, source.trust_secret),
             "lasts_s": HOURS * 3600,
-            "tls_crypt": secret_of(environment, VPN_KEY),
-            "remotes": json.loads(secret_of(environment, VPN_REMOTES)),
+            "tls_crypt": read_secret(environment, VPN_KEY),
+            "remotes": json.loads(read_secret(environment, VPN_REMOTES)),
         }
         return name, parse(reply, name=vpn_name(environment), inside=inside_of(environment))
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from lab import tools
-from longhaul.etcd_backups.opened import BUMP
-from longhaul.restore.age_header import header_of, identities, unwrapped, wrapped
+from longhaul.etcd_backups.snapshots import BUMP
+from longhaul.restore.age_header import identities, read_header, unwrap, wrap
 from tests.support.ports import free_ports
 
 SIZES = {"100 MB": 100 * 10**6, "1 GB": 10**9, "2 GiB": 2 * 2**30}
@@ -60,8 +60,8 @@ def _restored(folder: Path, size: int, programs: dict[str, Path]) -> dict[str, f
     backup = folder / "backup"
     snapshot.encrypt(plain, backup, [key], used)
     plain.unlink()
-    header = header_of(backup.read_bytes()[:4096])
-    file_key = unwrapped(header, identities(folder / "key"))
+    header = read_header(backup.read_bytes()[:4096])
+    file_key = unwrap(header, identities(folder / "key"))
     source = BackupSource(
         kept="daily",
         name="backup",
@@ -71,7 +71,7 @@ def _restored(folder: Path, size: int, programs: dict[str, Path]) -> dict[str, f
         keys=inside.keys,
         size=backup.stat().st_size,
         plain_size=inside.size,
-        header=wrapped(file_key, once),
+        header=wrap(file_key, once),
         skip=len(header),
     )
     data = Data(disk=folder, programs=used, owner=getpass.getuser(), is_mounted=Path.is_dir)

@@ -34,13 +34,13 @@ from components.control_plane.secrets import first_value
 from components.model import Environment, Role, control_machines, plan
 from components.model.backups.section import Backups
 from components.model.secrets.vault import SecretKind
-from longhaul.etcd_backups.listing import control_of
+from longhaul.etcd_backups.listing import control_access
 from longhaul.restore.age_header import identities
-from longhaul.restore.file_key import sealed
+from longhaul.restore.file_key import with_file_key
 from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import RestoreArguments, prepare
 from longhaul.restore.steps import Restoration
-from longhaul.vault.restore_record import Book
+from longhaul.vault.restore_record import RestoreRecords
 from tests.images.backup.test_restored import backup_of, stored_by
 from tests.images.etcd.test_membership import ready
 from tests.images.machines import Control, Place, eventually
@@ -175,14 +175,16 @@ class World:
 
     def restore(self, wanted: RestoreArguments | None = None) -> Restoration:
         """Do as `longhaul restore --yes` does."""
-        control, place = control_of(self.environment)
-        book = Book(control=control, place=place, environment=self.environment)
+        control, place = control_access(self.environment)
+        book = RestoreRecords(control=control, place=place, environment=self.environment)
         fleet = PlaceMachines(control=control, place=place)
         found = prepare(self.environment, book, fleet, wanted or RestoreArguments())
         keys = identities(self.key)
         restoration = Restoration(
             half=found.half,
-            sealed={role: sealed(self.environment, b, keys, key_file=self.key) for role, b in found.backups.items()},
+            sealed={
+                role: with_file_key(self.environment, b, keys, key_file=self.key) for role, b in found.backups.items()
+            },
             observed=found.observed,
             fleet=fleet,
             book=book,

@@ -12,7 +12,7 @@ import pytest
 from lab import base, container_system, tools
 from longhaul.artifacts import image_contents
 from longhaul.artifacts.image_contents import System
-from longhaul.artifacts.layout import made_image
+from longhaul.artifacts.layout import build_image
 from longhaul.artifacts.oci import Image, write_layout
 from longhaul.toolchain.errors import SetupError
 from tests.support.programs import write_program
@@ -73,7 +73,7 @@ def test_agnhost_has_the_programs_users_and_files_of_kubernetes_own(tmp_path: Pa
     around = tools.ensure(["agnhost"], log_dir=tmp_path, progress=print)
     under = base.ensure(listed, log_dir=tmp_path, progress=print)
     system = container_system.ensure(wanted, wanted=listed, around=around, base=under, log_dir=tmp_path, progress=print)
-    root = unpacked(made_image(wanted, binary=around["agnhost"], system=system), tmp_path)
+    root = unpacked(build_image(wanted, binary=around["agnhost"], system=system), tmp_path)
 
     # With /proc, as in a pod: Debian's busybox runs itself by it, and its own programs instead of those of packages.
     proc = root / "proc"

@@ -12,7 +12,7 @@ import pytest
 
 from components.model.versions.section import pinned
 from lab import tools
-from longhaul.etcd_backups.opened import BUMP
+from longhaul.etcd_backups.snapshots import BUMP
 from longhaul.terminal.exits import Exit
 from tests.support.control_plane import generations
 from tests.support.project import Project, eventually, hybrid

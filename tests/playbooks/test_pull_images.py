@@ -15,7 +15,7 @@ from ansible.errors import AnsibleFilterError
 from longhaul.artifacts import image_contents
 from longhaul.artifacts.oci import Image, write_layout
 from longhaul.artifacts.serving import served
-from longhaul.image.sources import left_out
+from longhaul.image.sources import omitted_images
 from longhaul.toolchain.spec import load, machine_arch, repository
 from tests.support.loopback import Answering, Asked
 from tests.support.modules import module_at
@@ -192,7 +192,7 @@ def test_a_depot_is_asked_for_all_and_registries_for_what_has_a_digest() -> None
     from_depot = FILTER.preloaded(declared, pins, "node", "https://depot.example")
     from_registries = FILTER.preloaded(declared, pins, "node")
     assert set(from_depot) == names
-    assert {name.partition("@")[0] for name in from_registries} == names - set(left_out())
+    assert {name.partition("@")[0] for name in from_registries} == names - set(omitted_images())
     for name in from_registries:
         assert PULL.Reference.of(name).wanted.startswith("sha256:")
     assert FILTER.preloaded(declared, pins, "gateway", "https://depot.example") == []

@@ -13,7 +13,7 @@ from longhaul.engine.throwaway import copy_stack_file
 from longhaul.judgement.text_changes import machine_files
 from longhaul.project.checkout import Project
 from longhaul.project.writing import encryption
-from longhaul.review.stack_without_secrets import sealed
+from longhaul.review.stack_without_secrets import project_without_secrets
 from longhaul.terminal.exits import CommandError
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +86,9 @@ def test_strange_files_beside_an_environment_do_not_end_its_review(tmp_path: Pat
     (stacks.parent / "Pulumi.yaml").write_text("name: longhaul\n")
     (stacks / "Pulumi.dev.yaml").write_text("encryptionsalt: v1:a\nconfig: {}\n")
     strange = {path.name for path in _strange(stacks)}
-    copy = sealed(Project(root=stacks.parent), "dev", folder=tmp_path / "copy", environ={"PATH": ""}).project.stacks
+    copy = project_without_secrets(
+        Project(root=stacks.parent), "dev", folder=tmp_path / "copy", environ={"PATH": ""}
+    ).project.stacks
     assert (copy / "Pulumi.dev.yaml").read_text() == "\nconfig: {}\n"
     assert {path.name for path in copy.iterdir()} == {"Pulumi.dev.yaml", "notes"} < {"Pulumi.dev.yaml", *strange}
     assert (copy / "notes").is_symlink()

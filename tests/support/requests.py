@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from contract.users import CLIENT_SIGNER, JOIN_USER
-from longhaul.acceptance.joining import proof, request_for
+from longhaul.acceptance.joining import proof_annotations, request_for
 from tests.support.project import Project, eventually
 
 
@@ -23,7 +23,7 @@ class Requester:
 
 def proved(machine: str, *, site: str = "use1") -> Requester:
     """Return the join endpoint's identity with the proof of ``machine``. Only the administrator can impersonate it."""
-    return Requester(user=JOIN_USER, groups=(), annotations=proof(machine, site=site))
+    return Requester(user=JOIN_USER, groups=(), annotations=proof_annotations(machine, site=site))
 
 
 def node_requester(name: str) -> Requester:

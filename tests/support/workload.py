@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from longhaul.acceptance.pods import IMAGE, PORT, talker_pod, talker_service
+from longhaul.acceptance.pods import IMAGE, PORT, pod_manifest, service_manifest
 from tests.support.project import Project, run
 
 __all__ = ["IMAGE", "PORT", "Talker", "ask", "pod", "talkers"]
@@ -42,7 +42,9 @@ class Talker:
 def talkers(project: Project, version: str, **sites: str) -> dict[str, Talker]:
     """Make a pod for each name, on a node of its site; return when all are ready."""
     image = f"{IMAGE}:{version}"
-    objects = [item for name, site in sites.items() for item in (talker_pod(name, site, image), talker_service(name))]
+    objects = [
+        item for name, site in sites.items() for item in (pod_manifest(name, site, image), service_manifest(name))
+    ]
     project.create({"apiVersion": "v1", "kind": "List", "items": objects})
     project.kubectl("wait", "--for=condition=Ready", "--timeout=300s", *(f"pod/{name}" for name in sites))
     found = {name: pod(project, name) for name in sites}

@@ -51,10 +51,10 @@ def show(api: ApiReader, options: argparse.Namespace) -> None:
 
 
 def _look(api: ApiReader, *, as_json: bool, one_line: bool) -> str:
-    from longhaul.client.capacity.look import Look
+    from longhaul.client.capacity.reader import CapacityReader
     from longhaul.client.capacity.text import to_plain, to_text
 
-    capacity = Look(api).capacity()
+    capacity = CapacityReader(api).capacity()
     if not as_json:
         return to_text(capacity)
     return json.dumps(to_plain(capacity), indent=None if one_line else 2, ensure_ascii=False)

@@ -35,18 +35,18 @@ def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) ->
 def run(options: argparse.Namespace) -> None:
     """Connect with the profile that ``--profile`` names, or else with the stored one."""
     profile = profile_of(options)
-    connect(profile.name, signed_in(profile, options), options)
+    connect(profile.name, signed_in_admissions(profile, options), options)
 
 
 def connect(name: str, source: Source, options: argparse.Namespace) -> None:
     """Connect with admissions from ``source``; with ``--write-only``, write a configuration file instead."""
-    from longhaul.client.signals import leaving_nothing
+    from longhaul.client.signals import exiting_on_signals
     from longhaul.client.vpn import session
 
     if options.json and not options.write_only:
         raise CommandError("--json goes with --write-only: a connection has nothing to print", code=Exit.USAGE)
     if not options.write_only:
-        with leaving_nothing():
+        with exiting_on_signals():
             session.run(name, source)
         return
     path, admission = _write(name, source)
@@ -54,7 +54,7 @@ def connect(name: str, source: Source, options: argparse.Namespace) -> None:
     print(json.dumps(document) if options.json else path)
 
 
-def signed_in(profile: Profile, options: argparse.Namespace) -> Source:
+def signed_in_admissions(profile: Profile, options: argparse.Namespace) -> Source:
     """Return a source of admissions that uses the tokens of the person who signs in."""
     vpn, issuer = profile.vpn, profile.issuer(options.issuer)
     if vpn is None:
@@ -81,7 +81,7 @@ def _write(name: str, source: Source) -> tuple[Path, Admission]:
     private_key = key.new_key()
     admission = source(key.request(private_key), True)
     path = session.folder_of(name) / f"{name}.ovpn"
-    write_private(path, settings.in_one(admission, private_key))
+    write_private(path, settings.single_file(admission, private_key))
     minutes = (admission.expires - datetime.now(UTC)).total_seconds() / 60
     say(f"it is good for {minutes:.0f} minutes: write another then")
     return path, admission

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from longhaul.client.profile import Inside
-from longhaul.client.vpn.root import as_root, system_program
+from longhaul.client.vpn.privileges import as_root, system_program
 from longhaul.terminal.say import say
 
 RESOLVED = Path("/run/systemd/resolve")

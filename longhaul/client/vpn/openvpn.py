@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from longhaul.client.vpn.root import as_root, system_program
+from longhaul.client.vpn.privileges import as_root, system_program
 from longhaul.terminal.exits import CommandError
 
 OLDEST = (2, 5)

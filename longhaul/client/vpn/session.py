@@ -63,7 +63,7 @@ def run(name: str, source: Source) -> None:
         key = new_key()
         csr = request(key)
         first = source(csr, True)
-        for file, text in settings.contents(first, key).items():
+        for file, text in settings.file_contents(first, key).items():
             write_private(folder / file, text)
         if os.geteuid() != 0:
             say("openvpn needs root: sudo may ask for your password")

@@ -41,7 +41,7 @@ TAKEN = (
 settings. Routes, name servers and zones are ignored: they would direct the laptop's other traffic to the machine."""
 
 
-def contents(admission: Admission, key: str) -> dict[str, str]:
+def file_contents(admission: Admission, key: str) -> dict[str, str]:
     """Return the content of each of :data:`FILES`."""
     return dict(zip(FILES, (admission.authority, admission.certificate, key, admission.tls_crypt), strict=True))
 
@@ -53,9 +53,9 @@ def arguments(admission: Admission, folder: Path) -> list[str]:
     return [word for name, *words in options for word in (f"--{name}", *words)]
 
 
-def in_one(admission: Admission, key: str) -> str:
+def single_file(admission: Admission, key: str) -> str:
     """Return a complete configuration in one file, for any program that reads OpenVPN's files."""
-    blocks = (f"<{name}>\n{text}</{name}>\n" for name, text in contents(admission, key).items())
+    blocks = (f"<{name}>\n{text}</{name}>\n" for name, text in file_contents(admission, key).items())
     return "".join(map(_line, _common(admission))) + "".join(blocks) + _line(_NO_SCRIPTS)
 
 

@@ -38,7 +38,7 @@ def pod_exposure(api: Api, node: str) -> NodeExposure:
     )
 
 
-def close(api: Api, node: str) -> None:
+def keep_pods_off(api: Api, node: str) -> None:
     """Keep new pods off a Node; do nothing when it does not exist. Raise ``ApiError`` when others write it at every
     attempt."""
     for left in reversed(range(CLOSE_TRIES)):
@@ -67,7 +67,7 @@ def _close(api: Api, node: str) -> None:
             raise
 
 
-def remove(api: Api, node: str) -> int:
+def remove_node(api: Api, node: str) -> int:
     """Delete a machine's pods at once, and its Node; return the number of pods. From then on their tokens are invalid,
     since each is bound to its pod (kubernetes.io, "Service Accounts", "Bound service account tokens")."""
     number = 0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from clouds.base.errors import CloudError
 from clouds.base.phrases import counted
 from contract.documents.quarantine import Quarantined, moment
-from longhaul.control_plane import denials
+from longhaul.control_plane import refusal_lists
 from longhaul.machine.quarantine import node
 from longhaul.terminal.exits import CommandError, Exit
 
@@ -49,19 +49,19 @@ class QuarantineRun:
         self._write(entry)
         self.tell(f"{name} is in the list of machines in quarantine")
         entry, refused = self._cut_off(entry, machine)
-        denials.hand_out(self.record, self.record.read().names, tell=self.tell)
+        refusal_lists.distribute(self.record, self.record.read().names, tell=self.tell)
         # From here on nobody can write its Node with its certificate.
-        node.close(self.api, name)
+        node.keep_pods_off(self.api, name)
         # Until now an API server may have renewed its certificate, whose validity counts from that moment.
         entry = replace(entry, since=moment(self.now()))
         self._write(entry)
-        pods = node.remove(self.api, name)
+        pods = node.remove_node(self.api, name)
         self.tell(f"{counted(pods, 'pod')} and its Node deleted: the pods' tokens are void")
         if machine is not None and refused is None:
             machine.cloud.replace(machine.place, machine.suspect)
             self.tell(f"{machine.suspect.group} makes another machine")
         with self.turn():
-            denials.end_connections(self.record, tell=self.tell)
+            refusal_lists.end_connections(self.record, tell=self.tell)
         if refused is not None:
             raise refused
         entry = replace(entry, done=True)
@@ -76,7 +76,7 @@ class QuarantineRun:
             self.tell(f"{', '.join(entry.kept)} deleted")
         entry = replace(entry, released=moment(self.now()), kept=(), done=True)
         self._write(entry)
-        denials.hand_out(self.record, self.record.read().names, tell=self.tell)
+        refusal_lists.distribute(self.record, self.record.read().names, tell=self.tell)
         return entry
 
     def refuse_release(self, entry: Quarantined) -> None:

@@ -86,7 +86,7 @@ def recorded_machine(environment: Environment, entry: Quarantined) -> PoolMachin
     return PoolMachine(place=place, pool=entry.pool, suspect=suspect, cloud=cloud)
 
 
-def begun(record: QuarantineVault, name: str, *, now: datetime) -> tuple[Quarantined, PoolMachine | None]:
+def begin_quarantine(record: QuarantineVault, name: str, *, now: datetime) -> tuple[Quarantined, PoolMachine | None]:
     """Return the entry of the list with which a run begins or continues, and the machine; None for a host and for a
     machine that no longer exists. Raise ``CommandError`` when no node can have had the name, or when it was
     released."""

@@ -66,7 +66,7 @@ HOST = (
 )
 
 
-def released(entry: Quarantined, machine: PoolMachine | None) -> list[str]:
+def release_lines(entry: Quarantined, machine: PoolMachine | None) -> list[str]:
     """Return a line for each step that ends a quarantine."""
     kept = ", ".join(entry.kept if machine else ()) or "nothing"
     return [

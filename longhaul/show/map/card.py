@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from longhaul.show.map.faces import BLOCK, HEAD, SITE, SMALL, TAG, Face
 from longhaul.show.map.facts import CardLine, CardSection, RangePart, SiteFacts
+from longhaul.show.map.fonts import BLOCK, HEAD, SITE, SMALL, TAG, Font
 from longhaul.show.map.shapes import Box, Plate, Shape, text
 
 PAD = 16
@@ -35,7 +35,7 @@ class _Pen:
     def room(self) -> float:
         return self.width - 2 * PAD
 
-    def pair(self, left: str, right: str, *, faces: tuple[Face, Face], indent: float = 0, tail: float = 0) -> float:
+    def pair(self, left: str, right: str, *, faces: tuple[Font, Font], indent: float = 0, tail: float = 0) -> float:
         """Write two texts on this line and return the width of the left one; ``tail`` pixels stay free after it."""
         room = self.room - indent - (tail + 6 if tail else 0)
         wanted_left, wanted_right = faces[0].width(left), faces[1].width(right)

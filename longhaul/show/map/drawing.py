@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from clouds.registry import clouds
 from components.model import Environment
 from longhaul.show.map.card import PAD
-from longhaul.show.map.faces import CLOUD, LABEL
 from longhaul.show.map.facts import MapFacts
+from longhaul.show.map.fonts import CLOUD, LABEL
 from longhaul.show.map.gather import gather
 from longhaul.show.map.heading import LINK_KINDS, Sample, heading, legend
 from longhaul.show.map.layout import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
-from longhaul.show.map.faces import CODE, NAME, QUIET, TEXT, Face
+from longhaul.show.map.fonts import CODE, NAME, QUIET, TEXT, Font
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,8 +15,8 @@ class CardLine:
 
     left: str
     right: str = ""
-    left_face: Face = TEXT
-    right_face: Face = CODE
+    left_face: Font = TEXT
+    right_face: Font = CODE
     tag: str = ""
     """Word in a pill after the left text."""
     swatch: str = ""
@@ -108,7 +108,7 @@ def part_of(outer: IPv4Network, inner: IPv4Network, *, name: str, css: str) -> R
 
 
 def entry(
-    name: str, value: str, *, under: str = "", beside: str = "", tag: str = "", face: Face = NAME
+    name: str, value: str, *, under: str = "", beside: str = "", tag: str = "", face: Font = NAME
 ) -> Iterator[CardLine]:
     """Yield two lines about one thing: its name and, in ``face``, the main value; below them the details, if there are
     any."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from longhaul.show.map.card import bar
-from longhaul.show.map.faces import CODE, FIGURE, HEAD, QUIET, SMALL, TEXT, TITLE, Face
 from longhaul.show.map.facts import MapFacts
+from longhaul.show.map.fonts import CODE, FIGURE, HEAD, QUIET, SMALL, TEXT, TITLE, Font
 from longhaul.show.map.shapes import Box, Shape, text
 
 _COLUMN = 24
@@ -49,7 +49,7 @@ def heading(facts: MapFacts, *, left: float, room: float) -> Band:
     return Band(shapes=(*shapes, *shared), bottom=y + 6)
 
 
-def _columns(pairs: Iterable[tuple[str, str]], *, faces: tuple[Face, Face], box: Box) -> tuple[list[Shape], float]:
+def _columns(pairs: Iterable[tuple[str, str]], *, faces: tuple[Font, Font], box: Box) -> tuple[list[Shape], float]:
     """Place pairs of texts, the first above the second, in rows below ``box.y`` that are filled from left to right.
     Return the shapes and the height at which they end. A row is ``box.height`` high."""
     shapes: list[Shape] = []

@@ -10,8 +10,8 @@ from math import ceil
 from clouds.registry import clouds
 from longhaul.show.map.card import PAD, card, card_width
 from longhaul.show.map.channel import GRID, Course, End, Wire, courses, narrowest
-from longhaul.show.map.faces import LABEL
 from longhaul.show.map.facts import LinkFacts, MapFacts, SiteFacts
+from longhaul.show.map.fonts import LABEL
 from longhaul.show.map.shapes import Box, Shape, moved
 
 MARGIN = 40

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from longhaul.show.map.faces import Face
+from longhaul.show.map.fonts import Font
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Text:
     y: float
     shown: str
     whole: str
-    face: Face
+    face: Font
     anchor: Literal["start", "middle", "end"] = "start"
 
 
@@ -78,7 +78,7 @@ def text(
     x: float,
     y: float,
     content: str,
-    face: Face,
+    face: Font,
     *,
     room: float,
     anchor: Literal["start", "middle", "end"] = "start",

@@ -15,8 +15,8 @@ from components.model.nodes.gpu_promises import host_promise, pool_promise
 from components.model.sites.section import Site
 from components.model.vpn.section import MACHINES
 from contract.documents.node import GpuPromise
-from longhaul.show.map.faces import CODE, TEXT
 from longhaul.show.map.facts import CardLine, CardSection, SiteFacts, entry, part_of
+from longhaul.show.map.fonts import CODE, TEXT
 
 PARTS = ("infrastructure", "nodes", "pods")
 """Names of a block's parts on the map."""

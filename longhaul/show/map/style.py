@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clouds.registry import clouds
-from longhaul.show.map.faces import FACES, MONO, SANS
+from longhaul.show.map.fonts import FACES, MONO, SANS
 
 INK = {
     "ink": ("#17202b", "#e6edf3"),

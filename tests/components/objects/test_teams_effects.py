@@ -26,7 +26,7 @@ from components.objects.team_policies import (
     STARTED,
     WORKLOADS,
 )
-from longhaul.client.capacity.look import Look
+from longhaul.client.capacity.reader import CapacityReader
 from longhaul.client.capacity.text import to_plain, to_text
 from longhaul.client.cli import main
 from longhaul.client.tokens import Tokens, TokenStore
@@ -342,7 +342,7 @@ def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(
         assert who.made(job(name, cores=cores), dry=False)["kind"] == "Job"
 
     def settled() -> dict[str, Any] | None:
-        found = to_plain(Look(ada.api()).capacity())
+        found = to_plain(CapacityReader(ada.api()).capacity())
         waits = waiting(found, "vision")
         asked = waits.get("gang", "").startswith("nodes") and "insufficient" in waits.get("large", "")
         # Kueue writes a workload's conditions first, its queue's numbers later.
@@ -364,7 +364,7 @@ def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(
     (request,) = server.get("provisioningrequests", "--namespace=vision")["items"]
     assert [one["count"] for one in request["spec"]["podSets"]] == [2]
 
-    every = Look(api_of(server, server.kubeconfig)).capacity()
+    every = CapacityReader(api_of(server, server.kubeconfig)).capacity()
     assert [len(one.jobs or ()) for one in every.teams] == [1, 2]
     assert every.hidden == ()
     text = to_text(every)
@@ -407,7 +407,7 @@ def test_an_owner_gets_its_own_back(ada: Person, person: Callable[[str], Person]
     eventually(lambda: reserved(server, "speech") == ["own"], what="the owner has its own")
 
     def told() -> bool:
-        found = to_plain(Look(ada.api()).capacity())
+        found = to_plain(CapacityReader(ada.api()).capacity())
         return waiting(found, "vision").get("borrows", "").startswith("ended (Preempted), waits again; its turn")
 
     eventually(told, what="the borrower is told")

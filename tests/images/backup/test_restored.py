@@ -18,7 +18,7 @@ from components.model.backups.section import Backups
 from contract.documents.backup_settings import BackupSettings
 from lab import tools
 from longhaul.etcd_backups.listing import backups as backups_of
-from longhaul.etcd_backups.opened import BUMP, restored, snapshot_of
+from longhaul.etcd_backups.snapshots import BUMP, open_snapshot, restore_snapshot
 from longhaul.terminal.exits import CommandError
 from tests.images.backup.test_run import storage_as_declared
 from tests.images.etcd.test_membership import FIRST, SECOND, THIRD, found, join
@@ -87,20 +87,20 @@ def test_what_a_follower_saved_can_be_had_back(
     (seen,) = [one for one in stored_by(live).backups(kept, "etcd") if one.name == blob]
     assert (int(seen.metadata["revision"]), int(seen.metadata["keys"])) == (newest.revision, newest.keys)
 
-    monkeypatch.setattr("longhaul.etcd_backups.opened.account_name", lambda _environment: "lhlabsnapshots")
+    monkeypatch.setattr("longhaul.etcd_backups.snapshots.account_name", lambda _environment: "lhlabsnapshots")
     monkeypatch.setattr("longhaul.etcd_backups.listing.account_name", lambda _environment: "lhlabsnapshots")
     lab = load(STACK).model_copy(update={"backups": Backups(recipients=(recipient.strip(),))})
     (listed,) = backups_of(lab, (Role.ETCD,), now=datetime.now(tz=UTC))
     folder = tmp_path / "opened"
     folder.mkdir()
-    snapshot = snapshot_of(lab, listed, identity=key, folder=folder, programs=binaries)
-    again = restored(snapshot, folder=folder, programs=binaries)
+    snapshot = open_snapshot(lab, listed, identity=key, folder=folder, programs=binaries)
+    again = restore_snapshot(snapshot, folder=folder, programs=binaries)
     assert again.revision == newest.revision + BUMP
     assert again.keys >= KEYS
     other = tmp_path / "other.txt"
     subprocess.run([binaries["age-keygen"], "-o", other], check=True, capture_output=True)
     with pytest.raises(CommandError, match="cannot be decrypted"):
-        snapshot_of(lab, listed, identity=other, folder=folder, programs=binaries)
+        open_snapshot(lab, listed, identity=other, folder=folder, programs=binaries)
 
 
 def _leads(backup: Backup) -> bool:

@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 from components.model import Role
-from longhaul.etcd_backups.listing import control_of
+from longhaul.etcd_backups.listing import control_access
 from longhaul.restore.give_up import given_up
 from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import RestoreArguments
 from longhaul.terminal.exits import CommandError
-from longhaul.vault.restore_record import Book, RestoreState
+from longhaul.vault.restore_record import RestoreRecords, RestoreState
 from tests.images.etcd.test_membership import FIRST, THIRD, _promoted, ready
 from tests.images.machines import eventually
 from tests.images.restore.test_restore import EVENTS, MEMBERS, _binaries, _live, _restoring, bootstrapped, leads
@@ -37,8 +37,8 @@ def test_a_restore_that_is_given_up_leaves_the_old_data(restoring: World) -> Non
         restoring.restore(wanted)
     assert "etcd" not in restoring.control[EVENTS].processes
     restoring.left = None
-    control, place = control_of(restoring.environment)
-    book = Book(control=control, place=place, environment=restoring.environment)
+    control, place = control_access(restoring.environment)
+    book = RestoreRecords(control=control, place=place, environment=restoring.environment)
     half = given_up(book, PlaceMachines(control=control, place=place), lambda _half: None)
     eventually(lambda: ready(restoring.control[EVENTS]), what="the events etcd is back")
     assert (restoring.keys(EVENTS), restoring.revision(EVENTS)) == (2, newest)

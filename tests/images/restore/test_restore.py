@@ -16,7 +16,7 @@ from clouds.azure.control import AzureControlAccess
 from components.model import Role
 from contract.documents.restore import Record, Step
 from lab import tools
-from longhaul.etcd_backups.opened import BUMP
+from longhaul.etcd_backups.snapshots import BUMP
 from longhaul.restore.preparation import RestoreArguments
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.restore_record import refuse_half_restored

@@ -90,7 +90,7 @@ class Doors:
             inside=self.told,
         )
         path = self.folder / f"{person}.ovpn"
-        path.write_text(settings.in_one(admitted, private) + "".join(f"{line}\n" for line in more))
+        path.write_text(settings.single_file(admitted, private) + "".join(f"{line}\n" for line in more))
         return path
 
     @contextmanager

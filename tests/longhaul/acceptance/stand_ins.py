@@ -46,7 +46,7 @@ class FakeCommands:
 
     def run(self, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
         self.ran.append(" ".join((verb, *words)))
-        self.limits.append(limit.left())
+        self.limits.append(limit.remaining_s())
         end = self.ends.get(verb, [0])
         how = end.pop(0) if len(end) > 0 and verb in self.ends else 0
         if isinstance(how, type):
@@ -95,7 +95,7 @@ def checking(*runs: Callable[[], str], limits: list[float] | None = None) -> Cal
     @contextmanager
     def chosen(limit: Deadline) -> Iterator[tuple[AcceptanceCheck, ...]]:
         if limits is not None:
-            limits.append(limit.left())
+            limits.append(limit.remaining_s())
         yield tuple(
             AcceptanceCheck(name=f"check {index}", shows="that it is so", run=run) for index, run in enumerate(runs)
         )

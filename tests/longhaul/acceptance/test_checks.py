@@ -13,7 +13,7 @@ from contract.certificate_requests import PATH as CERTIFICATE_REQUESTS
 from contract.resources import GPU_RESOURCE
 from longhaul.acceptance import cluster, gpus, joining, scaling
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.scaling import one_more_and_back, scaled_pool
+from longhaul.acceptance.scaling import scale_out_and_back, scaled_pool
 from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.acceptance.time_limit import LateError
 from longhaul.acceptance.traffic import METADATA, Traffic, tolerations
@@ -196,7 +196,7 @@ class Group:
 
 def test_a_pool_grows_by_one_and_shrinks_back(target: AcceptanceTarget, api: FakeApi) -> None:
     group = Group(api)
-    said = one_more_and_back(target, lambda environment, pool: group)
+    said = scale_out_and_back(target, lambda environment, pool: group)
     assert said.startswith("pool cpu from 1 to 2: ready after")
     assert group.asked == [2, 1]
 
@@ -204,7 +204,7 @@ def test_a_pool_grows_by_one_and_shrinks_back(target: AcceptanceTarget, api: Fak
 def test_one_that_does_not_is_given_its_size_back(target: AcceptanceTarget, api: FakeApi) -> None:
     group = Group(api, follows=False)
     with pytest.raises(LateError, match="pool cpu has 2 nodes"):
-        one_more_and_back(target, lambda environment, pool: group)
+        scale_out_and_back(target, lambda environment, pool: group)
     assert group.asked == [2, 1]
 
 
@@ -223,7 +223,7 @@ def test_a_full_pool_is_not_scaled(target: AcceptanceTarget, api: FakeApi) -> No
     group = Group(api)
     group.wanted = target.environment.pools["cpu"].max
     with pytest.raises(NotApplicableError, match="as many as it may have"):
-        scaling.one_more_and_back(target, lambda environment, pool: group)
+        scaling.scale_out_and_back(target, lambda environment, pool: group)
     assert group.asked == []
 
 

@@ -45,7 +45,7 @@ class Scripted:
         self.ran.append(" ".join((verb, *words)))
         answers = self.answers[verb]
         code, content = answers.pop(0) if len(answers) > 1 else answers[0]
-        return FinishedCommand(code=code, stdout=json.dumps(content), last_line=self.said, late=not limit.left())
+        return FinishedCommand(code=code, stdout=json.dumps(content), last_line=self.said, late=not limit.remaining_s())
 
     def tail(self) -> str:
         return ""

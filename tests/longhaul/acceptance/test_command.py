@@ -179,8 +179,8 @@ class _Told(Deadline):
         super().__init__(LIMIT_S, tell=told.append)
         self._told, self._path = told, path
 
-    def left(self) -> float:
-        return 0.0 if self._told and self._path.exists() else super().left()
+    def remaining_s(self) -> float:
+        return 0.0 if self._told and self._path.exists() else super().remaining_s()
 
 
 def test_one_whose_time_is_over_is_asked_to_end_and_awaited(commands: AcceptanceCommands, engine: FakeEngine) -> None:
@@ -201,8 +201,8 @@ class _Until(Deadline):
         super().__init__(LIMIT_S)
         self._path = path
 
-    def left(self) -> float:
-        while not self._path.exists() and super().left():
+    def remaining_s(self) -> float:
+        while not self._path.exists() and super().remaining_s():
             time.sleep(0.05)
         return 0.0
 

@@ -30,7 +30,7 @@ from longhaul.access.show import document, text, views
 from longhaul.access.steps import AccessRun
 from longhaul.client.profile import Inside, read_profile
 from longhaul.cluster.profile import profile_of
-from longhaul.control_plane.denials import digest_of
+from longhaul.control_plane.refusal_lists import digest_of
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
 from tests.model.make import issuer
@@ -268,7 +268,7 @@ def test_what_is_shown_is_what_each_server_says(world: World) -> None:
     world.lists[SERVERS[1]] = ()
     revoked = world.people().read()
     found = views(world.people(), revoked)
-    assert [one.right for one in found] == [False, False]
+    assert [one.is_current for one in found] == [False, False]
     assert "`longhaul access apply`" in found[0].issuers
     assert (found[0].revoked, found[1].issuers) == ("all", "those of the file")
     lines = "\n".join(text(world.environment, revoked, found))

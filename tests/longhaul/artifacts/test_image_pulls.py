@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.artifacts.depot_content import Pull
 from longhaul.artifacts.image_pulls import Pulled, add, images_of, pull
 from longhaul.artifacts.oci import Image, write_layout
 from longhaul.artifacts.serving import served
-from longhaul.artifacts.wanted import Pull
 from longhaul.toolchain import tools
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import machine_arch

@@ -17,9 +17,9 @@ from clouds.base.control import CommandOutput
 from components.model import Environment, Role, load
 from components.model.backups.section import Backups
 from contract.documents.backups import StoredBackup
-from longhaul.backups.at_once import back_up
+from longhaul.backups.on_demand import back_up
 from longhaul.etcd_backups.listing import backups, warnings
-from longhaul.etcd_backups.opened import snapshot_of
+from longhaul.etcd_backups.snapshots import open_snapshot
 from longhaul.terminal.exits import CommandError, Exit
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
@@ -212,7 +212,7 @@ def test_a_backup_is_opened_only_when_it_is_what_was_made(
     programs = {"age": script(tmp_path, "age", age)}
     if said:
         with pytest.raises(CommandError, match=said):
-            snapshot_of(environment, backup, identity=tmp_path / "key", folder=tmp_path, programs=programs)
+            open_snapshot(environment, backup, identity=tmp_path / "key", folder=tmp_path, programs=programs)
     else:
-        found = snapshot_of(environment, backup, identity=tmp_path / "key", folder=tmp_path, programs=programs)
+        found = open_snapshot(environment, backup, identity=tmp_path / "key", folder=tmp_path, programs=programs)
         assert found.read_bytes() == snapshot

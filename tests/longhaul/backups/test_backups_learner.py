@@ -13,7 +13,7 @@ from clouds.base.control import CommandOutput
 from components.model import Environment, Role, load
 from components.model.backups.section import Backups
 from components.model.environment import EtcdLearner
-from longhaul.backups.at_once import back_up, check_learner
+from longhaul.backups.on_demand import back_up, check_learner
 from longhaul.terminal.exits import CommandError, Exit
 
 KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"

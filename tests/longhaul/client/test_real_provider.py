@@ -23,7 +23,7 @@ from longhaul.client.profile import Profile
 from longhaul.client.sign_in import token_of
 from longhaul.client.tokens import TokenStore
 from longhaul.client.vpn import key
-from longhaul.client.vpn.command import signed_in
+from longhaul.client.vpn.command import signed_in_admissions
 from tests.support.identity_provider import BRIEF_CLIENT, IdentityProvider, fill_in, identity_provider
 from tests.support.vpn_stand_in import Machines, doors, endpoint
 
@@ -159,7 +159,7 @@ def test_the_vpn_is_asked_with_a_fresh_token_until_the_person_leaves(corp: Ident
             name="lab", server="https://127.0.0.1:1", server_name="", authority=corp.authority,
             issuers={"corp": issuer}, expires="2100-01-01T00:00:00+00:00", vpn=doors(machines, door.url),
         )  # fmt: skip
-        source = signed_in(profile, argparse.Namespace(issuer=None, device=False))
+        source = signed_in_admissions(profile, argparse.Namespace(issuer=None, device=False))
         request = key.request(key.new_key())
         store = TokenStore(issuer, profile.place())
         store.write(browser.sign_in(discover(issuer), show=Person(corp, "bob"), ports=ANY_PORT))

@@ -23,7 +23,7 @@ import pytest
 from longhaul.client import cli
 from longhaul.client.profile import Profile
 from longhaul.client.tokens import Tokens, TokenStore
-from longhaul.client.vpn import admission, names, openvpn, root, session, settings
+from longhaul.client.vpn import admission, names, openvpn, privileges, session, settings
 from longhaul.client.vpn import endpoint as doors_of
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.client.vpn.key import new_key, request
@@ -170,8 +170,8 @@ def test_a_profile_without_a_vpn_and_wrong_usage_are_said(home: Path, capsys: py
 def test_openvpn_that_is_missing_or_old_is_said_before_anybody_signs_in(
     home: Path, door: Endpoint, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(root, "SYSTEM_FOLDERS", (str(home / "bin"),))
-    monkeypatch.setattr(root, "_may_change", lambda _path: False)
+    monkeypatch.setattr(privileges, "SYSTEM_FOLDERS", (str(home / "bin"),))
+    monkeypatch.setattr(privileges, "_may_change", lambda _path: False)
     monkeypatch.setenv("PATH", "")
     assert vpn(home, profile(door.url)) == Exit.FAILED
     assert "`openvpn` is missing where the system has its own: install it" in capsys.readouterr().err
@@ -193,14 +193,14 @@ def test_with_sudo_no_program_is_run_that_the_person_may_change(monkeypatch: pyt
         (linked / "openvpn").symlink_to(own / "openvpn")
         write_program(system / "openvpn", "#!/bin/sh\n")
         monkeypatch.setenv("PATH", str(own))
-        assert root.system_program("openvpn") == str(own / "openvpn"), "root says itself what it runs"
+        assert privileges.system_program("openvpn") == str(own / "openvpn"), "root says itself what it runs"
         # What is above a folder for all is not the matter here.
-        monkeypatch.setattr(root, "_above", lambda path: (path, path.parent))
+        monkeypatch.setattr(privileges, "_above", lambda path: (path, path.parent))
         os.seteuid(65534)
         try:
             for folders, found in (((own, linked), None), ((own, linked, system), str(system / "openvpn"))):
-                monkeypatch.setattr(root, "SYSTEM_FOLDERS", tuple(map(str, folders)))
-                assert root.system_program("openvpn") == found
+                monkeypatch.setattr(privileges, "SYSTEM_FOLDERS", tuple(map(str, folders)))
+                assert privileges.system_program("openvpn") == found
         finally:
             os.seteuid(0)
 
@@ -292,7 +292,7 @@ def test_only_what_has_the_form_of_a_certificate_is_taken() -> None:
     wrapped = {**good, "certificate": f"</cert>\nup /bin/sh\n{good['certificate']}after"}
     found, plain = (parse(one, name=NAME, inside=WITHIN) for one in (wrapped, good))
     assert replace(found, expires=plain.expires) == plain
-    assert settings.contents(found, KEY)["cert"] == good["certificate"]
+    assert settings.file_contents(found, KEY)["cert"] == good["certificate"]
 
 
 class Renewal:

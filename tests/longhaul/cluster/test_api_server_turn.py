@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contract.kubernetes.connection import ApiError
-from longhaul.cluster.api_server_turn import LEASE, ending, rotating
+from longhaul.cluster.api_server_lock import LEASE, locked_for_rotation, locked_to_end_connections
 from longhaul.terminal.exits import CommandError
 from tests.support.pool import FakeCluster
 
@@ -24,21 +24,21 @@ def _cluster() -> Any:
 def end(
     cluster: Any, *, said: Callable[[str], None] = print, refuse_up: Callable[[], None] = lambda: None
 ) -> AbstractContextManager[None]:
-    return ending(nullcontext(cluster), refuse_up=refuse_up, tell=said)
+    return locked_to_end_connections(nullcontext(cluster), refuse_up=refuse_up, tell=said)
 
 
 def test_what_is_open_is_not_ended_while_a_key_is_rotated(cluster: Any) -> None:
-    with rotating(cluster):
+    with locked_for_rotation(cluster):
         with (
             pytest.raises(CommandError, match=f"what was open before goes on: {HELD}.*Then run this again"),
             end(cluster),
         ):
             raise AssertionError("nothing is started anew")
-        with pytest.raises(CommandError, match=HELD), rotating(cluster):
+        with pytest.raises(CommandError, match=HELD), locked_for_rotation(cluster):
             pass
-    with end(cluster), pytest.raises(CommandError, match=HELD), rotating(cluster):
+    with end(cluster), pytest.raises(CommandError, match=HELD), locked_for_rotation(cluster):
         pass
-    with rotating(cluster) as held:
+    with locked_for_rotation(cluster) as held:
         assert held()
     assert set(cluster.leases) == {LEASE}
 

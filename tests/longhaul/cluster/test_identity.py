@@ -14,7 +14,7 @@ from clouds.azure.session import AzureError
 from components.control_plane import issuing
 from components.model.secrets.certificates import ADMINISTRATOR_HOURS, ADMINISTRATORS_GROUP, MASTERS_GROUP
 from longhaul.cluster import identity
-from longhaul.cluster.identity import AGAIN_S, fetch_break_glass, fetch_identity, renewing
+from longhaul.cluster.identity import AGAIN_S, fetch_break_glass, fetch_identity, identity_renewer
 from longhaul.terminal.exits import CommandError, Exit
 from tests.model import make
 from tests.support.opened_vault import ANNA, OpenedVault, new_authority, stored
@@ -157,7 +157,7 @@ def test_a_program_that_runs_for_days_renews_and_waits_when_the_vault_is_silent(
     vault: FakeVault, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = 0.0
-    renew = renewing(ENVIRONMENT, clock=lambda: now)
+    renew = identity_renewer(ENVIRONMENT, clock=lambda: now)
     held = fetch_identity(ENVIRONMENT)
     assert renew(held) is None, "it is good"
     monkeypatch.setattr(issuing, "RENEW_BELOW", 1.1)

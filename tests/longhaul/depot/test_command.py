@@ -13,9 +13,9 @@ import pytest
 
 from lab.signing import KEY
 from longhaul.artifacts import image_contents
+from longhaul.artifacts.depot_content import DepotContent, Pull
 from longhaul.artifacts.layout import DepotParts
 from longhaul.artifacts.manifest import SUMS, digest_of, seal
-from longhaul.artifacts.wanted import DepotContent, Pull
 from longhaul.cli import main
 from longhaul.depot import gather
 from longhaul.depot.gather import DepotSources

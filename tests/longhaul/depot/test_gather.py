@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.artifacts.depot_content import DepotContent
 from longhaul.artifacts.image_contents import ContainerImage
 from longhaul.artifacts.manifest import MANIFEST, DepotReport, verify
-from longhaul.artifacts.wanted import DepotContent
 from longhaul.depot.gather import DepotSources, assemble, gather
 from longhaul.depot.publish import publish
 from longhaul.toolchain import archive

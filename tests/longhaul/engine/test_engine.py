@@ -143,7 +143,7 @@ def test_the_next_run_finishes_what_a_killed_one_began(checkout: Checkout, world
     assert made(checkout) == {"first": True, "second": True}
     assert locks(checkout) == []
     assert not state(checkout).get("pending_operations")
-    assert processes.started(killed) is None, "the killed run's provider is gone"
+    assert processes.start_ticks(killed) is None, "the killed run's provider is gone"
     again = checkout.run(*UP, "--", "--skip-preview", "--expect-no-changes")
     assert again.returncode == Exit.OK, again.stdout + again.stderr
     assert "killed" not in again.stderr
@@ -172,7 +172,7 @@ def test_an_engine_killed_under_a_living_command_leaves_no_lock(checkout: Checko
     os.kill(engine_of(checkout), signal.SIGKILL)
     assert process.wait(LIMIT_S) == Exit.FAILED
     assert locks(checkout) == []
-    assert processes.started(provider) is None
+    assert processes.start_ticks(provider) is None
 
 
 def test_an_interrupt_lets_the_engine_finish_what_is_under_way(checkout: Checkout, world: Path) -> None:

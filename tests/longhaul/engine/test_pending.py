@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from longhaul.engine.events import EngineDiagnostic
-from longhaul.engine.pending import EXISTS, Pending, existing
+from longhaul.engine.pending import EXISTS, Pending, existing_resources
 
 URN = "urn:pulumi:dev::longhaul::longhaul:Cluster$azure-native:compute:VirtualMachine::dev-etcd-0"
 IDENTITY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/dev-etcd-0"
@@ -38,5 +38,5 @@ def test_only_what_was_pending_is_found() -> None:
     message = f"cannot create already existing resource '{IDENTITY}'"
     other = URN.replace("etcd-0", "etcd-1")
     errors = [(other, message), (URN, "something else"), (URN, message)]
-    found = existing([EngineDiagnostic(urn=urn, message=said) for urn, said in errors], [make()])
+    found = existing_resources([EngineDiagnostic(urn=urn, message=said) for urn, said in errors], [make()])
     assert found == {make(): IDENTITY}

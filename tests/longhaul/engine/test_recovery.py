@@ -18,7 +18,7 @@ from longhaul.engine import processes
 from longhaul.engine.backend import Lock
 from longhaul.engine.processes import ProcessIdentity
 from longhaul.engine.records import VARIABLE, Run, RunFile, new_run, with_engine
-from longhaul.engine.recovery import Holder, holder
+from longhaul.engine.recovery import Holder, find_holder
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, UP, Checkout, FakeEngine
 
@@ -50,23 +50,23 @@ def ended() -> int:
 
 
 def test_a_living_engine_holds_its_lock(sleeper: subprocess.Popen[bytes]) -> None:
-    assert holder(lock(sleeper.pid)) is Holder.ALIVE
+    assert find_holder(lock(sleeper.pid)) is Holder.ALIVE
 
 
 def test_a_process_that_is_gone_holds_nothing() -> None:
-    assert holder(lock(ended())) is Holder.DEAD
+    assert find_holder(lock(ended())) is Holder.DEAD
 
 
 def test_another_program_of_that_number_holds_nothing() -> None:
-    assert holder(lock(os.getpid())) is Holder.DEAD
+    assert find_holder(lock(os.getpid())) is Holder.DEAD
 
 
 def test_an_engine_younger_than_the_lock_is_another(sleeper: subprocess.Popen[bytes]) -> None:
-    assert holder(lock(sleeper.pid, since=datetime.now(tz=UTC) - timedelta(minutes=5))) is Holder.DEAD
+    assert find_holder(lock(sleeper.pid, since=datetime.now(tz=UTC) - timedelta(minutes=5))) is Holder.DEAD
 
 
 def test_a_holder_elsewhere_cannot_be_judged() -> None:
-    assert holder(lock(ended(), host="elsewhere.example")) is Holder.ELSEWHERE
+    assert find_holder(lock(ended(), host="elsewhere.example")) is Holder.ELSEWHERE
 
 
 def write_lock(engine: FakeEngine, pid: int, **changed: object) -> Path:
@@ -170,23 +170,23 @@ def test_a_process_that_will_not_listen_is_made_to_end() -> None:
     with subprocess.Popen([sys.executable, "-uc", script], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        start = processes.started(process.pid)
+        start = processes.start_ticks(process.pid)
         assert start is not None
         found = ProcessIdentity(pid=process.pid, started=start, name="stubborn")
-        processes.end([found], grace_s=0.2)
+        processes.terminate([found], grace_s=0.2)
         assert not processes.is_alive(found)
         assert process.wait(LIMIT_S) == -9
 
 
 def test_a_number_that_became_anothers_is_left_alone(sleeper: subprocess.Popen[bytes]) -> None:
-    start = processes.started(sleeper.pid)
+    start = processes.start_ticks(sleeper.pid)
     assert start is not None
-    processes.end([ProcessIdentity(pid=sleeper.pid, started=start - 1, name="gone")])
+    processes.terminate([ProcessIdentity(pid=sleeper.pid, started=start - 1, name="gone")])
     assert sleeper.poll() is None
 
 
 def test_start_times_are_those_of_the_clock(sleeper: subprocess.Popen[bytes]) -> None:
-    at = processes.started_at(sleeper.pid)
+    at = processes.start_time(sleeper.pid)
     assert at is not None
     assert abs(at - time.time()) < LIMIT_S
-    assert processes.started_at(ended()) is None
+    assert processes.start_time(ended()) is None

@@ -15,8 +15,8 @@ import pytest
 from clouds.base.images import BakeOptions
 from components.model import load
 from longhaul.image.bake import Bake, plan_bake
+from longhaul.image.build_folder import build_folder
 from longhaul.image.sources import PACKAGES, commit, sources_digest
-from longhaul.image.workshop import workshop
 from longhaul.toolchain import services
 from tests.support.modules import module_at
 from tests.support.project import REPOSITORY
@@ -36,7 +36,7 @@ def test_the_playbooks_program_takes_host_port_and_user(tmp_path: Path) -> None:
     variables and the key."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with workshop(bake()) as shop:
+    with build_folder(bake()) as shop:
         done = subprocess.run(
             [str(shop.folder / "playbook"), "127.0.0.1", str(port), "somebody"],
             capture_output=True,
@@ -54,7 +54,7 @@ def test_an_image_for_gpus_is_made_where_there_are_none() -> None:
     """Shown by the role's own decision for such a machine, with the image's system."""
     environment = load(REPOSITORY / "stacks" / "Pulumi.lab.yaml")
     gpu = plan_bake(environment, BakeOptions(site="use1", kind="gpu"), now=datetime(2026, 11, 3, 9, 5, tzinfo=UTC))
-    with workshop(gpu) as shop:
+    with build_folder(gpu) as shop:
         told = json.loads((shop.folder / "playbook.json").read_text())
     pins = tomllib.loads((REPOSITORY / "images" / "image.toml").read_text())["nvidia"]
     role = module_at(REPOSITORY / "playbooks" / "filter_plugins" / "nvidia.py")

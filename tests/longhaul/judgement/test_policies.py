@@ -10,7 +10,7 @@ from typing import Any
 from clouds.base.findings import Finding, Severity
 from components.model import Environment, load
 from components.model.policy.waivers import Waiver
-from longhaul.judgement.policies import policies
+from longhaul.judgement.policies import policy_findings
 from longhaul.judgement.preview_document import PreviewDocument, read_document
 
 STACKS = Path(__file__).parents[3] / "stacks"
@@ -35,7 +35,7 @@ def step(op: str, name: str, **more: Any) -> dict[str, Any]:
 
 def found(*steps: dict[str, Any], environment: Environment | None = None) -> tuple[Finding, ...]:
     document: PreviewDocument = read_document(json.dumps({"steps": steps, "changeSummary": {}}), source="a test")
-    return policies([document], environment or lab())
+    return policy_findings([document], environment or lab())
 
 
 def test_what_a_change_makes_so_is_refused_and_told_once_for_a_rule() -> None:

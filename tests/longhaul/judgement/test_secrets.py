@@ -8,7 +8,7 @@ import json
 import pytest
 
 from clouds.base.inputs import MASKED
-from longhaul.judgement.masking import is_secret_key, masked, masked_file
+from longhaul.judgement.masking import is_secret_key, mask, mask_file
 from longhaul.judgement.text import to_json, to_text
 from longhaul.plan.markdown import to_markdown
 from tests.longhaul.judgement.steps import TEMPLATE, VM, judged, step
@@ -90,13 +90,13 @@ def test_keys_that_are_not(key: str) -> None:
 
 
 def test_what_is_no_secret_stays() -> None:
-    assert masked({"a": [1, True, None, "b"], "httpTokens": "required"}) == {
+    assert mask({"a": [1, True, None, "b"], "httpTokens": "required"}) == {
         "a": [1, True, None, "b"],
         "httpTokens": "required",
     }
     file = "KUBE_ARGS=--v=2 --etcd-servers=https://10.64.1.10:2379\nimage: registry/pause@sha256:" + "a" * 64
-    assert masked_file(file) == file
+    assert mask_file(file) == file
 
 
 def test_a_files_opaque_runs_are_masked() -> None:
-    assert masked_file("key = " + "Zm9v" * 12) == f"key = {MASKED}"
+    assert mask_file("key = " + "Zm9v" * 12) == f"key = {MASKED}"

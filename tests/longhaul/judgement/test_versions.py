@@ -12,7 +12,7 @@ import yaml
 from clouds.base.findings import Severity
 from components.model import Environment
 from components.model.versions.section import belonging, offered, pinned
-from longhaul.judgement.deprecated import Apis, DeprecatedApi
+from longhaul.judgement.deprecated_apis import Apis, DeprecatedApi
 from longhaul.judgement.plan import Plan, PlanTerms, make_plan
 from tests.longhaul.judgement.steps import VM, Step, changes, judged, lab, stack, step
 

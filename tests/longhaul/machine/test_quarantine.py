@@ -18,8 +18,8 @@ from components.model.secrets.vault import QUARANTINE
 from contract.documents.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
 from contract.kubernetes.connection import ApiError
 from longhaul.machine.quarantine.node import pod_exposure
-from longhaul.machine.quarantine.target import PoolMachine, begun, recorded_machine, refuse_others
-from longhaul.machine.quarantine.text import released, step_lines
+from longhaul.machine.quarantine.target import PoolMachine, begin_quarantine, recorded_machine, refuse_others
+from longhaul.machine.quarantine.text import release_lines, step_lines
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault import quarantine as records
 from longhaul.vault.quarantine import has_list, refuse_kept
@@ -131,7 +131,7 @@ def test_a_released_machine_is_deleted_and_refused_as_long_as_its_certificate_li
     world.run().release(entry, world.machine())
     assert (world.kept, world.isolated, world.refusing(NODE)) == (set(), set(), True)
     with pytest.raises(CommandError, match=f"{NODE} was released; it is refused until"):
-        begun(world.record(), NODE, now=NOW)
+        begin_quarantine(world.record(), NODE, now=NOW)
     later = World(world.environment)
     later.vault = world.vault
     later.run(now=NOW + CERTIFICATE).quarantine(replace(entry, name=HOST, machine="", kept=()), None)
@@ -162,7 +162,7 @@ def test_a_half_done_quarantine_is_not_released_and_its_run_goes_on(world: World
     assert refused.value.code is Exit.REFUSED
     assert (world.listed().machines, world.kept) == ((half,), {f"vol of {NODE}"})
     world.deaf.clear()
-    entry, machine = begun(world.record(), NODE, now=NOW + timedelta(hours=1))
+    entry, machine = begin_quarantine(world.record(), NODE, now=NOW + timedelta(hours=1))
     assert machine is not None
     assert (entry, machine.suspect) == (half, world.machine().suspect)
     world.run().quarantine(entry, world.machine())
@@ -219,11 +219,11 @@ def test_a_name_that_nobody_has_is_an_error_and_a_host_s_is_found(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("longhaul.machine.quarantine.target.pool_machine", lambda _environment, _name: None)
-    entry, machine = begun(world.record(), HOST, now=NOW)
+    entry, machine = begin_quarantine(world.record(), HOST, now=NOW)
     assert (entry.site, machine) == ("rack", None)
     for name in ("i-9", "worker", "Lab-node-9", "lab-node 9", 'lab-"]'):
         with pytest.raises(CommandError, match=r"has no machine of the name .* in its pools and no host") as refused:
-            begun(world.record(), name, now=NOW)
+            begin_quarantine(world.record(), name, now=NOW)
         assert refused.value.code is Exit.USAGE
 
 
@@ -234,7 +234,7 @@ def test_a_machine_that_is_gone_is_refused_by_its_name(
     monkeypatch.setattr("longhaul.machine.quarantine.target.pool_machine", lambda _environment, _name: None)
     world.nodes.pop(name, None)
     world.pods.pop("work")
-    entry, machine = begun(world.record(), name, now=NOW)
+    entry, machine = begin_quarantine(world.record(), name, now=NOW)
     assert (entry.gone, entry.machine, machine) == (True, "", None)
     stand_in: Any = world
     assert (
@@ -243,7 +243,7 @@ def test_a_machine_that_is_gone_is_refused_by_its_name(
     )
     entry = world.run().quarantine(entry, machine)
     assert (world.refusing(name), entry.done, world.isolated, world.kept) == (True, True, set(), set())
-    assert begun(world.record(), name, now=NOW) == (entry, None)
+    assert begin_quarantine(world.record(), name, now=NOW) == (entry, None)
     assert recorded_machine(world.environment, entry) is None
     world.run().release(entry, None)
     assert (world.refusing(name), world.listed().unreleased) == (True, ())
@@ -257,10 +257,10 @@ def test_a_machine_that_is_there_after_all_is_cut_off_by_the_next_run(
 ) -> None:
     found: list[PoolMachine | None] = [None]
     monkeypatch.setattr("longhaul.machine.quarantine.target.pool_machine", lambda _environment, _name: found[0])
-    world.run().quarantine(*begun(world.record(), NODE, now=NOW))
+    world.run().quarantine(*begin_quarantine(world.record(), NODE, now=NOW))
     world.nodes[NODE] = node(NODE)
     found[0] = world.machine()
-    entry, machine = begun(world.record(), NODE, now=NOW)
+    entry, machine = begin_quarantine(world.record(), NODE, now=NOW)
     world.run().quarantine(entry, machine)
     whole(world)
 
@@ -276,7 +276,7 @@ def test_a_half_done_quarantine_ends_though_its_site_left_the_file(
     sites = {name: site for name, site in world.environment.sites.items() if name != "use1"}
     pools = {name: pool for name, pool in world.environment.pools.items() if pool.site != "use1"}
     world.environment = world.environment.model_copy(update={"sites": sites, "pools": pools})
-    entry, machine = begun(world.record(), NODE, now=NOW)
+    entry, machine = begin_quarantine(world.record(), NODE, now=NOW)
     assert (entry.done, machine) == (False, None)
     stand_in: Any = world
     lines = "\n".join(step_lines(entry, machine, pod_exposure(stand_in, NODE), sites=sites))
@@ -284,7 +284,7 @@ def test_a_half_done_quarantine_ends_though_its_site_left_the_file(
     assert "If its machine runs on, end it yourself" in lines
     entry = world.run().quarantine(entry, machine)
     assert (entry.done, entry.kept, world.refusing(NODE), world.open) == (True, (NODE, f"vol of {NODE}"), True, set())
-    assert released(entry, recorded_machine(world.environment, entry))[1] == "- deleted for good: nothing"
+    assert release_lines(entry, recorded_machine(world.environment, entry))[1] == "- deleted for good: nothing"
     world.run().release(entry, None)
     assert (world.listed().unreleased, world.kept) == ((), kept), "what is kept is there, and the run said so"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longhaul.judgement.deprecated import DeprecatedApi, used
+from longhaul.judgement.deprecated_apis import DeprecatedApi, used_apis
 
 METRICS = """\
 # HELP apiserver_requested_deprecated_apis [STABLE] Gauge of deprecated APIs that have been requested
@@ -15,7 +15,7 @@ apiserver_request_total{group="a.io",resource="d",version="v2"} 7
 
 
 def test_what_was_asked_for_is_named_with_the_version_that_takes_it_away() -> None:
-    assert list(used(METRICS.splitlines())) == [
+    assert list(used_apis(METRICS.splitlines())) == [
         DeprecatedApi(name="endpoints/v1", removed=None),
         DeprecatedApi(name="b/scale.a.io/v2", removed=(1, 38)),
     ]

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from clouds.base.findings import Finding, Severity
-from longhaul.judgement.lines import blocks, summary
 from longhaul.judgement.places import ENVIRONMENT, LINKS
+from longhaul.judgement.resource_lines import blocks, summary
 from longhaul.judgement.text import to_json, to_text
 from longhaul.plan.markdown import to_markdown
 from longhaul.report.markdown import LONGEST

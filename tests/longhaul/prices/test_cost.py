@@ -14,7 +14,7 @@ from components.model import Environment
 from components.model.prices.book import PriceBook
 from longhaul.costs.cost import EnvironmentCost, difference, price_of
 from longhaul.costs.money import Money, total
-from longhaul.costs.needs import wanted
+from longhaul.costs.priced_needs import price_keys
 from longhaul.costs.text import cost_json, cost_text
 from tests.longhaul.prices.conftest import hybrid_with_pools, price
 from tests.longhaul.prices.sample_book import AMOUNTS, CPU, H100_SPOT, P5_SPOT, book
@@ -42,7 +42,7 @@ def _changed(load_raw: Callable[[dict[str, Any]], Environment]) -> Callable[...,
 
 
 def test_the_sums_by_hand(environment: Environment) -> None:
-    assert set(AMOUNTS) == set(wanted(environment))
+    assert set(AMOUNTS) == set(price_keys(environment))
     cost = price_of(environment, book())
     control = 6 * Decimal("0.75") + 2 * Decimal("0.4605") + Decimal("0.03")
     weu = Decimal("0.06") + 2 * Decimal("0.005") + Decimal("0.6")

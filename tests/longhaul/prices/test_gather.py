@@ -14,7 +14,7 @@ from clouds.aws.spot import NO_CREDENTIALS
 from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price
 from components.model import Environment
 from components.model.prices.book import BookError, PriceBook, name_of
-from longhaul.costs.needs import wanted
+from longhaul.costs.priced_needs import price_keys
 from longhaul.prices.gather import Gathered, PriceSources, gather
 from longhaul.prices.text import gathered_text
 from longhaul.prices.write import save
@@ -42,7 +42,7 @@ def test_everything_is_read_but_what_wants_an_account(
     result = read(environment, file, sources)
     assert result.failed == {}
     assert result.missing == {P5_SPOT: NO_CREDENTIALS}
-    assert {*result.read, P5_SPOT} == set(wanted(environment))
+    assert {*result.read, P5_SPOT} == set(price_keys(environment))
     book = PriceBook.load(file)
     assert book == result.book
     assert {name_of(key): str(book.prices[key].amount) for key in result.read} == {

@@ -14,12 +14,12 @@ from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment, load
 from components.model.autoscaler.section import Autoscaler
 from components.model.prices.book import name_of
-from longhaul.costs.needs import needs, wanted
+from longhaul.costs.priced_needs import price_keys, priced_needs
 from tests.longhaul.prices.conftest import hybrid_with_pools
 
 
 def counted(environment: Environment) -> dict[str, tuple[int, int]]:
-    return {f"{need.group}: {need.what}": (need.least, need.most) for need in needs(environment)}
+    return {f"{need.group}: {need.what}": (need.least, need.most) for need in priced_needs(environment)}
 
 
 def test_of_the_hybrid_environment(environment: Environment) -> None:
@@ -83,7 +83,7 @@ def test_without_tunnels_there_is_no_gateway(load_raw: Callable[[dict[str, Any]]
 
 
 def test_what_is_asked_for(environment: Environment) -> None:
-    keys = wanted(environment)
+    keys = price_keys(environment)
     assert len(keys) == len(set(keys))
     assert not [key for key in keys if isinstance(key, HostKey)]
     spot = MachineKey(cloud="aws", region="us-east-1", machine_type="p5.48xlarge", spot=True)

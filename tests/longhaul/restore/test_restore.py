@@ -20,17 +20,23 @@ from contract.documents.backups import StoredBackup
 from contract.documents.etcd_state import RecordedCluster, of_text
 from contract.documents.restore import Step
 from longhaul import cli
-from longhaul.etcd_backups.choice import bump, chosen, newest_known
-from longhaul.etcd_backups.listing import ListedBackup, control_of
-from longhaul.etcd_backups.opened import BUMP
-from longhaul.restore.age_header import KeyFileError, identities, wrapped
-from longhaul.restore.file_key import sealed
+from longhaul.etcd_backups.choice import choose_backup, newest_revision, revision_bump
+from longhaul.etcd_backups.listing import ListedBackup, control_access
+from longhaul.etcd_backups.snapshots import BUMP
+from longhaul.restore.age_header import KeyFileError, identities, wrap
+from longhaul.restore.file_key import with_file_key
 from longhaul.restore.loss import loss_text
-from longhaul.restore.machine_states import MemberSeen, ObservedPlane, may_go_on
+from longhaul.restore.machine_states import MemberStep, ObservedPlane, may_go_on
 from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import Prepared, RestoreArguments, prepare
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.restore_record import Book, Choice, HalfDone, RestoreState, refuse_half_restored
+from longhaul.vault.restore_record import (
+    RestoreChoice,
+    RestoreRecords,
+    RestoreState,
+    UnfinishedRestore,
+    refuse_half_restored,
+)
 from tests.longhaul.conftest import Checkout
 
 NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
@@ -84,7 +90,7 @@ FOUND = [backup(1, flaw="it is empty"), backup(5), backup(60, revision=9, etcd="
     ids=["newest", "at", "named", "another-named"],
 )
 def test_the_newest_good_backup_is_chosen_unless_another_is_asked_for(wanted: dict[str, Any], name: str) -> None:
-    assert chosen("etcd", FOUND, **{"at": None, "names": [], **wanted}).name == name
+    assert choose_backup("etcd", FOUND, **{"at": None, "names": [], **wanted}).name == name
 
 
 @pytest.mark.parametrize(
@@ -99,16 +105,16 @@ def test_the_newest_good_backup_is_chosen_unless_another_is_asked_for(wanted: di
 )
 def test_without_a_good_backup_the_reason_is_told(found: list[ListedBackup], wanted: dict[str, Any], said: str) -> None:
     with pytest.raises(CommandError, match=said):
-        chosen("etcd", found, **{"at": None, "names": [], **wanted})
+        choose_backup("etcd", found, **{"at": None, "names": [], **wanted})
 
 
 def test_revisions_begin_above_all_that_is_known() -> None:
     found = [backup(5), backup(1, revision=10**11, flaw="another environment's"), backup(1, revision=900)]
-    assert newest_known(backup(5), found, [650]) == 900
-    assert newest_known(backup(5), found, [BUMP + 5000]) == BUMP + 5000
-    assert (bump(backup(5), 900), bump(backup(5), 0)) == (BUMP + 200, BUMP)
+    assert newest_revision(backup(5), found, [650]) == 900
+    assert newest_revision(backup(5), found, [BUMP + 5000]) == BUMP + 5000
+    assert (revision_bump(backup(5), 900), revision_bump(backup(5), 0)) == (BUMP + 200, BUMP)
     # A stolen member cannot use the revisions up.
-    assert newest_known(backup(5), [*found, backup(2, revision=2**62)], [2**62]) == 900
+    assert newest_revision(backup(5), [*found, backup(2, revision=2**62)], [2**62]) == 900
 
 
 @pytest.mark.parametrize(
@@ -170,7 +176,7 @@ class Cloud:
         self.answers: dict[str, Any] = {name: self.answer(name) for name in self.names}
         self.secrets: dict[str, str] = {}
         self.stored = {"daily": [self.view(5), self.view(5, role="events")]}
-        self.head: bytes | AzureError = wrapped(bytes(16), PUBLIC)
+        self.head: bytes | AzureError = wrap(bytes(16), PUBLIC)
         patch.setattr(AzureControlAccess, "machines", staticmethod(self._machines))
         patch.setattr(AzureControlAccess, "run_command", staticmethod(self._run))
         patch.setattr(AzureControlAccess, "secret", staticmethod(lambda _place, _vault, name: self.secrets.get(name)))
@@ -217,8 +223,8 @@ class Cloud:
         return [one.name for one in control_machines(self.environment, plan(self.environment)) if one.role is role]
 
     def prepare(self, **wanted: Any) -> Prepared:
-        found, place = control_of(self.environment)
-        book = Book(control=found, place=place, environment=self.environment)
+        found, place = control_access(self.environment)
+        book = RestoreRecords(control=found, place=place, environment=self.environment)
         return prepare(self.environment, book, PlaceMachines(control=found, place=place), RestoreArguments(**wanted))
 
 
@@ -235,7 +241,7 @@ def test_those_without_a_quorum_are_restored_and_what_is_lost_is_told(cloud: Clo
     cloud.answers[events] = cloud.answer(events, quorum=True, revision=800)
     found = cloud.prepare()
     assert list(found.backups) == [Role.ETCD]
-    assert found.half.clusters == {"etcd": Choice(backup=cloud.name(5), bump=BUMP + 50)}
+    assert found.half.clusters == {"etcd": RestoreChoice(backup=cloud.name(5), bump=BUMP + 50)}
     text = loss_text(found.half, found.backups, found.observed)
     assert f"at least 50 revisions, since {first} has revision 750" in text
     assert "its quorum is lost, 1 of" in text
@@ -289,7 +295,7 @@ def test_backups_that_are_not_for_here_are_left_out(cloud: Cloud) -> None:
         cloud.view(2, etcd="3.7.0", revision="999999"),
     ]
     found = cloud.prepare(roles=[Role.ETCD])
-    assert found.half.clusters["etcd"] == Choice(backup=cloud.name(5), bump=BUMP)
+    assert found.half.clusters["etcd"] == RestoreChoice(backup=cloud.name(5), bump=BUMP)
     with pytest.raises(CommandError, match="of the environment prod"):
         cloud.prepare(roles=[Role.ETCD], names=[cloud.name(1, "frequent")])
     with pytest.raises(CommandError, match="daily/etcd/6: no such backup"):
@@ -300,8 +306,8 @@ def test_backups_that_are_not_for_here_are_left_out(cloud: Cloud) -> None:
     ("head", "said", "code"),
     [
         (AzureError("the firewall refuses"), "does not come: the firewall refuses", Exit.UNREACHABLE),
-        (wrapped(bytes(16), OTHER), "cannot be decrypted with my-key: none of the private keys opens it", Exit.FAILED),
-        (wrapped(bytes(16), PUBLIC)[:100], "its header is not whole", Exit.FAILED),
+        (wrap(bytes(16), OTHER), "cannot be decrypted with my-key: none of the private keys opens it", Exit.FAILED),
+        (wrap(bytes(16), PUBLIC)[:100], "its header is not whole", Exit.FAILED),
     ],
     ids=["unreachable", "another-key", "cut-short"],
 )
@@ -311,22 +317,22 @@ def test_a_backup_that_cannot_be_opened_is_told_before_anything_is_stopped(
     (tmp_path / "key").write_text(SECRET)
     cloud.head = head
     with pytest.raises(CommandError, match=said) as refused:
-        sealed(cloud.environment, backup(5), identities(tmp_path / "key"), key_file="my-key")
+        with_file_key(cloud.environment, backup(5), identities(tmp_path / "key"), key_file="my-key")
     assert refused.value.code is code
 
 
-HALF = HalfDone(
+HALF = UnfinishedRestore(
     id="abc",
     state=RestoreState.RUNNING,
-    clusters={"etcd": Choice(backup="", bump=7)},
+    clusters={"etcd": RestoreChoice(backup="", bump=7)},
     revisions={"etcd": 5 * BUMP},
 )
 
 
-def half_done(cloud: Cloud) -> HalfDone:
-    half = replace(HALF, clusters={"etcd": Choice(backup=cloud.name(5), bump=7)})
-    found, place = control_of(cloud.environment)
-    Book(control=found, place=place, environment=cloud.environment).write(half)
+def half_done(cloud: Cloud) -> UnfinishedRestore:
+    half = replace(HALF, clusters={"etcd": RestoreChoice(backup=cloud.name(5), bump=7)})
+    found, place = control_access(cloud.environment)
+    RestoreRecords(control=found, place=place, environment=cloud.environment).write(half)
     for name in cloud.of(Role.ETCD):
         record = {"id": "abc", "backup": cloud.name(5), "step": 1}
         cloud.answers[name] = cloud.answer(name, record=record)
@@ -363,15 +369,15 @@ def test_another_backup_begins_anew_and_says_so(cloud: Cloud) -> None:
 )
 def test_data_is_never_made_anew_beside_a_member_that_runs(steps: tuple[int, ...], goes_on: bool) -> None:
     members = [
-        MemberSeen(name=str(number), quorum=False, revision=0, id="abc" if step >= 0 else "", step=Step(step))
+        ObservedMember(name=str(number), quorum=False, revision=0, id="abc" if step >= 0 else "", step=Step(step))
         for number, step in enumerate(steps)
     ]
     assert may_go_on(HALF, ObservedPlane(members={Role.ETCD: members}, servers=())) is goes_on
 
 
 def test_a_restore_that_is_done_or_waits_lets_up_in(cloud: Cloud) -> None:
-    found, place = control_of(cloud.environment)
-    book = Book(control=found, place=place, environment=cloud.environment)
+    found, place = control_access(cloud.environment)
+    book = RestoreRecords(control=found, place=place, environment=cloud.environment)
     for state in (RestoreState.DONE, RestoreState.PAUSED):
         book.write(replace(HALF, state=state))
         refuse_half_restored(cloud.environment)

@@ -11,18 +11,18 @@ from clouds.azure.control import AzureControlAccess
 from clouds.azure.session import AzureError
 from components.model import Role
 from contract.documents.restore import Step
-from longhaul.backups.at_once import behind
-from longhaul.etcd_backups.choice import FAR, chosen
-from longhaul.etcd_backups.listing import control_of
+from longhaul.backups.on_demand import revision_warning
+from longhaul.etcd_backups.choice import FAR, choose_backup
+from longhaul.etcd_backups.listing import control_access
 from longhaul.restore.file_key import SealedBackup
 from longhaul.restore.give_up import given_up
 from longhaul.restore.loss import loss_text, revisions_lost
-from longhaul.restore.machine_states import MemberSeen, ObservedPlane, may_go_on
+from longhaul.restore.machine_states import MemberStep, ObservedPlane, may_go_on
 from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import Prepared
 from longhaul.restore.steps import Restoration
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.vault.restore_record import Book, RestoreState, refuse_half_restored
+from longhaul.vault.restore_record import RestoreRecords, RestoreState, refuse_half_restored
 from tests.longhaul.restore.test_restore import HALF, Cloud, _cloud, backup, half_done
 
 __all__ = ["_cloud"]
@@ -32,17 +32,17 @@ STALE = backup(0, revision=500)
 
 def test_a_backup_that_was_made_last_by_who_was_behind_is_not_taken() -> None:
     found = [STALE, backup(5), backup(9, revision=2**62), backup(9, revision=9999, flaw="it is empty")]
-    assert chosen("etcd", found, at=None, names=[]).name == backup(5).name
-    assert chosen("etcd", found, at=None, names=[STALE.name]) == STALE
-    assert chosen("etcd", found, at=STALE.made, names=[]) == STALE
-    assert chosen("etcd", [STALE, backup(5, revision=500 + FAR + 1)], at=None, names=[]) == STALE
+    assert choose_backup("etcd", found, at=None, names=[]).name == backup(5).name
+    assert choose_backup("etcd", found, at=None, names=[STALE.name]) == STALE
+    assert choose_backup("etcd", found, at=STALE.made, names=[]) == STALE
+    assert choose_backup("etcd", [STALE, backup(5, revision=500 + FAR + 1)], at=None, names=[]) == STALE
 
 
 def test_who_saves_less_than_there_is_is_told() -> None:
-    assert behind(STALE.name, [STALE, backup(5)]).startswith(
+    assert revision_warning(STALE.name, [STALE, backup(5)]).startswith(
         f"{STALE.name} has revision 500, and {backup(5).name} has 700"
     )
-    assert behind(backup(5).name, [STALE, backup(5), backup(1, etcd="events", revision=900)]) == ""
+    assert revision_warning(backup(5).name, [STALE, backup(5), backup(1, etcd="events", revision=900)]) == ""
 
 
 def test_the_loss_is_measured_by_backups_too(cloud: Cloud) -> None:
@@ -64,13 +64,13 @@ def test_the_loss_is_measured_by_backups_too(cloud: Cloud) -> None:
 
 
 def restoration(cloud: Cloud, found: Prepared, said: list[str]) -> Restoration:
-    control, place = control_of(cloud.environment)
+    control, place = control_access(cloud.environment)
     return Restoration(
         half=found.half,
         sealed={role: SealedBackup(backup=one, skip=0, file_key=bytes(16)) for role, one in found.backups.items()},
         observed=found.observed,
         fleet=PlaceMachines(control=control, place=place),
-        book=Book(control=control, place=place, environment=cloud.environment),
+        book=RestoreRecords(control=control, place=place, environment=cloud.environment),
         before=found.before,
         say=said.append,
     )
@@ -159,9 +159,9 @@ def test_new_data_that_is_lost_after_its_start_is_not_made_again() -> None:
 
 
 def test_a_restore_is_given_up_only_before_there_is_new_data(cloud: Cloud) -> None:
-    control, place = control_of(cloud.environment)
+    control, place = control_access(cloud.environment)
     book, fleet = (
-        Book(control=control, place=place, environment=cloud.environment),
+        RestoreRecords(control=control, place=place, environment=cloud.environment),
         PlaceMachines(control=control, place=place),
     )
     with pytest.raises(CommandError, match="no restore is half done"):

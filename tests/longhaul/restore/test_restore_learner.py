@@ -11,7 +11,7 @@ from clouds.azure.session import AzureError
 from components.model import Role, load
 from components.model.backups.section import Backups
 from components.model.environment import EtcdLearner
-from longhaul.etcd_backups.opened import BUMP
+from longhaul.etcd_backups.snapshots import BUMP
 from longhaul.restore.machines import Answer, PlaceMachines, RefusedStepError
 from longhaul.vault.restore_record import RestoreState
 from tests.longhaul.restore.test_restore import OTHER, Cloud

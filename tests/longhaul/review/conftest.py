@@ -13,7 +13,7 @@ import yaml
 
 from longhaul.project.checkout import Project
 from longhaul.review.outcome import Review
-from longhaul.review.planner import Planned, ReviewPlanError, summary_of
+from longhaul.review.planner import Planned, ReviewPlanError, read_summary
 from longhaul.review.reviewing import Reviewer
 from tests.support.project import Project as Files
 from tests.support.project import environment, hybrid
@@ -44,7 +44,7 @@ def plan_text(verdict: str, form: str) -> str:
 
 def plan(verdict: str, *, has_state: bool = True) -> Planned:
     """Return that plan as a planner returns it."""
-    summary = summary_of(plan_text(verdict, "json"))
+    summary = read_summary(plan_text(verdict, "json"))
     return Planned(summary=summary, markdown=plan_text(verdict, "md"), has_state=has_state)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.review.affected_environments import SHARED, affected, environment_of
+from longhaul.review.affected_environments import SHARED, affected_environments, environment_of
 from longhaul.review.outcome import Review, ReviewOutcome
 from longhaul.review.reviewing import Reviewer
 from longhaul.terminal.exits import CommandError, Exit
@@ -184,4 +184,4 @@ def test_names_of_stack_files() -> None:
 def test_a_hosts_file_that_only_one_side_names() -> None:
     before, after = {"a": "stacks/old.yaml"}, {"a": "stacks/new.yaml", "b": None}
     for path in ("stacks/old.yaml", "stacks/new.yaml"):
-        assert affected([path], before=before, after=after).environments == ("a",)
+        assert affected_environments([path], before=before, after=after).environments == ("a",)

@@ -10,7 +10,7 @@ import pytest
 
 from longhaul.report.markdown import LONGEST, cut
 from longhaul.report.text import WIDTH
-from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome, in_order, merged
+from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome, in_order, merge
 from longhaul.review.text import MARKERS, to_markdown, to_text
 from longhaul.terminal.exits import Exit
 from tests.longhaul.review.conftest import Checkout, Plans, plan
@@ -169,7 +169,7 @@ def test_reviews_of_several_jobs_are_one(checkout: Checkout) -> None:
     validated = checkout.review(None)
     assert validated.plannable == ["dev", "two"]
     planned = checkout.review(Plans(answers={"two": plan("care")}), only="two")
-    whole = merged([validated, planned])
+    whole = merge([validated, planned])
     assert {entry.name: entry.outcome for entry in whole.environments} == {
         "dev": ReviewOutcome.FAILED,
         "two": ReviewOutcome.CARE,
@@ -179,6 +179,6 @@ def test_reviews_of_several_jobs_are_one(checkout: Checkout) -> None:
 
 
 def test_a_forks_are_not_missing(checkout: Checkout) -> None:
-    whole = merged([fork(checkout)])
+    whole = merge([fork(checkout)])
     assert [entry.outcome for entry in whole.environments] == [ReviewOutcome.VALID]
     assert whole.exit_code == Exit.OK

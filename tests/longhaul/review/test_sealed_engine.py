@@ -15,7 +15,7 @@ from lab import tools
 from longhaul.report.markdown import plain
 from longhaul.review.outcome import ReviewOutcome
 from longhaul.review.planner import CommandPlanner, Planned
-from longhaul.review.stack_without_secrets import sealed
+from longhaul.review.stack_without_secrets import project_without_secrets
 from tests.longhaul.review.conftest import SUBSCRIPTION, Checkout
 
 pytestmark = pytest.mark.engine
@@ -70,7 +70,7 @@ def plan(checkout: Checkout, environ: dict[str, str], *, drift: bool = False) ->
 def test_a_plan_needs_no_passphrase(checkout: Checkout, environ: dict[str, str], tmp_path: Path) -> None:
     put_stack(checkout, environ)
     assert "encryptionsalt" in checkout.project.stack_file("two").read_text(encoding="utf-8")
-    assert sealed(checkout.project, "two", folder=tmp_path / "copy", environ=environ).has_state
+    assert project_without_secrets(checkout.project, "two", folder=tmp_path / "copy", environ=environ).has_state
     everything = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "copy").rglob("*") if path.is_file())
     assert "ciphertext" not in everything
     assert SECRET not in everything
@@ -119,4 +119,4 @@ def test_without_a_stack_a_change_is_compared_with_its_file_of_before(
 
 
 def test_a_stack_that_is_not_there(checkout: Checkout, environ: dict[str, str], tmp_path: Path) -> None:
-    assert not sealed(checkout.project, "two", folder=tmp_path / "copy", environ=environ).has_state
+    assert not project_without_secrets(checkout.project, "two", folder=tmp_path / "copy", environ=environ).has_state

@@ -13,8 +13,8 @@ import yaml
 from clouds.base.inputs import SECRET, SIGNATURE
 from longhaul.project.checkout import Project
 from longhaul.review.outcome import ReviewOutcome
-from longhaul.review.planner import CommandPlanner, ReviewPlanError, drift_words, summary_of
-from longhaul.review.stack_without_secrets import PLACEHOLDER, sealed, without_secrets
+from longhaul.review.planner import CommandPlanner, ReviewPlanError, drift_words, read_summary
+from longhaul.review.stack_without_secrets import PLACEHOLDER, project_without_secrets, without_secrets
 from longhaul.terminal.exits import CommandError
 from tests.longhaul.review.conftest import AGAINST, Checkout, plan_text
 from tests.support.programs import write_program
@@ -114,7 +114,7 @@ def test_the_copy_keeps_what_is_declared_line_by_line(checkout: Checkout, place:
     path = checkout.path / "stacks/Pulumi.dev.yaml"
     source = f"# Ours.\nencryptionsalt: v1:salt\n{path.read_text(encoding='utf-8')}"
     path.write_text(source, encoding="utf-8")
-    copy = sealed(checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
+    copy = project_without_secrets(checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
     text = copy.project.stack_file("dev").read_text(encoding="utf-8")
     assert text == source.replace("encryptionsalt: v1:salt\n", "\n")
     assert copy.project.load("dev") == checkout.project.load("dev")
@@ -127,7 +127,7 @@ def test_the_backend_of_the_project_file_is_read_and_not_passed_on(
     definition = {**checkout.project.definition(), "backend": {"url": "azblob://state?storage_account=x"}}
     checkout.write("Pulumi.yaml", yaml.safe_dump(definition))
     del place.environ["PULUMI_BACKEND_URL"]
-    copy = sealed(checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
+    copy = project_without_secrets(checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
     ((words, environ),) = place.notes("calls")
     assert words == ["stack", "export", "--stack", "dev", "--non-interactive"]
     assert environ["PULUMI_BACKEND_URL"] == "azblob://state?storage_account=x"
@@ -211,16 +211,16 @@ def test_a_backend_that_cannot_be_read_is_no_new_environment(
     with pytest.raises(ReviewPlanError, match=says):
         place.planner()("dev", base=None, drift=False)
     with pytest.raises(CommandError):
-        sealed(place.checkout.project, "dev", folder=place.folder / "copy", environ=place.environ)
+        project_without_secrets(place.checkout.project, "dev", folder=place.folder / "copy", environ=place.environ)
 
 
 def test_a_plan_of_another_form_is_said() -> None:
     with pytest.raises(ReviewPlanError, match="wrote no plan: verdict"):
-        summary_of('{"verdict": "fine", "against": "", "counts": {}}')
+        read_summary('{"verdict": "fine", "against": "", "counts": {}}')
 
 
 def test_a_project_that_is_no_copy_is_left_alone(place: Place, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in place.checkout.path.rglob("*") if path.is_file()}
-    copy = sealed(place.checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
+    copy = project_without_secrets(place.checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
     assert isinstance(copy.project, Project)
     assert {path: path.read_bytes() for path in place.checkout.path.rglob("*") if path.is_file()} == before

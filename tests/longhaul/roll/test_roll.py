@@ -51,7 +51,7 @@ def _roll(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Rolled:
     def api(*_: object) -> Iterator[FakeCluster]:
         yield rolled.cluster
 
-    monkeypatch.setattr(pools, "rolled_of", lambda _environment, _pool: rolled.cloud)
+    monkeypatch.setattr(pools, "pool_machines", lambda _environment, _pool: rolled.cloud)
     monkeypatch.setattr(cluster, "api_of", api)
     timed = functools.partial(loop.Roll, clock=lambda: rolled.cluster.seconds, wait=rolled.wait)
     monkeypatch.setattr(loop, "Roll", timed)

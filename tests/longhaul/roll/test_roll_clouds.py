@@ -21,7 +21,7 @@ from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import Life, LiveMachine
 from components.model import load
-from longhaul.roll.pools import Several, rolled_of
+from longhaul.roll.pools import JoinedGroups, pool_machines
 from longhaul.terminal.exits import CommandError, Exit
 
 SETS = "/subscriptions/sub/resourceGroups/lab-weu/providers/Microsoft.Compute/virtualMachineScaleSets"
@@ -301,10 +301,10 @@ def test_a_machine_of_another_template_is_old() -> None:
 
 
 def test_the_pools_cloud_follows_from_its_site(root: Path) -> None:
-    assert isinstance(rolled_of(load(root / "stacks" / "Pulumi.lab.yaml"), "cpu"), AwsGroup)
+    assert isinstance(pool_machines(load(root / "stacks" / "Pulumi.lab.yaml"), "cpu"), AwsGroup)
     prod = load(root / "examples" / "Pulumi.prod.yaml")
     kinds = {name: prod.sites[pool.site].kind for name, pool in prod.pools.items()}
-    found = {name: type(rolled_of(prod, name)) for name in prod.pools}
+    found = {name: type(pool_machines(prod, name)) for name in prod.pools}
     assert found == {name: AzureGroup if kind == "azure" else AwsGroup for name, kind in kinds.items()}
     assert set(kinds.values()) == {"azure", "aws"}
 
@@ -315,7 +315,7 @@ def test_a_pool_of_several_scale_sets_is_one() -> None:
         name: AzureGroup(name, resource_group="/subscriptions/sub/resourceGroups/lab-weu", session=manager)
         for name, manager in managers.items()
     }
-    cloud = Several(sets)
+    cloud = JoinedGroups(sets)
     seen = cloud.look()
     assert (seen.wanted, len(seen.machines), len({machine.id for machine in seen.machines})) == (6, 6, 6)
     old = next(machine for machine in seen.machines if machine.id == "lab-a100-s1/3")
@@ -333,12 +333,14 @@ def test_a_pool_of_several_scale_sets_is_one() -> None:
 def test_the_sets_of_a_large_pool_are_found(root: Path) -> None:
     prod = load(root / "examples" / "Pulumi.prod.yaml")
     pool = prod.pools["h100-azure"].model_copy(update={"max": 150})
-    assert isinstance(rolled_of(prod.model_copy(update={"pools": {"h100-azure": pool}}), "h100-azure"), Several)
+    assert isinstance(
+        pool_machines(prod.model_copy(update={"pools": {"h100-azure": pool}}), "h100-azure"), JoinedGroups
+    )
 
 
 def test_an_unknown_pool_names_those_there_are(root: Path) -> None:
     with pytest.raises(CommandError, match=r"lab has no pool 'gpu' \(pools: cpu, hosts\)") as refused:
-        rolled_of(load(root / "stacks" / "Pulumi.lab.yaml"), "gpu")
+        pool_machines(load(root / "stacks" / "Pulumi.lab.yaml"), "gpu")
     assert refused.value.code is Exit.USAGE
 
 

@@ -15,7 +15,7 @@ from components.model.secrets.encryption_keys import EncryptionKeys, RotationPha
 from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
 from components.model.sites.places import place_of
 from contract.kubernetes.connection import ApiError
-from longhaul.control_plane.answers import parse_answer
+from longhaul.control_plane.node_answers import parse_answer
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.rotate.encryption import ROUNDS, Rotation
 from longhaul.status.observed import ApiEndpoint, Observed

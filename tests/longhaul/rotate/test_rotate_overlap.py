@@ -25,7 +25,7 @@ from components.model.secrets.vault import ROTATIONS
 from contract.annotations import AUTHORITIES
 from contract.users import NODE_CERTIFICATE_DAYS
 from longhaul.cluster.nodes import node
-from longhaul.control_plane.answers import parse_answer
+from longhaul.control_plane.node_answers import parse_answer
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.rotate.authorities import TIMES
 from longhaul.rotate.command import run

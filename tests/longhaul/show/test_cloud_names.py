@@ -7,7 +7,7 @@ import json
 import pytest
 
 from components.model import Environment
-from longhaul.show.survey import survey
+from longhaul.show.gather import gather_overview
 from longhaul.show.text import LISTED, to_json, to_text
 from tests.longhaul.show.environments import environment
 from tests.model import make
@@ -40,7 +40,7 @@ def named(resource: Declared, key: str) -> str:
 
 @pytest.mark.parametrize("prefix", ["", "acme"])
 def test_they_are_those_that_are_declared(prefix: str) -> None:
-    shown = list(survey(prefixed(prefix)).names)
+    shown = list(gather_overview(prefixed(prefix)).names)
     program = declare_whole(prefixed(prefix))
     for what, (type_, key) in NAMED.items():
         declared = {named(one, key) for one in program.of(type_)}
@@ -51,7 +51,7 @@ def test_they_are_those_that_are_declared(prefix: str) -> None:
 
 
 def test_what_is_there_already_is_called_as_it_is() -> None:
-    shown = {one.what: one for one in survey(environment("every-key")).names if one.existing}
+    shown = {one.what: one for one in gather_overview(environment("every-key")).names if one.existing}
     given = make.full()["sites"]
     assert shown["resource group"].name == given["weu"]["existing"]["resource_group"]
     assert shown["virtual network"].name == given["weu"]["existing"]["network"].rpartition("/")[2]
@@ -59,7 +59,7 @@ def test_what_is_there_already_is_called_as_it_is() -> None:
 
 
 def test_a_person_and_a_program_see_them() -> None:
-    overview = survey(prefixed("acme"))
+    overview = gather_overview(prefixed("acme"))
     said = to_text(overview, cost="", everything=False, unicode=True)
     assert "  use1  auto scaling group of cpu        acme-hybrid-cpu\n" in said
     names = json.loads(to_json(overview, cost=None))["names"]
@@ -69,7 +69,7 @@ def test_a_person_and_a_program_see_them() -> None:
 def test_of_many_pools_the_first_are_shown() -> None:
     one = environment("hybrid")
     many = {f"cpu-{index}": one.pools["cpu"] for index in range(LISTED + 2)}
-    overview = survey(one.model_copy(update={"pools": many}))
+    overview = gather_overview(one.model_copy(update={"pools": many}))
     folded, whole = (to_text(overview, cost="", everything=all_, unicode=True) for all_ in (False, True))
     names = [said.partition("\nNames in the clouds\n")[2].count("auto scaling group of ") for said in (folded, whole)]
     assert names == [LISTED, LISTED + 2]

@@ -13,7 +13,7 @@ import pytest
 from components.model import load
 from components.model.prices.book import PriceBook
 from longhaul.costs.cost import price_of
-from longhaul.costs.needs import needs
+from longhaul.costs.priced_needs import priced_needs
 from longhaul.costs.text import cost_json, cost_text
 from longhaul.prices.write import save
 from longhaul.terminal.exits import Exit
@@ -35,7 +35,7 @@ def test_an_environment_is_shown_and_no_engine_is_started(checkout: Checkout, en
 
 def test_what_it_costs_is_what_prices_says(checkout: Checkout) -> None:
     environment = load(checkout.path / "stacks" / "Pulumi.dev.yaml")
-    book = PriceBook({need.key: price("1.25") for need in needs(environment)})
+    book = PriceBook({need.key: price("1.25") for need in priced_needs(environment)})
     save(book, checkout.path / "stacks" / "prices.yaml")
     cost = price_of(environment, book)
     whole = checkout.run("show", "--env", "dev").stdout

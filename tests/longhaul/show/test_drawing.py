@@ -10,14 +10,14 @@ import pytest
 from components.model import Environment
 from longhaul.report.text import WIDTH
 from longhaul.show.drawing import drawing
-from longhaul.show.survey import survey
+from longhaul.show.gather import gather_overview
 from longhaul.show.text import DRAWN
 from tests.longhaul.show.environments import NAMES, environment
 from tests.model import make
 
 
 def drawn(shown: Environment, *, pools: int | None = DRAWN) -> list[str]:
-    return drawing(survey(shown), pools=pools)
+    return drawing(gather_overview(shown), pools=pools)
 
 
 def boxes(lines: list[str]) -> dict[str, list[str]]:

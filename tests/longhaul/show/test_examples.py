@@ -10,7 +10,7 @@ from components.model import load_directory
 from longhaul import cli
 from longhaul.cli.examples import PROJECT, example, example_project
 from longhaul.project.checkout import example_names, examples_folder
-from longhaul.show.survey import survey
+from longhaul.show.gather import gather_overview
 from longhaul.show.text import to_text
 from longhaul.terminal.exits import CommandError, Exit
 
@@ -54,7 +54,7 @@ def test_hybrid_is_one() -> None:
     kinds = {site.kind: site for site in hybrid.sites.values()}
     assert set(kinds) == {"azure", "aws", "onprem"}
     assert {hybrid.sites[pool.site].kind for pool in hybrid.pools.values()} == {"azure", "aws"}
-    (onprem,) = survey(hybrid).hosts
+    (onprem,) = gather_overview(hybrid).hosts
     assert (onprem.hosts, len(onprem.gateways)) == (4, 2)
 
 
@@ -68,6 +68,6 @@ def test_the_page_shows_how_hybrid_begins(root: Path) -> None:
     page = (root / "docs" / "show.md").read_text(encoding="utf-8")
     _, _, after = page.partition("\n```text\n")
     shown, closed, _ = after.partition("```\n")
-    text = to_text(survey(example("hybrid")), cost="", everything=False, unicode=True)
+    text = to_text(gather_overview(example("hybrid")), cost="", everything=False, unicode=True)
     assert closed
     assert shown == text.partition("\n\nSites\n")[0] + "\n"

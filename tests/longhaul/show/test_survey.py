@@ -12,7 +12,7 @@ from components.model.autoscaler.section import Autoscaler
 from components.model.control_plane.machines import Role
 from components.model.network.links import LinkKind
 from longhaul.show.counts import Bounds, GpuCount, by_model, exactly, total
-from longhaul.show.survey import survey
+from longhaul.show.gather import gather_overview
 from longhaul.show.text import to_json
 from tests.longhaul.show.environments import NAMES, environment
 from tests.longhaul.show.large import HOSTS, POOLS, SITES, raw
@@ -40,7 +40,7 @@ def test_gpus_of_one_model_are_one_count() -> None:
 
 
 def test_the_totals_of_an_example_that_is_counted_by_hand() -> None:
-    totals = survey(environment("hybrid")).totals
+    totals = gather_overview(environment("hybrid")).totals
     assert (totals.sites, totals.regions, totals.onprem_sites, totals.control_machines) == (3, 2, 1, 8)
     assert totals.nodes == Bounds(min=2 + 4, max=10 + 8 + 4 + 4)
     assert totals.gpus == Bounds(min=32, max=32 + 8 + 4)
@@ -49,12 +49,12 @@ def test_the_totals_of_an_example_that_is_counted_by_hand() -> None:
 
 def test_no_more_nodes_are_told_than_the_autoscaler_allows() -> None:
     held = environment("hybrid").model_copy(update={"autoscaler": Autoscaler(), "max_nodes": 20})
-    totals = survey(held).totals
+    totals = gather_overview(held).totals
     assert (totals.nodes, totals.gpus.max) == (Bounds(min=6, max=20), 44)
 
 
 def test_the_totals_of_the_largest() -> None:
-    overview = survey(environment("large"))
+    overview = gather_overview(environment("large"))
     assert (overview.totals.sites, len(overview.pools)) == (SITES, POOLS)
     assert overview.totals.nodes.min == HOSTS
     assert overview.totals.nodes.max == HOSTS + sum(pool["max"] for pool in raw()["pools"].values())
@@ -65,12 +65,12 @@ def test_the_totals_of_the_largest() -> None:
 def test_two_sites_of_one_region_are_one_region() -> None:
     two = make.minimal()
     two["sites"]["second"] = make.AZURE
-    assert survey(make.environment(two)).totals.regions == 1
+    assert gather_overview(make.environment(two)).totals.regions == 1
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_ranges_are_the_plans(name: str) -> None:
-    overview, addresses = survey(environment(name)), plan(environment(name))
+    overview, addresses = gather_overview(environment(name)), plan(environment(name))
     assert {site.name: site.block for site in overview.sites} == {
         site: ranges.block for site, ranges in addresses.sites.items()
     }
@@ -86,13 +86,13 @@ def test_ranges_are_the_plans(name: str) -> None:
 def test_a_store_survives_as_long_as_it_has_a_quorum(members: int, survives: int) -> None:
     sized = make.minimal()
     sized["control_plane"]["etcd"]["members"] = members
-    roles = {role.role: role for role in survey(make.environment(sized)).control_plane.roles}
+    roles = {role.role: role for role in gather_overview(make.environment(sized)).control_plane.roles}
     assert roles[Role.ETCD].survives == survives
     assert roles[Role.API].survives == len(roles[Role.API].machines) - 1
 
 
 def test_each_host_has_its_address_and_the_range_that_routers_send_to_it() -> None:
-    (onprem,) = survey(environment("every-key")).hosts
+    (onprem,) = gather_overview(environment("every-key")).hosts
     assert [(one.name, str(one.address), str(one.pods)) for one in onprem.machines] == [
         ("test-rack-1", "10.68.128.11", "10.70.0.16/28"),
         ("test-rack-0", "10.68.128.200", "10.70.0.0/28"),
@@ -100,12 +100,12 @@ def test_each_host_has_its_address_and_the_range_that_routers_send_to_it() -> No
 
 
 def test_hosts_with_addresses_of_their_own_are_within_the_racks_bounds() -> None:
-    (onprem,) = survey(environment("every-key")).hosts
+    (onprem,) = gather_overview(environment("every-key")).hosts
     assert (onprem.first, onprem.last) == (IPv4Address("10.68.128.11"), IPv4Address("10.68.128.200"))
 
 
 def test_pools_stand_by_site_and_keep_what_they_say() -> None:
-    pools = survey(environment("every-key")).pools
+    pools = gather_overview(environment("every-key")).pools
     assert [(pool.site, pool.name) for pool in pools] == [("weu", "big"), ("use1", "gpu")]
     gpu = pools[1]
     assert (gpu.nodes, gpu.gpus, gpu.gpus_each) == (
@@ -117,13 +117,13 @@ def test_pools_stand_by_site_and_keep_what_they_say() -> None:
 
 
 def test_links_are_those_of_the_site() -> None:
-    overview = survey(environment("every-key"))
+    overview = gather_overview(environment("every-key"))
     assert overview.linked("colo") == {LinkKind.EXISTING: ["weu"], LinkKind.IPSEC: ["use1"]}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_json_has_all_of_it(name: str) -> None:
-    overview = survey(environment(name))
+    overview = gather_overview(environment(name))
     shown = json.loads(to_json(overview, cost=None))
     assert [pool["name"] for pool in shown["pools"]] == [pool.name for pool in overview.pools]
     assert shown["supernet"] == str(overview.supernet)

@@ -7,7 +7,7 @@ import pytest
 from components.model import Environment
 from components.model.autoscaler.section import Autoscaler
 from longhaul.report.text import WIDTH
-from longhaul.show.survey import survey
+from longhaul.show.gather import gather_overview
 from longhaul.show.text import LISTED, to_text
 from tests.longhaul.show.environments import NAMES, environment
 from tests.longhaul.show.large import POOLS
@@ -18,7 +18,7 @@ NO_PRICES = "no prices are known; `longhaul prices --env E` reads those of your 
 
 
 def text(shown: Environment, *, everything: bool = False, unicode: bool = True) -> str:
-    return to_text(survey(shown), cost=NO_PRICES, everything=everything, unicode=unicode) + "\n"
+    return to_text(gather_overview(shown), cost=NO_PRICES, everything=everything, unicode=unicode) + "\n"
 
 
 def section(whole: str, title: str) -> str:

@@ -24,7 +24,7 @@ from longhaul.status import cluster, tunnels
 from longhaul.status.fleet import judge_addons, judge_links, judge_nodes
 from longhaul.status.observed import AddonView, ApiEndpoint, ClusterView, Observed
 from longhaul.status.pools import judge_pools
-from longhaul.status.racks import answer
+from longhaul.status.ssh_probes import answer
 from tests.longhaul.status.test_status import CLUSTER, TUNNELS, node, tunnel
 
 SEEN = Observed(

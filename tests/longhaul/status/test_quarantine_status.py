@@ -13,7 +13,7 @@ from components.model.secrets.vault import QUARANTINE
 from contract.documents.quarantine import Quarantine, Quarantined, moment
 from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
-from longhaul.control_plane.answers import parse_answer
+from longhaul.control_plane.node_answers import parse_answer
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status import collection
 from longhaul.status.fleet import judge_nodes

@@ -21,13 +21,13 @@ from components.model.backups.section import Backups
 from components.model.environment import EtcdLearner
 from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
-from longhaul.control_plane.answers import NodeAnswer, parse_answer
+from longhaul.control_plane.node_answers import NodeAnswer, parse_answer
 from longhaul.racks.inventory import OnpremMachine
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status import collection
 from longhaul.status.fleet import LinkStatus, judge_links
 from longhaul.status.observed import AddonView, ApiEndpoint, CloudView, ClusterView, Observed, ReportedGroups
-from longhaul.status.racks import Knock
+from longhaul.status.ssh_probes import SshProbe
 from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import Status, judge
 from longhaul.terminal.exits import CommandError, Exit
@@ -356,10 +356,10 @@ def test_running_machines_are_asked_side_by_side(
     )
     knocked: list[str] = []
 
-    def knock(asked: Iterable[OnpremMachine]) -> dict[str, Knock]:
+    def knock(asked: Iterable[OnpremMachine]) -> dict[str, SshProbe]:
         names = [one.name for one in asked]
         knocked.extend(names)
-        return dict.fromkeys(names, Knock(reached=True))
+        return dict.fromkeys(names, SshProbe(reached=True))
 
     observed = collection.collect(environment, machines, identity=lambda: None, knock=knock)
     assert (observed.groups["cpu"].error, knocked) == ("not cpu", ["lab-gw-0"]), "the API told of no host"

@@ -14,10 +14,10 @@ from clouds.base.control import CommandOutput
 from components.model import Environment, load
 from components.model.secrets.certificates import LEAF_DAYS
 from contract.reasons.status import StatusReason
-from longhaul.control_plane.answers import CertificateView, parse_answer
+from longhaul.control_plane.node_answers import CertificateView, parse_answer
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.certificates import judge_certificates
-from longhaul.up.renewed_certificates import hand_out
+from longhaul.up.renewed_certificates import distribute
 
 NOW = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
 
@@ -88,7 +88,7 @@ def test_holders_alone_fetch_and_who_cannot_is_named(environment: Environment, m
     monkeypatch.setattr(control, "AzureApi", cloud)
     renewed = ["lab-api-1-apiserver", "lab-api-1-scheduler", "lab-etcd-0-member", "lab-events-1-client", "lab-operator"]
     said: list[str] = []
-    hand_out(environment, renewed, said.append)
+    distribute(environment, renewed, said.append)
     assert cloud.asked == ["lab-etcd-0", "lab-events-1", "lab-api-1"]
     assert said == [
         "lab-etcd-0 could not fetch its renewed certificates (no agent); it tries every ten minutes",
@@ -104,7 +104,7 @@ def test_changed_issuers_are_fetched_by_api_servers_alone(
     cloud = Cloud(refuses="lab-api-1", mute="")
     monkeypatch.setattr(control, "AzureApi", cloud)
     said: list[str] = []
-    hand_out(environment, ["lab-issuers"], said.append)
+    distribute(environment, ["lab-issuers"], said.append)
     assert cloud.asked == ["lab-api-0", "lab-api-1"]
     assert said == [
         "lab-api-0 has its changed issuers",

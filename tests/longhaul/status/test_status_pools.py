@@ -20,13 +20,13 @@ from longhaul.status.fleet import judge_addons, judge_nodes
 from longhaul.status.gateways import judge_gateways
 from longhaul.status.observed import AddonView, ApiEndpoint, ClusterView, Observed, ReportedGroups
 from longhaul.status.pools import judge_pools, judge_unjoined
-from longhaul.status.racks import Knock, answer, knock
+from longhaul.status.ssh_probes import SshProbe, answer, probe
 from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import judge
 from tests.longhaul.status.test_status import CLUSTER, TUNNELS, node, tunnel
 
 NOW = datetime(2026, 1, 2, 4, tzinfo=UTC)
-SILENT = Knock(reached=False, reason="connect to host 198.51.100.20 port 22: Connection timed out")
+SILENT = SshProbe(reached=False, reason="connect to host 198.51.100.20 port 22: Connection timed out")
 
 
 @pytest.fixture(name="environment", scope="module")
@@ -155,22 +155,22 @@ def test_the_age_of_unjoined_alone_is_asked_for(environment: Environment, monkey
 @pytest.mark.parametrize(
     ("knocked", "up", "verdict", "says"),
     [
-        (Knock(reached=True), True, StatusVerdict.OK, "its services run"),
-        (Knock(reached=True, reason="Permission denied"), True, StatusVerdict.UNKNOWN, "Permission denied"),
+        (SshProbe(reached=True), True, StatusVerdict.OK, "its services run"),
+        (SshProbe(reached=True, reason="Permission denied"), True, StatusVerdict.UNKNOWN, "Permission denied"),
         (
-            Knock(reached=True, troubles=("strongswan.service has failed: no",)),
+            SshProbe(reached=True, troubles=("strongswan.service has failed: no",)),
             True,
             StatusVerdict.UNHEALTHY,
             "failed: no",
         ),
         (SILENT, False, StatusVerdict.UNREACHABLE, "Connection timed out"),
         (SILENT, True, StatusVerdict.UNKNOWN, "all tunnels of rack are up"),
-        (Knock(reached=None, reason="no key"), False, StatusVerdict.UNKNOWN, "no key"),
+        (SshProbe(reached=None, reason="no key"), False, StatusVerdict.UNKNOWN, "no key"),
         (None, False, StatusVerdict.UNKNOWN, "not asked"),
     ],
 )
 def test_a_gateway_has_a_row_of_its_own(
-    environment: Environment, knocked: Knock | None, up: bool, verdict: StatusVerdict, says: str
+    environment: Environment, knocked: SshProbe | None, up: bool, verdict: StatusVerdict, says: str
 ) -> None:
     tunnels = TUNNELS if up else (*TUNNELS[:-1], tunnel("use1-rack", "use1", up=False))
     observed = replace(seen(), tunnels=tunnels, knocks={"lab-gw-0": knocked} if knocked else {})
@@ -189,11 +189,13 @@ def test_a_gateway_has_a_row_of_its_own(
     ("knocked", "says"),
     [
         (SILENT, "it does not answer over SSH: connect to host"),
-        (Knock(reached=True, troubles=("kubelet.service has failed: no",)), "kubelet.service has failed: no"),
-        (Knock(reached=True), ""),
+        (SshProbe(reached=True, troubles=("kubelet.service has failed: no",)), "kubelet.service has failed: no"),
+        (SshProbe(reached=True), ""),
     ],
 )
-def test_a_host_says_why_it_is_no_ready_node(environment: Environment, there: bool, knocked: Knock, says: str) -> None:
+def test_a_host_says_why_it_is_no_ready_node(
+    environment: Environment, there: bool, knocked: SshProbe, says: str
+) -> None:
     host = node("lab-node-0", pool="hosts", site="rack", ready=False)
     observed = replace(seen(), cluster=ClusterView(nodes=(host,) if there else ()), knocks={"lab-node-0": knocked})
     (found,) = judge_nodes(environment, observed)
@@ -206,7 +208,7 @@ def test_a_host_that_went_silent_is_unreachable_before_the_api_knows(environment
     host = node("lab-node-0", pool="hosts", site="rack")
     observed = replace(seen(), cluster=ClusterView(nodes=(host,)), knocks={"lab-node-0": SILENT})
     assert judge_nodes(environment, observed)[0].verdict is StatusVerdict.UNREACHABLE
-    answers = replace(observed, knocks={"lab-node-0": Knock(reached=True)})
+    answers = replace(observed, knocks={"lab-node-0": SshProbe(reached=True)})
     assert judge_nodes(environment, answers)[0].verdict is StatusVerdict.OK
 
 
@@ -243,24 +245,29 @@ def test_a_lab_without_gpus_is_not_ill_for_ever(
 @pytest.mark.parametrize(
     ("code", "stdout", "stderr", "found"),
     [
-        (0, "", "", Knock(reached=True)),
+        (0, "", "", SshProbe(reached=True)),
         (
             0,
             "unhealthy kubelet.service has failed\n",
             "",
-            Knock(reached=True, troubles=("kubelet.service has failed",)),
+            SshProbe(reached=True, troubles=("kubelet.service has failed",)),
         ),
         (
             255,
             "",
             "ssh: connect to host a port 22: No route to host\r\n",
-            Knock(reached=False, reason="ssh: connect to"),
+            SshProbe(reached=False, reason="ssh: connect to"),
         ),
-        (255, "", "root@a: Permission denied (publickey).", Knock(reached=True, reason="root@a: Permission denied")),
-        (127, "", "sh: not found", Knock(reached=True, troubles=("its services cannot be looked at: sh: not found",))),
+        (255, "", "root@a: Permission denied (publickey).", SshProbe(reached=True, reason="root@a: Permission denied")),
+        (
+            127,
+            "",
+            "sh: not found",
+            SshProbe(reached=True, troubles=("its services cannot be looked at: sh: not found",)),
+        ),
     ],
 )
-def test_what_ssh_says(code: int, stdout: str, stderr: str, found: Knock) -> None:
+def test_what_ssh_says(code: int, stdout: str, stderr: str, found: SshProbe) -> None:
     given = answer(code, stdout, stderr)
     assert (given.reached, given.troubles) == (found.reached, found.troubles)
     assert given.reason.startswith(found.reason)
@@ -284,5 +291,5 @@ def test_a_machine_has_ten_seconds(environment: Environment, monkeypatch: pytest
         raise subprocess.TimeoutExpired(argv, timeout)
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert knock(gateway, reach) == Knock(reached=False, reason="no answer within 10 s")
-    assert knock(replace(gateway, host_key=None), reach).reached is None
+    assert probe(gateway, reach) == SshProbe(reached=False, reason="no answer within 10 s")
+    assert probe(replace(gateway, host_key=None), reach).reached is None

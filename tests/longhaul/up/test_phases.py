@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.engine.phase_outcome import PhaseOutcome, summed_up
+from longhaul.engine.phase_outcome import PhaseOutcome, combined_exit_code
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.fake_ansible import FakeAnsible
@@ -256,7 +256,7 @@ def test_ansible_without_a_vault_goes_on_without_the_api(checkout: Checkout, ans
     ],
 )
 def test_one_code_for_all(codes: tuple[Exit, Exit], code: Exit) -> None:
-    assert summed_up([PhaseOutcome(title="one", code=one, seconds=1.0) for one in codes]) is code
+    assert combined_exit_code([PhaseOutcome(title="one", code=one, seconds=1.0) for one in codes]) is code
 
 
 def test_a_preview_counts_both_stacks(checkout: Checkout, engine: FakeEngine) -> None:

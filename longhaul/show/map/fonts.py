@@ -18,7 +18,7 @@ _ELLIPSIS = "…"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Face:
+class Font:
     """A class of text; ``size`` is in pixels of the picture."""
 
     css: str
@@ -52,19 +52,19 @@ def _em(character: str) -> float:
     return 0.79 if character.isupper() else 0.64
 
 
-TITLE = Face(css="title", size=30, bold=True)
-FIGURE = Face(css="figure", size=22, bold=True)
-CLOUD = Face(css="cloud", size=13, bold=True)
-SITE = Face(css="site-name", size=17, bold=True)
-BLOCK = Face(css="block", size=13, mono=True)
-HEAD = Face(css="head", size=11, bold=True)
-NAME = Face(css="name", size=13, bold=True)
-TEXT = Face(css="text", size=12)
-SMALL = Face(css="small", size=11)
-CODE = Face(css="code", size=11.5, mono=True)
-QUIET = Face(css="quiet", size=11, mono=True)
-LABEL = Face(css="label", size=11)
-TAG = Face(css="tag", size=10, bold=True)
+TITLE = Font(css="title", size=30, bold=True)
+FIGURE = Font(css="figure", size=22, bold=True)
+CLOUD = Font(css="cloud", size=13, bold=True)
+SITE = Font(css="site-name", size=17, bold=True)
+BLOCK = Font(css="block", size=13, mono=True)
+HEAD = Font(css="head", size=11, bold=True)
+NAME = Font(css="name", size=13, bold=True)
+TEXT = Font(css="text", size=12)
+SMALL = Font(css="small", size=11)
+CODE = Font(css="code", size=11.5, mono=True)
+QUIET = Font(css="quiet", size=11, mono=True)
+LABEL = Font(css="label", size=11)
+TAG = Font(css="tag", size=10, bold=True)
 
 FACES = (TITLE, FIGURE, CLOUD, SITE, BLOCK, HEAD, NAME, TEXT, SMALL, CODE, QUIET, LABEL, TAG)
 """All faces, for the style sheet."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from clouds.base.errors import CloudError
 from components.model import control_machines, plan
 from components.model.control_plane.machines import learners, members
-from longhaul.etcd_backups.choice import furthest
-from longhaul.etcd_backups.listing import control_of
+from longhaul.etcd_backups.choice import highest_revision
+from longhaul.etcd_backups.listing import control_access
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def back_up(environment: Environment, role: Role, *, from_learner: bool = False)
     """Have one member of an etcd cluster make a backup, and return its name. Raise ``CommandError`` with each member's
     reason when none can; the leader always refuses. With ``from_learner``, have the learner make it, which asks no
     other member."""
-    control, place = control_of(environment)
+    control, place = control_access(environment)
     machines = control_machines(environment, plan(environment))
     aside = tuple(machine for machine in learners(machines) if machine.role is role)
     asked = aside if from_learner else (*aside, *members(machines, role))
@@ -50,10 +50,10 @@ def back_up(environment: Environment, role: Role, *, from_learner: bool = False)
     raise CommandError(f"no member of {role} made a backup: {'; '.join(reasons)}")
 
 
-def behind(name: str, listed: Sequence[ListedBackup]) -> str:
+def revision_warning(name: str, listed: Sequence[ListedBackup]) -> str:
     """Return a warning when the storage has a backup of a higher revision than backup ``name``; otherwise empty."""
     made = next((backup for backup in listed if backup.name == name), None)
-    best = furthest(made, listed) if made else None
+    best = highest_revision(made, listed) if made else None
     if made is None or best is None or best.revision == made.revision:
         return ""
     return (

@@ -23,7 +23,7 @@ from longhaul.judgement.places import EnvironmentParts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Earlier:
+class PreviousEnvironment:
     """The environment before the change."""
 
     environment: Environment | None
@@ -32,11 +32,13 @@ class Earlier:
     """Sentences about what is unknown about it, and where to find that."""
 
 
-def earlier(after: Environment, changes: Iterable[Change], places: EnvironmentParts) -> Earlier:
+def previous_environment(
+    after: Environment, changes: Iterable[Change], places: EnvironmentParts
+) -> PreviousEnvironment:
     """Reconstruct the environment that the ``changes`` turned into ``after``."""
     listed = list(changes)
     if any(_begins(change, after) for change in listed):
-        return Earlier(environment=None)
+        return PreviousEnvironment(environment=None)
     notes: list[str] = []
     by_pool: defaultdict[str, list[Change]] = defaultdict(list)
     for change in listed:
@@ -53,7 +55,7 @@ def earlier(after: Environment, changes: Iterable[Change], places: EnvironmentPa
     if after.hosts:
         notes.append("Racks' hosts are in no state: --base FILE, the file of before, compares them.")
     control = after.control_plane.model_copy(update=_control(after, listed))
-    return Earlier(
+    return PreviousEnvironment(
         environment=after.model_copy(update={"pools": pools, "control_plane": control}),
         notes=tuple(notes),
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from clouds.registry import clouds
 from longhaul.image.bake import Bake
-from longhaul.image.workshop import Workshop
+from longhaul.image.build_folder import BuildFolder
 from longhaul.project.baked_images import MANIFEST, RECORD
 from longhaul.report.json_output import document
 from longhaul.terminal.exits import CommandError
@@ -44,7 +44,7 @@ class Baked:
         )
 
 
-def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
+def record_image(bake: Bake, shop: BuildFolder, folder: Path, log: Path) -> Baked:
     """Return the image that Packer made, and store its manifest in ``folder``. Raise ``CommandError`` when the files
     from Packer and the playbook do not describe an image."""
     try:

@@ -27,7 +27,7 @@ offer except the oldest, and the fabric manager for machine types with NVSwitche
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workshop:
+class BuildFolder:
     """The folder of a bake, and its files."""
 
     folder: Path
@@ -40,11 +40,11 @@ class Workshop:
 
 
 @contextmanager
-def workshop(bake: Bake) -> Iterator[Workshop]:
+def build_folder(bake: Bake) -> Iterator[BuildFolder]:
     """Create the folder, and delete it after the block."""
     with tempfile.TemporaryDirectory(prefix="longhaul-bake-") as name:
         folder = Path(name)
-        shop = Workshop(
+        shop = BuildFolder(
             folder=folder,
             variables=folder / "bake.pkrvars.json",
             result=folder / "result.json",
@@ -81,7 +81,7 @@ def _make_key(path: Path) -> str:
     return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode() + " longhaul-bake"
 
 
-def _of_ansible(bake: Bake, shop: Workshop, key: Path, made_by: dict[str, str]) -> dict[str, Any]:
+def _of_ansible(bake: Bake, shop: BuildFolder, key: Path, made_by: dict[str, str]) -> dict[str, Any]:
     """Return the playbook's variables. SSH accepts the new machine's host key on first contact, since it cannot be
     known before; after that the key must not change."""
     hosts = shop.folder / "known_hosts"

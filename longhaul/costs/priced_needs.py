@@ -56,7 +56,7 @@ class PricedNeed:
         return f"{self.group}: {self.what} ({name_of(self.key).removeprefix(f'{self.what}, ')})"
 
 
-def needs(environment: Environment) -> tuple[PricedNeed, ...]:
+def priced_needs(environment: Environment) -> tuple[PricedNeed, ...]:
     """Return everything that has a price, in the order of the file: the control plane, pools, sites, hosts."""
     return (
         *_control_plane(environment),
@@ -66,11 +66,11 @@ def needs(environment: Environment) -> tuple[PricedNeed, ...]:
     )
 
 
-def wanted(environment: Environment) -> tuple[Key, ...]:
+def price_keys(environment: Environment) -> tuple[Key, ...]:
     """Return the keys to ask the clouds for, each once. For a spot machine, include the ordinary price, which is the
     upper limit."""
     keys: dict[Key, None] = {}
-    for need in needs(environment):
+    for need in priced_needs(environment):
         if isinstance(need.key, MachineKey) and need.key.spot:
             keys[need.key.on_demand()] = None
         if not isinstance(need.key, HostKey):

@@ -39,7 +39,7 @@ from longhaul.show.overview import (
 from longhaul.show.people import people
 
 
-def survey(environment: Environment) -> Overview:
+def gather_overview(environment: Environment) -> Overview:
     """Return all facts about a valid environment that are known without asking a cloud."""
     addresses = plan(environment)
     pools = tuple(_pools(environment))

@@ -36,7 +36,7 @@ DENIED = "Permission denied"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Knock:
+class SshProbe:
     """Answer of a machine over SSH."""
 
     reached: bool | None
@@ -50,23 +50,23 @@ class Knock:
     was counted."""
 
 
-def knock_all(machines: Iterable[OnpremMachine], reach: Reach) -> dict[str, Knock]:
+def probe_all(machines: Iterable[OnpremMachine], reach: Reach) -> dict[str, SshProbe]:
     """Ask all machines at once, and return their answers by name; machines beyond :data:`MOST` are left out."""
     chosen = list(machines)[:MOST]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         return dict(
             zip(
                 (machine.name for machine in chosen),
-                pool.map(lambda machine: knock(machine, reach), chosen),
+                pool.map(lambda machine: probe(machine, reach), chosen),
                 strict=True,
             )
         )
 
 
-def knock(machine: OnpremMachine, reach: Reach) -> Knock:
+def probe(machine: OnpremMachine, reach: Reach) -> SshProbe:
     """Ask one machine. It must answer now, even when ``reach`` allows waiting."""
     if not machine.host_key:
-        return Knock(reached=None, reason=f"its SSH host key is not pinned ({machine.pin_at})")
+        return SshProbe(reached=None, reason=f"its SSH host key is not pinned ({machine.pin_at})")
     argv = ["ssh", "-o", "BatchMode=yes", *ssh_words(machine, reach, patient=False), "sh", "-s"]
     scripts = [UNITS]
     if machine.group == GATEWAYS:
@@ -76,23 +76,25 @@ def knock(machine: OnpremMachine, reach: Reach) -> Knock:
     try:
         done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     except subprocess.TimeoutExpired:
-        return Knock(reached=False, reason=f"no answer within {LIMIT_S:.0f} s")
+        return SshProbe(reached=False, reason=f"no answer within {LIMIT_S:.0f} s")
     except OSError as error:
-        return Knock(reached=None, reason=str(error))
+        return SshProbe(reached=None, reason=str(error))
     return answer(done.returncode, done.stdout, done.stderr)
 
 
-def answer(code: int, stdout: str, stderr: str) -> Knock:
+def answer(code: int, stdout: str, stderr: str) -> SshProbe:
     """Return the meaning of ``ssh``'s result."""
     last = next(reversed(stderr.strip().splitlines()), f"ssh ended with {code}").strip()
     if code != SSH_FAILED:
         lines = stdout.splitlines()
         troubles = tuple(line.removeprefix(UNHEALTHY) for line in lines if line.startswith(UNHEALTHY))
         unseen = (f"its services cannot be looked at: {last}",) if code else ()
-        return Knock(reached=True, troubles=(*troubles, *unseen), carried=_carried(lines))
+        return SshProbe(reached=True, troubles=(*troubles, *unseen), carried=_carried(lines))
     if WRONG_KEY in stderr:
-        return Knock(reached=True, troubles=("its SSH host key is not the pinned one: find out who answers, and why",))
-    return Knock(reached=DENIED in stderr, reason=last)
+        return SshProbe(
+            reached=True, troubles=("its SSH host key is not the pinned one: find out who answers, and why",)
+        )
+    return SshProbe(reached=DENIED in stderr, reason=last)
 
 
 def _carried(lines: Iterable[str]) -> tuple[tuple[str, int, int], ...] | None:

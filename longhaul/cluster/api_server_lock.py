@@ -27,14 +27,14 @@ WORDS = Words(
 
 
 @contextmanager
-def rotating(api: Api) -> Iterator[Callable[[], bool]]:
+def locked_for_rotation(api: Api) -> Iterator[Callable[[], bool]]:
     """Hold the lock during the block, like :func:`longhaul.cluster.locks.sole_run`."""
     with sole_run(api, LEASE, WORDS) as is_held:
         yield is_held
 
 
 @contextmanager
-def ending(
+def locked_to_end_connections(
     api: AbstractContextManager[Api], *, refuse_up: Callable[[], None], tell: Callable[[str], None]
 ) -> Iterator[None]:
     """Hold the lock during the block, which restarts API servers to end connections from before a list changed. Raise
@@ -43,7 +43,7 @@ def ending(
     with ExitStack() as turn:
         try:
             refuse_up()
-            turn.enter_context(rotating(turn.enter_context(api)))
+            turn.enter_context(locked_for_rotation(turn.enter_context(api)))
         except ApiError as error:
             if not error.passing:
                 raise CommandError(_later(str(error))) from None
@@ -54,10 +54,12 @@ def ending(
 
 
 def ending_in(where: Context, environment: Environment, tell: Callable[[str], None]) -> AbstractContextManager[None]:
-    """Return the context manager :func:`ending` for an environment."""
+    """Return the context manager :func:`locked_to_end_connections` for an environment."""
     from longhaul.cluster.api_access import api_of
 
-    return ending(api_of(where, environment, os.environ), refuse_up=lambda: refuse_up(where), tell=tell)
+    return locked_to_end_connections(
+        api_of(where, environment, os.environ), refuse_up=lambda: refuse_up(where), tell=tell
+    )
 
 
 def refuse_up(where: Context) -> None:

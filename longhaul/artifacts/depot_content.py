@@ -55,7 +55,7 @@ def parse_pull(text: str) -> Pull:
     return Pull(name=match["name"], digest=match["digest"])
 
 
-def wanted(
+def depot_content(
     environment: Environment,
     contents: Contents,
     spec: Spec,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from components.model.backups.storage import account_name
-from longhaul.etcd_backups.listing import ListedBackup, control_of
+from longhaul.etcd_backups.listing import ListedBackup, control_access
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ class Restored:
     keys: int
 
 
-def snapshot_of(
+def open_snapshot(
     environment: Environment, backup: ListedBackup, *, identity: Path, folder: Path, programs: Mapping[str, Path]
 ) -> Path:
     """Return the path of the backup's snapshot in ``folder``. Raise ``CommandError`` when it cannot be fetched, or is
     not what the member made."""
     if backup.flaw:
         raise CommandError(f"{backup.name} cannot be restored: {backup.flaw}")
-    control, place = control_of(environment)
+    control, place = control_access(environment)
     container, _, name = backup.name.partition("/")
     sealed, plain = folder / "sealed", folder / "snapshot.db"
     try:
@@ -66,7 +66,7 @@ def snapshot_of(
     return plain
 
 
-def restored(snapshot: Path, *, folder: Path, programs: Mapping[str, Path]) -> Restored:
+def restore_snapshot(snapshot: Path, *, folder: Path, programs: Mapping[str, Path]) -> Restored:
     """Restore a snapshot into a folder as the data of a single member. Raise ``CommandError`` when etcd does not accept
     it."""
     data = folder / "restored"

@@ -23,7 +23,7 @@ Content = TypeVar("Content")
 GOING_ON = "status.phase!=Succeeded,status.phase!=Failed"
 
 
-class Look:
+class CapacityReader:
     """One look at a cluster."""
 
     def __init__(self, api: ApiReader) -> None:

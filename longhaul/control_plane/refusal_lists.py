@@ -38,14 +38,14 @@ MACHINES = RefusalList(ask="longhaul-node quarantine", nobody="no machine")
 PEOPLE = RefusalList(ask="longhaul-node revoked", nobody="nobody")
 
 
-def hand_out(vault: VaultRecord, names: Sequence[str], *, tell: Callable[[str], None]) -> None:
+def distribute(vault: VaultRecord, names: Sequence[str], *, tell: Callable[[str], None]) -> None:
     """Have every API server refuse the machines ``names``, one after the other. Raise ``CommandError`` for the first
     that does not."""
     for server in servers(vault):
-        tell(f"{server} refuses {', '.join(hand_to(vault, server, lambda: names, MACHINES)) or MACHINES.nobody}")
+        tell(f"{server} refuses {', '.join(distribute_to(vault, server, lambda: names, MACHINES)) or MACHINES.nobody}")
 
 
-def hand_to(
+def distribute_to(
     vault: VaultRecord, server: str, wanted: Callable[[], Sequence[str]], refusal: RefusalList
 ) -> Sequence[str]:
     """Have one API server refuse the names that ``wanted`` returns, and return these names. Raise ``CommandError`` when
@@ -54,7 +54,7 @@ def hand_to(
     answer: Mapping[str, Any] = {}
     fetched, names = False, tuple(wanted())
     for _ in range(TRIES):
-        answer = asked(vault, server, f"{FETCH} && {refusal.ask} --digest {digest_of(names)} --wait {LOAD_S}")
+        answer = ask(vault, server, f"{FETCH} && {refusal.ask} --digest {digest_of(names)} --wait {LOAD_S}")
         fetched = answer.get("digest") == digest_of(names)
         if fetched:
             break
@@ -72,7 +72,7 @@ def digest_of(names: Sequence[str]) -> str:
 def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal: RefusalList = MACHINES) -> None:
     """Have each API server that has connections from before the list changed restart, one after the other."""
     for server in servers(vault):
-        answer = asked(vault, server, f"{refusal.ask} --end-connections")
+        answer = ask(vault, server, f"{refusal.ask} --end-connections")
         if not answer.get("ended"):
             raise CommandError(
                 f"{server} may still serve what was asked before ({answer.get('error') or 'it was not restarted'}): "
@@ -97,7 +97,7 @@ def _of(vault: VaultRecord, role: Role) -> list[str]:
     return [machine.name for machine in members(machines, role)]
 
 
-def asked(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
+def ask(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
     """Return a machine's answer to a script. Raise ``CommandError`` when it does not answer."""
     try:
         output = vault.control.run_command(vault.place, machine, script, timeout_s=LIMIT_S)
