@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 from lab import capture, control
 from lab.config import LabConfig
 from lab.drill import command as drill_command
-from lab.inside import entering
-from lab.production import INTERRUPTED
+from lab.longhaul_command import INTERRUPTED
+from lab.machine_commands import entering
 from lab.start import start
 from lab.state import InitRecord, LabError, LabState, init_record, lock, loopback_port, running_init
 from lab.teardown import down

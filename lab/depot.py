@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab import base, container_system, tools
+from lab import base_system, container_system, tools
 from lab.signing import KEY, signing
 from longhaul.artifacts import image_contents
 from longhaul.artifacts.image_contents import Contents
@@ -32,7 +32,7 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None,
     binaries = tools.ensure(
         {*wanted.node_tools, *wanted.host_tools, *wanted.gpu_tools}, log_dir=log_dir, progress=progress, spec=spec
     )
-    under = base.ensure(wanted, log_dir=log_dir, progress=progress) / "rootfs"
+    under = base_system.ensure(wanted, log_dir=log_dir, progress=progress) / "rootfs"
     # Without a name, tools.ensure would make all tools.
     named = {image.tool for image in wanted.images}
     around = tools.ensure(named, log_dir=log_dir, progress=progress) if named else {}
@@ -67,7 +67,7 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None,
 def packages(wanted: Contents, *, log_dir: Path, progress: Progress) -> Path:
     """Make the flat archive of the packages that the roles install over the base image, unless it is cached; return its
     folder."""
-    under = base.ensure(wanted, log_dir=log_dir, progress=progress)
+    under = base_system.ensure(wanted, log_dir=log_dir, progress=progress)
     names = sorted({*wanted.node, *wanted.gateway})
     place = cache_root() / "debs" / digest(_LAYOUT, under.name, names)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab import base, depot, depot_authority
+from lab import base_system, depot, depot_authority
 from lab.ansible.runner import ansible_version, play
 from lab.signing import KEY
 from longhaul.artifacts import image_contents
@@ -125,7 +125,7 @@ class _ImageMaker:
         self.sources = sources
         self._log_dir = log_dir
         self._progress = progress
-        self._base = base.ensure(sources.contents, log_dir=log_dir, progress=progress)
+        self._base = base_system.ensure(sources.contents, log_dir=log_dir, progress=progress)
         self._depot = depot.ensure(log_dir=log_dir, progress=progress, wanted=sources.contents, spec=sources.spec)
         self._lab_files = dict(files_of([sources.lab_tree]))
 
@@ -144,7 +144,7 @@ class _ImageMaker:
         place = self._place("node", under.name, described, services.sources(self.sources.project), self._roles(*_LAID))
 
         def make(into: Path) -> None:
-            base.require_root("the image")
+            base_system.require_root("the image")
             link_system(under / "rootfs", into / "rootfs")
             variables = {
                 "rootfs_tree": str(self.sources.tree),
@@ -177,7 +177,7 @@ class _ImageMaker:
         place = self._place(name, self._base.name, self._depot_parts(tags), variables, preloaded, self._roles(*tags))
 
         def make(into: Path) -> None:
-            base.require_root("the image")
+            base_system.require_root("the image")
             self._progress(f"{name}: playbooks/image.yml over the base image")
             copy_system(self._base / "rootfs", into / "rootfs")
             with served(self._depot, tls=depot_authority.server_context()) as address:
@@ -196,7 +196,7 @@ class _ImageMaker:
         place = self._place(name, under.name, described)
 
         def make(into: Path) -> None:
-            base.require_root("the image")
+            base_system.require_root("the image")
             link_system(under / "rootfs", into / "rootfs")
             lay(self._lab_files, into / "rootfs")
 

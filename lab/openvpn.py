@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from lab import unpacked
+from lab import unpacked_programs
 from longhaul.toolchain.cache import Progress, cache_root
 
 
@@ -21,4 +21,4 @@ def ensure(*, log_dir: Path, progress: Progress) -> Path:
     if program is not None:
         return Path(program).parent
     place = folder().parent
-    return unpacked.ensure(place, ["openvpn"], program="usr/sbin/openvpn", log_dir=log_dir, progress=progress)
+    return unpacked_programs.ensure(place, ["openvpn"], program="usr/sbin/openvpn", log_dir=log_dir, progress=progress)

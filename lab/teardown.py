@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lab.cgroups import OPERATOR, ControlGroup
-from lab.leaving import leave
 from lab.state import InitRecord, LabError, LabState, init_record, lock
+from lab.tenant_leave import leave
 from lab.tenants import tenants_of
 
 _ORDERLY_S = 10.0

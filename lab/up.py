@@ -16,8 +16,8 @@ from types import FrameType
 from components.model import ConfigurationError
 from components.model.nodes.gpu_promises import has_gpus
 from components.model.nodes.rdma import has_shared_rdma
-from lab import depot, image, inotify, last_up, openvpn, packages, project, tools
-from lab.production import INTERRUPTED, StepFailedError, TerminatedError, longhaul
+from lab import depot, image, inotify, openvpn, packages, project, tools, up_record
+from lab.longhaul_command import INTERRUPTED, StepFailedError, TerminatedError, longhaul
 from lab.project import LabProject
 from lab.start import start
 from lab.state import LabError, LabState, lock, running_init
@@ -97,14 +97,14 @@ def prepare(chosen: LabProject, steps: LabSteps) -> None:
 
 def bring_up(chosen: LabProject, steps: LabSteps) -> None:
     """Bring the environment up in its lab, and print the result."""
-    read = last_up.what_it_reads(chosen)
-    status = _status_of_what_stands(chosen, steps) if last_up.is_done(chosen, read) else ""
+    read = up_record.what_it_reads(chosen)
+    status = _status_of_what_stands(chosen, steps) if up_record.is_done(chosen, read) else ""
     if not status:
         with steps.step("longhaul up") as step:
             longhaul(chosen.path, chosen.env, step, "up", "--yes", "--", "--skip-preview", shown=True)
         with steps.step("longhaul status") as step:
             status = _healthy(chosen, step)
-        last_up.note_done(chosen, read)
+        up_record.note_done(chosen, read)
     print(f"\n{status}\n{steps.table()}\n\n{_try_next(chosen)}")
 
 

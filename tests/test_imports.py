@@ -226,7 +226,7 @@ def test_imports_go_one_way() -> None:
         ("services.autoscaler.look", "import pulumi", True),
         ("longhaul.artifacts.layout", "from longhaul.toolchain import tools", False),
         ("longhaul.artifacts.layout", "from longhaul import cli", True),
-        ("longhaul.artifacts.layout", "from lab import base", True),
+        ("longhaul.artifacts.layout", "from lab import base_system", True),
         ("lab.daemon", "from components.environment.cluster import Cluster", True),
         ("lab.daemon", "from pulumi.runtime.proto import provider_pb2", False),
     ],

@@ -36,7 +36,7 @@ KNOWN = {
     "components/environment/lean_sdk.py": "versions in tokens of one SDK",
     "contract/documents/node_controller.py": "fields of each cloud's sites, which machines read without the clouds",
     "images/rootfs/": "machines' programs, which have neither the model nor packages",
-    "lab/drill/aging.py": "the control plane's vault, which is Azure's",
+    "lab/drill/certificate_aging.py": "the control plane's vault, which is Azure's",
     "lab/project.py": "regions that the lab's AWS has",
     "longhaul/cli/__init__.py": "the name of a library's logger",
     "longhaul/destroy/command.py": "what a killed destruction leaves",

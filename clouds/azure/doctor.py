@@ -34,10 +34,10 @@ class AzureCloudDoctor(CloudDoctor[AzureSite]):
         """Yield the questions for each subscription, for each region in it and for each site. Nothing is asked about an
         example's subscription, because it does not exist."""
         reader = reader or AzureReader()
-        yield DoctorQuestion(name="credentials", where=(share.file,), run=partial(imaginary, share))
+        yield DoctorQuestion(name="credentials", where=(share.file,), run=partial(example_subscriptions, share))
         yield DoctorQuestion(name="durations", where=(share.file,), run=partial(durations, share))
         yield DoctorQuestion(name="clock", where=("this machine",), run=partial(clock, share.here, MANAGEMENT))
-        share = real(share)
+        share = without_examples(share)
         for subscription, names in by_subscription(share).items():
             for check, look in (
                 ("credentials", credentials),
@@ -60,15 +60,15 @@ class AzureCloudDoctor(CloudDoctor[AzureSite]):
                 yield DoctorQuestion(name="existing", where=where, run=partial(named_parts, share, reader, name))
 
 
-def real(share: CloudShare[AzureSite]) -> CloudShare[AzureSite]:
+def without_examples(share: CloudShare[AzureSite]) -> CloudShare[AzureSite]:
     """Return the share with only the sites whose subscription may exist."""
     kept = {name: place for name, place in share.places.items() if share.lab or not is_example(place.site)}
     return replace(share, places=kept)
 
 
-def imaginary(share: CloudShare[AzureSite]) -> Iterator[Finding]:
+def example_subscriptions(share: CloudShare[AzureSite]) -> Iterator[Finding]:
     """Report subscriptions that exist in no cloud."""
-    there = real(share).places
+    there = without_examples(share).places
     for name, place in share.places.items():
         if name not in there:
             yield problem(

@@ -18,7 +18,7 @@ from clouds.aws.existing import AwsNodeSubnet
 from clouds.aws.existing_networks import attachment_faults, subnet_faults, table_faults
 from clouds.aws.site import AwsSite
 from clouds.base.existing_networks import FoundNetwork, FoundSubnet, network_faults, ranges_of
-from components.environment.existing import is_told, require
+from components.environment.existing import require, was_answered
 from components.model import AddressPlan
 from components.model.sites.places import site_ranges
 
@@ -33,7 +33,7 @@ def existing_vpc(
     vpc = aws.ec2.get_vpc_output(id=id_, region=site.region, opts=InvokeOutputOptions(parent=parent))
 
     def check(answer: Any) -> str:
-        if is_told(answer):
+        if was_answered(answer):
             network = FoundNetwork(region=site.region, ranges=_ranges(answer))
             faults = network_faults(network, site_ranges(addresses, site_name), region=site.region)
             require(f"sites.{site_name}.existing.vpc", id_, faults)
@@ -52,7 +52,7 @@ def existing_subnet(
     table = aws.ec2.get_route_table_output(route_table_id=named.route_table, region=site.region, opts=opts)
 
     def check_subnet(answer: Any) -> str:
-        if is_told(answer):
+        if was_answered(answer):
             actual = FoundSubnet(
                 ranges=ranges_of([answer.cidr_block]), network=answer.vpc_id or "", zone=answer.availability_zone or ""
             )
@@ -60,7 +60,7 @@ def existing_subnet(
         return named.subnet
 
     def check_table(answer: Any) -> str:
-        if is_told(answer):
+        if was_answered(answer):
             associated = [association.subnet_id for association in answer.associations or ()]
             require(f"{at}.route_table", named.route_table, table_faults(associated, named.subnet))
         return named.route_table
@@ -77,7 +77,7 @@ def existing_vpn_gateway(
     gateway = aws.ec2.get_vpn_gateway_output(id=id_, region=region, opts=InvokeOutputOptions(parent=parent))
 
     def check(answer: Any) -> str:
-        if is_told(answer):
+        if was_answered(answer):
             faults = attachment_faults(answer.attached_vpc_id or "", vpc or "")
             require(f"sites.{site_name}.existing.vpn_gateway", id_, faults)
         return id_

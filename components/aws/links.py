@@ -20,7 +20,7 @@ from components.aws.vpn import (
     AwsVpnPeer,
     AwsVpnPeerArgs,
 )
-from components.environment.links import EndContext, Remote, Tunnel, VaultTunnelKeys, believed, used
+from components.environment.links import EndContext, Remote, Tunnel, VaultTunnelKeys, trusted_keys, used_key
 from components.environment.tags import environment_tags, site_tags
 
 
@@ -89,7 +89,9 @@ class AwsEnd:
         )
         made = AwsVpnPeer(name, args, opts=place.opts)
         return [
-            Tunnel(label=str(number), address=tunnel.address, key=used(tunnel.keys), others=believed(tunnel.keys))
+            Tunnel(
+                label=str(number), address=tunnel.address, key=used_key(tunnel.keys), others=trusted_keys(tunnel.keys)
+            )
             for number, tunnel in enumerate(made.tunnels)
         ]
 

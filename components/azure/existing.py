@@ -17,7 +17,7 @@ from pulumi_azure_native import network, privatedns, resources
 from clouds.azure.existing import AzureVpn, group_of, name_of
 from clouds.azure.existing_networks import FoundGateway, gateway_faults, network_faults
 from clouds.base.existing_networks import FoundNetwork, FoundSubnet, ranges_of
-from components.environment.existing import is_told, require
+from components.environment.existing import require, was_answered
 from components.model import AddressPlan, Environment
 from components.model.sites.places import place_of, site_ranges
 
@@ -29,7 +29,7 @@ def existing_group(name: str, *, site: str, parent: pulumi.Resource) -> Output[s
     )
 
     def check(group: Any) -> str:
-        if is_told(group):
+        if was_answered(group):
             require(f"sites.{site}.existing.resource_group", name, _named(group, name))
         return name
 
@@ -45,7 +45,7 @@ def existing_network(
     )
 
     def check(answer: Any) -> str:
-        if is_told(answer):
+        if was_answered(answer):
             faults = network_faults(_network(answer), place_of(environment, site), site_ranges(addresses, site))
             require(f"sites.{site}.existing.network", id_, faults)
         return id_
@@ -60,7 +60,7 @@ def existing_zone(id_: str, *, site: str, parent: pulumi.Resource) -> Output[str
     )
 
     def check(answer: Any) -> str:
-        if is_told(answer):
+        if was_answered(answer):
             require(f"sites.{site}.existing.dns_zone", id_, _named(answer, name_of(id_)))
         return name_of(id_)
 
@@ -80,7 +80,7 @@ def existing_gateway(vpn: AzureVpn, *, site: str, network_id: str, parent: pulum
         return vpn.id
 
     def look(answer: Any) -> Output[str]:
-        if not is_told(answer):
+        if not was_answered(answer):
             return Output.from_input(vpn.id)
         address_ids = [
             ip_configuration.public_ip_address.id

@@ -22,7 +22,7 @@ from components.control_plane import issuing
 from components.control_plane.secrets import Properties, VaultEntryProvider, changed, one_at_a_time
 from components.model import Authority, Certificate
 from components.model.secrets.encryption_keys import RotationPhase
-from components.model.secrets.rotations import READ_VARIABLE, STEADY, parse_standings, rotation_of
+from components.model.secrets.rotations import READ_VARIABLE, STEADY, parse_progress, rotation_of
 from components.model.secrets.vault import ROTATIONS
 
 
@@ -151,7 +151,7 @@ def _stored(props: Properties) -> Properties:
 
 def _rotates(vault: Vault, secret: str) -> bool:
     """Return whether a second authority is trusted beside the one in ``secret`` at present."""
-    standing = parse_standings(vault.get(ROTATIONS) or "{}").get(rotation_of(secret), STEADY)
+    standing = parse_progress(vault.get(ROTATIONS) or "{}").get(rotation_of(secret), STEADY)
     return standing.phase in (RotationPhase.TRUST, RotationPhase.USE)
 
 

@@ -18,7 +18,7 @@ from components.control_plane.signing_keys import SigningKeys
 from components.model import SharedSecret
 from components.model.network.tunnel_keys import READ_VARIABLE
 from components.model.secrets.encryption_keys import EncryptionKeys
-from components.model.secrets.rotations import standings_text
+from components.model.secrets.rotations import progress_text
 from components.model.secrets.vault import SecretKind
 from contract.documents.etcd_state import NEW, RecordedCluster
 from contract.documents.quarantine import Quarantine
@@ -47,7 +47,7 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
     if kind is SecretKind.VPN_KEY:
         return issuing.new_static_key()
     if kind is SecretKind.ROTATIONS:
-        return standings_text({})
+        return progress_text({})
     if kind is SecretKind.QUARANTINE:
         return Quarantine().text()
     if kind is SecretKind.REVOKED:

@@ -20,7 +20,7 @@ def require(at: str, named: str, faults: Iterable[str]) -> None:
         raise ExistingError(f"{at}: {named} does not fit:\n" + "\n".join(f"  - {fault}" for fault in reasons))
 
 
-def is_told(looked_up: Any) -> bool:
+def was_answered(looked_up: Any) -> bool:
     """Return whether a provider answered a lookup. In a preview, a provider that cannot reach its cloud may answer
     nothing; then nothing can be checked."""
     return looked_up.id is not None or not pulumi.runtime.is_dry_run()

@@ -212,7 +212,7 @@ class Links(ComponentResource):
             for other in _some(far.gateways(), first=first in single):
                 ends = "-".join(part for part in (first, gateway.name, second, other.name) if part)
                 keys = self._args.tunnel_keys(f"tunnel-{ends}").beside()
-                key, others = used(keys), believed(keys)
+                key, others = used_key(keys), trusted_keys(keys)
                 near.hold(name, gateway, second, _keyed(_some(other.remotes(), first=first in single), key, others))
                 far.hold(name, other, first, _keyed(_some(gateway.remotes(), first=second in single), key, others))
 
@@ -232,12 +232,12 @@ class Links(ComponentResource):
             far.hold(f"{name}-{remote.label}", gateway, first, _some(given[remote.label], first=single))
 
 
-def used(keys: Output[TunnelKeys]) -> Output[str]:
+def used_key(keys: Output[TunnelKeys]) -> Output[str]:
     """Return the key in use of a tunnel, as a secret output."""
     return keys.apply(lambda known: known.used)
 
 
-def believed(keys: Output[TunnelKeys]) -> Output[list[str]]:
+def trusted_keys(keys: Output[TunnelKeys]) -> Output[list[str]]:
     """Return the keys that a tunnel accepts besides the key in use, as a secret output."""
     return keys.apply(lambda known: list(known.others))
 

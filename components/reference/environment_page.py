@@ -12,8 +12,8 @@ from components.model.environment import Environment
 from components.model.hosts.section import Hosts
 from components.model.loading.document import Document, parse_document
 from components.model.loading.messages import between, entries
-from components.model.loading.not_yet import ANY, NOT_YET
 from components.model.loading.schema import CONFIG_KEY, Node, Schema, resolve, schema_of, values_of
+from components.model.loading.unsupported import ANY, UNSUPPORTED
 from components.model.pools.machine_types import known_machine_types
 
 NAME = "<name>"
@@ -84,7 +84,7 @@ def environment_page(stacks: Mapping[str, str], hosts_files: Mapping[str, str]) 
 
 
 def _reserved() -> str:
-    rows = "".join(f"| `{'.'.join(key).replace(ANY, NAME)}` | {meaning} |\n" for key, meaning in NOT_YET.items())
+    rows = "".join(f"| `{'.'.join(key).replace(ANY, NAME)}` | {meaning} |\n" for key, meaning in UNSUPPORTED.items())
     return (
         "## Reserved keys\n\n"
         "These keys are reserved for later releases and have no effect yet: a file that has one is refused.\n\n"

@@ -88,7 +88,7 @@ class Quarantine:
         CEL and YAML read alike. Raise ``ValueError`` when it is too long for the vault."""
         users = json.dumps([f"{NODE_USER}{machine.name}" for machine in self.machines])
         document = json.dumps({"users": users, "machines": [asdict(machine) for machine in self.machines]})
-        return fitting(document)
+        return size_checked(document)
 
     @property
     def names(self) -> tuple[str, ...]:

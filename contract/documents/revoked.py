@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 
-from contract.vault import fitting
+from contract.vault import size_checked
 
 PATH = "/etc/longhaul/revoked.json"
 """File of API servers and VPN machines with the list."""
@@ -57,7 +57,7 @@ class Revoked:
         CEL and YAML read alike. Raise ``ValueError`` when it is too long for the vault."""
         users = json.dumps(list(self.names))
         document = json.dumps({"users": users, "people": [asdict(person) for person in self.people]})
-        return fitting(document)
+        return size_checked(document)
 
     @property
     def names(self) -> tuple[str, ...]:

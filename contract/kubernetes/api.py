@@ -126,7 +126,7 @@ class Api(ApiReader):
                 self._load(self.access.context)
                 self.reconnect()
 
-    def believe(self, authorities: str) -> None:
+    def trust(self, authorities: str) -> None:
         """Trust further authorities (PEM) of API servers."""
         self.access.context.load_verify_locations(cadata=authorities)
 

@@ -42,20 +42,20 @@ def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Pa
     project = LabProject(path=state.root.parent, env=state.env)
     environment = DrillEnvironment(project, project.load())
     folder = folder or state.directory / "drills" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    known = report.earlier(folder)
+    known = report.read_results(folder)
     results: list[DrillResult] = []
-    for name in chosen(names, long=long):
+    for name in select_drills(names, long=long):
         journal = folder / name
         journal.mkdir(parents=True, exist_ok=True)
         print(f"{name}: begins", flush=True)
         results.append(run(DRILLS[name], environment, journal, say=print))
-        report.write(folder, report.joined(known, results))
+        report.write(folder, report.merge(known, results))
         print(_result_line(results[-1]), flush=True)
     print(f"report: {folder / report.PAGE}")
     return 0 if all(result.passed for result in results) else 1
 
 
-def chosen(names: Sequence[str], *, long: bool) -> list[str]:
+def select_drills(names: Sequence[str], *, long: bool) -> list[str]:
     """Return the drills that ``names`` mean, each once; ``all`` includes long ones only with ``long``."""
     every = [name for name, drill in DRILLS.items() if long or not drill.long]
     return list(dict.fromkeys(drill for name in names for drill in (every if name == "all" else [name])))

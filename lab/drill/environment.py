@@ -15,7 +15,7 @@ from components.model import Environment, control_machines, plan
 from components.model.network.api_address import api_url
 from lab import control, tools
 from lab.hypervisor.machines import local_disk
-from lab.inside import entering
+from lab.machine_commands import entering
 from lab.project import LabProject
 from lab.state import LabError, write_atomically
 from lab.tenants import host_of
@@ -107,9 +107,16 @@ class DrillEnvironment:
         self.longhaul("up", "--yes")
 
     def age(self, *certificates: str, ends_in_s: float) -> None:
-        """Age certificates (:mod:`lab.drill.aging`), so that they expire in ``ends_in_s`` seconds."""
+        """Age certificates (:mod:`lab.drill.certificate_aging`), so that they expire in ``ends_in_s`` seconds."""
         place = ["--project", str(self.project.path), "--env", self.project.env, "--ends-in", str(ends_in_s)]
-        words = [str(self.project.state.enter), sys.executable, "-m", "lab.drill.aging", *place, *certificates]
+        words = [
+            str(self.project.state.enter),
+            sys.executable,
+            "-m",
+            "lab.drill.certificate_aging",
+            *place,
+            *certificates,
+        ]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise LabError(f"certificates were not aged: {done.stderr.strip()[-2000:]}")

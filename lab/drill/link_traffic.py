@@ -22,7 +22,7 @@ from lab.drill.environment import DrillEnvironment
 from lab.drill.members import await_effect
 from lab.drill.observer import Figure, Observer, Observing
 from lab.drill.pods import name_of, running
-from lab.inside import entering
+from lab.machine_commands import entering
 from lab.state import LabError
 
 KUBELET = 10250

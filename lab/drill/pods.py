@@ -14,7 +14,7 @@ def running(pods: Iterable[Mapping[str, Any]]) -> Known:
     return {name_of(pod): _identity(pod) for pod in pods if pod["status"].get("phase") == "Running"}
 
 
-def disturbed(before: Known, after: Known) -> tuple[str, ...]:
+def disturbances(before: Known, after: Known) -> tuple[str, ...]:
     """Return one sentence for each pod that no longer runs unchanged."""
     return tuple(
         f"{name} is gone" if name not in after else f"{name} was restarted or replaced"

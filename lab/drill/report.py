@@ -19,7 +19,7 @@ GIB = 1 << 30
 PAGE, DATA = "report.md", "report.json"
 
 
-def earlier(folder: Path) -> list[DrillResult]:
+def read_results(folder: Path) -> list[DrillResult]:
     """Return the results of a report in ``folder``; none without a report. Raise :class:`LabError` for a report from
     another machine, because figures of two machines are not comparable."""
     path = folder / DATA
@@ -31,7 +31,7 @@ def earlier(folder: Path) -> list[DrillResult]:
     return [_result(drill) for drill in document["drills"]]
 
 
-def joined(known: Sequence[DrillResult], new: Sequence[DrillResult]) -> list[DrillResult]:
+def merge(known: Sequence[DrillResult], new: Sequence[DrillResult]) -> list[DrillResult]:
     """Return the results in the catalogue's order; for a drill that ran again, only the new one."""
     by_name = {result.drill: result for result in (*known, *new)}
     return [by_name[name] for name in DRILLS if name in by_name]

@@ -19,7 +19,7 @@ from lab.drill.environment import DrillEnvironment
 from lab.drill.journal import read
 from lab.drill.members import hashes, term
 from lab.drill.observer import Figure
-from lab.drill.pods import disturbed, running
+from lab.drill.pods import disturbances, running
 from lab.drill.timing import Timing, timing
 from lab.state import LabError
 
@@ -146,11 +146,11 @@ def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Calla
         verdict=verdict,
         figures=(*_calm(drill, times), *figures),
         notes=tuple(environment.notes),
-        moved=disturbed(moved, after),
+        moved=disturbances(moved, after),
         failures=(
-            *broken(drill, verdict, was_said=was_said, terms=terms),
+            *broken_promises(drill, verdict, was_said=was_said, terms=terms),
             *_failures(environment, verdict, healthy=healthy),
-            *disturbed(stay, after),
+            *disturbances(stay, after),
         ),
     )
 
@@ -174,7 +174,7 @@ def _await_said(environment: DrillEnvironment, words: str) -> bool:
     return True
 
 
-def broken(drill: Drill, verdict: dict[str, Any], *, was_said: bool, terms: int) -> Iterator[str]:
+def broken_promises(drill: Drill, verdict: dict[str, Any], *, was_said: bool, terms: int) -> Iterator[str]:
     """Yield the further promises of this drill that do not hold."""
     if not was_said:
         yield f"`longhaul status` did not say {drill.says!r} within {SAID_S:.0f} s"

@@ -90,7 +90,7 @@ class LoadVerifier:
         while self._announced_version < self._written and time.monotonic() < deadline:
             time.sleep(INTERVAL_S)
 
-    def there(self) -> dict[str, str]:
+    def read_back(self) -> dict[str, str]:
         """Return the keys that exist and their values, by linearizable reads. Raise ``ApiError`` when the API does not
         answer for :data:`RECOVERY_S`."""
         deadline = time.monotonic() + RECOVERY_S
@@ -223,7 +223,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         verifier.run(lambda: _announced(journal))
         journal.close()
-        verdict = judge(read(options.folder / "journal.jsonl"), verifier.there(), interval_s=INTERVAL_S)
+        verdict = judge(read(options.folder / "journal.jsonl"), verifier.read_back(), interval_s=INTERVAL_S)
     finally:
         verifier.remove()
     sys.stdout.write(json.dumps({**asdict(verdict), "safe": verdict.safe}) + "\n")

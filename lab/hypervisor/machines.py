@@ -1,4 +1,5 @@
-"""Parts of one machine: disk, network, process, cgroup. :mod:`lab.hypervisor.keeper` decides when they are made."""
+"""Parts of one machine: disk, network, process, cgroup. :mod:`lab.hypervisor.machine_keeper` decides when they are
+made."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from lab.hypervisor.dns import NameServer
 from lab.hypervisor.firewall import Healthy
 from lab.hypervisor.gateways import CloudGateways
 from lab.hypervisor.internet import Internet, find_cut
-from lab.hypervisor.keeper import MachineKeeper, Power
+from lab.hypervisor.machine_keeper import MachineKeeper, Power
 from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.namespaces import Namespace
 from lab.hypervisor.network_disks import remove_all_but

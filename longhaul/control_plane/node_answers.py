@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
 from components.model import Role
-from components.model.secrets.rotations import RotationStanding, parse_standings
+from components.model.secrets.rotations import RotationProgress, parse_progress
 from contract.paths import KUBERNETES_AUTHORITIES
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class CredentialsView:
     role: str
     unused: tuple[str, ...]
     """Units whose process uses other keys or authorities than those on the machine."""
-    rotations: Mapping[str, RotationStanding] | None = None
+    rotations: Mapping[str, RotationProgress] | None = None
     """Rotations in progress, by name; None for a machine that does not store them."""
     authorities: frozenset[str] = frozenset()
     """SHA-256 of the API servers' authorities that the machine trusts."""
@@ -154,7 +154,7 @@ def _credentials(answer: Mapping[str, Any] | None, *, role: str) -> CredentialsV
     return CredentialsView(
         role=role,
         unused=tuple(map(str, answer.get("unused") or ())),
-        rotations=None if known is None else parse_standings(json.dumps(known)),
+        rotations=None if known is None else parse_progress(json.dumps(known)),
         authorities=frozenset(map(str, (answer.get("files") or {}).get(KUBERNETES_AUTHORITIES) or ())),
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from clouds.base.errors import CloudError
 from components.model import Role, control_machines, plan
 from components.model.control_plane.machines import members
-from longhaul.control_plane.secret_keys import FETCH, LIMIT_S, TRIES
+from longhaul.control_plane.encryption_keys import FETCH, LIMIT_S, TRIES
 from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clouds.base.findings import Finding, Severity
 from components.model import Role
-from components.model.versions.section import belonging
+from components.model.versions.section import companion_versions
 from components.model.versions.steps import SKEW, TITLES, image_faults, is_taken_back, minor, step_refused
 from contract.documents.node import PATH, version_of
 from longhaul.judgement.case import Case
@@ -167,7 +167,7 @@ def _of_nodes(case: Case, what: str, wanted: str) -> Finding:
 def _etcd_of(case: Case, kubernetes: str) -> str:
     """Return a sentence when Kubernetes' recommended etcd has a later minor version than the environment's; otherwise
     empty."""
-    named, wanted = belonging(kubernetes).get("etcd"), case.after.versions.etcd
+    named, wanted = companion_versions(kubernetes).get("etcd"), case.after.versions.etcd
     if named is None or minor(wanted) >= minor(named):
         return ""
     return f" Kubernetes {kubernetes} names etcd {named}; it works with {wanted} too, and etcd goes first."

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from components.model.secrets.vault import KEYS_IN_USE
-from longhaul.control_plane import secret_keys
+from longhaul.control_plane import encryption_keys
 from longhaul.vault.encryption_keys import EncryptionVault, names
 
 
@@ -16,7 +16,7 @@ def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> No
     if record.text(KEYS_IN_USE) is None:
         return
     keys = record.keys()
-    written = secret_keys.count_objects_by_key(record.environment, record.control, record.place)
+    written = encryption_keys.count_objects_by_key(record.environment, record.control, record.place)
     missing = sorted(name for name in written if name and name not in keys.names)
     former = [key for key in record.retired() if key.name in missing]
     if lost := [name for name in missing if name not in {key.name for key in former}]:
@@ -30,4 +30,4 @@ def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> No
         say(f"the backup is from before a rotation: API servers read with {names(former)} too; {advice}")
     # An earlier run may have ended after it wrote to the vault and before it reached the servers.
     if len(keys.keys) > 1:
-        secret_keys.deliver(record.environment, record.control, record.place, keys)
+        encryption_keys.deliver(record.environment, record.control, record.place, keys)

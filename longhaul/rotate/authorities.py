@@ -22,9 +22,9 @@ from components.model.secrets.certificates import (
 from components.model.secrets.rotations import rotation_of
 from components.model.secrets.vault import next_secret
 from contract.users import NODE_CERTIFICATE_DAYS
-from longhaul.rotate.overlap import OfServers
+from longhaul.rotate.overlap import ServerSubject
 from longhaul.rotate.published import ConfigMaps, unpublish
-from longhaul.rotate.servers import behind, hand_out
+from longhaul.rotate.servers import distribute, outdated_machines
 from longhaul.vault.rotation import RotationVault
 
 RELOAD = timedelta(seconds=90)
@@ -76,7 +76,7 @@ TIMES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuthorityRotation(OfServers):
+class AuthorityRotation(ServerSubject):
     """Rotation of one authority, as an ``overlap.RotationSubject``."""
 
     vault: RotationVault
@@ -96,17 +96,17 @@ class AuthorityRotation(OfServers):
         return rotation_of(self.authority.secret)
 
     @property
-    def learn(self) -> timedelta:
+    def reload_time(self) -> timedelta:
         """Return the time in which programs load a changed file."""
         return TIMES[self.authority.name].learn
 
     @property
-    def life(self) -> timedelta:
+    def signed_lifetime(self) -> timedelta:
         """Return the longest validity of a certificate that the vault does not reissue."""
         return TIMES[self.authority.name].life
 
     @property
-    def signed(self) -> str:
+    def signed_words(self) -> str:
         """Return a description of the certificates that the former authority has signed."""
         return TIMES[self.authority.name].signed
 
@@ -140,20 +140,20 @@ class AuthorityRotation(OfServers):
         """Have only the new authority's certificates trusted."""
         self._believe(_certificate(self.vault.get(self.authority.secret)))
 
-    def hand_out(self) -> None:
+    def distribute(self) -> None:
         """Have machines load the authorities and certificates from the vault."""
-        hand_out(self.vault, self._secrets().__contains__, tell=self.tell)
+        distribute(self.vault, self._secrets().__contains__, tell=self.tell)
 
-    def behind(self) -> tuple[str, ...]:
+    def outdated_machines(self) -> tuple[str, ...]:
         """Return the machines that do not know yet that the rotation is over."""
-        return behind(self.vault, self.name, self._secrets().__contains__)
+        return outdated_machines(self.vault, self.name, self._secrets().__contains__)
 
     def end(self) -> None:
         """Clear the new authority's place in the vault, and remove the former one from what API servers publish."""
-        unpublish(self.api, self.authority.common_name, self.believed(), tell=self.tell)
+        unpublish(self.api, self.authority.common_name, self.trusted_certificates(), tell=self.tell)
         self.vault.change(self._next, "{}")
 
-    def believed(self) -> tuple[str, ...]:
+    def trusted_certificates(self) -> tuple[str, ...]:
         """Return the trusted authorities, PEM."""
         return issuing.certificates_in(self.vault.get(self.authority.trust_secret))
 

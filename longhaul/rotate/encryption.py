@@ -14,7 +14,7 @@ from clouds.base.phrases import counted
 from components.model.secrets.encryption_keys import ENCRYPTED, EncryptionKeys, RotationPhase
 from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import ApiError
-from longhaul.control_plane import secret_keys
+from longhaul.control_plane import encryption_keys
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.encryption_keys import EncryptionVault, names
 
@@ -89,7 +89,9 @@ class Rotation:
         for _ in range(ROUNDS):
             done = sum(self._rewrite_all(resource) for resource in ENCRYPTED)
             self.tell(f"{counted(done, 'object')} rewritten")
-            counts = secret_keys.count_objects_by_key(self.record.environment, self.record.control, self.record.place)
+            counts = encryption_keys.count_objects_by_key(
+                self.record.environment, self.record.control, self.record.place
+            )
             left = {name: count for name, count in counts.items() if name != keys.names[0] and count}
             if not left:
                 return
@@ -122,10 +124,12 @@ class Rotation:
                 raise
 
     def _behind(self, keys: EncryptionKeys) -> tuple[str, ...]:
-        return secret_keys.outdated_servers(self.record.environment, self.record.control, self.record.place, keys)
+        return encryption_keys.outdated_servers(self.record.environment, self.record.control, self.record.place, keys)
 
     def _hand_out(self, keys: EncryptionKeys) -> None:
-        secret_keys.distribute(self.record.environment, self.record.control, self.record.place, keys, tell=self.tell)
+        encryption_keys.distribute(
+            self.record.environment, self.record.control, self.record.place, keys, tell=self.tell
+        )
 
     def _write(self, keys: EncryptionKeys) -> EncryptionKeys:
         """Write the next phase into the vault, while this run still holds the lock."""

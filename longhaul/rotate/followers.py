@@ -40,7 +40,7 @@ class Objects(Protocol):
     def items(self, path: str, **query: str) -> Iterator[Object]:
         """Yield every object of a list."""
 
-    def believe(self, authorities: str) -> None:
+    def trust(self, authorities: str) -> None:
         """Trust further authorities of API servers."""
 
 
@@ -55,11 +55,11 @@ class Followers:
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(tz=UTC))
     sleep: Callable[[float], None] = time.sleep
 
-    def but(self, names: Collection[str]) -> Followers:
+    def excluding(self, names: Collection[str]) -> Followers:
         """Return a copy that ignores further Nodes."""
         return replace(self, without={*self.without, *names})
 
-    def silent(self) -> list[str]:
+    def unreported(self) -> list[str]:
         """Return the names of the Nodes that do not report which authorities they trust. Nodes that have just joined
         get time to report."""
         announced, nodes = False, self._nodes()

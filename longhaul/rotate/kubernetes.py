@@ -41,14 +41,14 @@ class KubernetesRotation(AuthorityRotation):
     new_machines: NewMachines
 
     @property
-    def copies(self) -> timedelta:
+    def copy_lifetime(self) -> timedelta:
         """Return the longest validity of a kubeconfig, which contains the authorities that were trusted when it was
         made."""
         return timedelta(hours=ADMINISTRATOR_HOURS)
 
     def prepare(self) -> None:
         """Make the new authority. Raise ``CommandError`` unless every node reports which authorities it trusts."""
-        silent = self.followers.but(self._quarantined()).silent()
+        silent = self.followers.excluding(self._quarantined()).unreported()
         if silent:
             env = self.vault.environment.name
             raise CommandError(
@@ -58,16 +58,16 @@ class KubernetesRotation(AuthorityRotation):
         self.new_machines.refuse_other_changes()
         super().prepare()
 
-    def spread(self) -> None:
+    def distribute_further(self) -> None:
         """Have new machines, nodes and our pods trust the same authorities as the control plane's machines."""
-        authorities = "".join(self.believed())
-        self.followers.api.believe(authorities)
-        webhooks.believe(self.api, authorities, tell=self.tell)
+        authorities = "".join(self.trusted_certificates())
+        self.followers.api.trust(authorities)
+        webhooks.trust_in_webhooks(self.api, authorities, tell=self.tell)
         # Before nodes: `longhaul hosts` gives hosts the authorities in the state.
         self.new_machines.learn()
-        self.followers.but(self._quarantined()).await_all(authorities)
+        self.followers.excluding(self._quarantined()).await_all(authorities)
         self.followers.restart_own(authorities)
-        if len(self.believed()) > 1 and self.vault.environment.identity.issuers:
+        if len(self.trusted_certificates()) > 1 and self.vault.environment.identity.issuers:
             self.tell(
                 "profiles for `longhaul login` hold the former authority alone: hand out new ones before the next run "
                 f"(`longhaul access profile --env {self.vault.environment.name}`)"
@@ -75,7 +75,7 @@ class KubernetesRotation(AuthorityRotation):
 
     def ask_again(self) -> None:
         """Wait for nodes that were rebuilt since their report, or have joined meanwhile."""
-        self.followers.but(self._quarantined()).await_all("".join(self.believed()))
+        self.followers.excluding(self._quarantined()).await_all("".join(self.trusted_certificates()))
 
     def _quarantined(self) -> set[str]:
         """Return the machines that API servers refuse, and that therefore cannot learn of the rotation."""

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from components.model.secrets.encryption_keys import RotationPhase
-from components.model.secrets.rotations import STEADY, RotationStanding, parse_standings, standings_text
+from components.model.secrets.rotations import STEADY, RotationProgress, parse_progress, progress_text
 from components.model.secrets.vault import ROTATIONS
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.record import unusable_error
@@ -25,15 +25,15 @@ PATIENCE = timedelta(minutes=15)
 needed, the next run continues."""
 
 
-class OfServers:
+class ServerSubject:
     """Base of rotations that only machines of the control plane notice."""
 
     @property
-    def copies(self) -> timedelta:
+    def copy_lifetime(self) -> timedelta:
         """Return zero: nobody has a copy of the trusted keys."""
         return timedelta(0)
 
-    def spread(self) -> None:
+    def distribute_further(self) -> None:
         """Do nothing: nobody else trusts the key."""
 
     def ask_again(self) -> None:
@@ -48,19 +48,19 @@ class RotationSubject(Protocol):
         """Return the name of the rotation."""
 
     @property
-    def learn(self) -> timedelta:
+    def reload_time(self) -> timedelta:
         """Return the time in which programs load a changed file."""
 
     @property
-    def life(self) -> timedelta:
+    def signed_lifetime(self) -> timedelta:
         """Return the longest validity of what the former key has signed."""
 
     @property
-    def copies(self) -> timedelta:
+    def copy_lifetime(self) -> timedelta:
         """Return the longest validity of copies of the trusted keys that nobody updates."""
 
     @property
-    def signed(self) -> str:
+    def signed_words(self) -> str:
         """Return a description of what the former key has signed."""
 
     def prepare(self) -> None:
@@ -79,18 +79,18 @@ class RotationSubject(Protocol):
     def distrust(self) -> None:
         """Record in the vault that only the new key is trusted."""
 
-    def hand_out(self) -> None:
+    def distribute(self) -> None:
         """Have machines use the keys from the vault, one after the other. Raise ``CommandError`` for the first that
         does not."""
 
-    def spread(self) -> None:
+    def distribute_further(self) -> None:
         """Have clients outside the control plane trust the vault's keys. Raise ``CommandError`` when one does not."""
 
     def ask_again(self) -> None:
-        """Check the clients of :meth:`spread` again, just before the new key signs: some may have been rebuilt since.
-        Raise ``CommandError`` when one does not trust the keys."""
+        """Check the clients of :meth:`distribute_further` again, just before the new key signs: some may have been
+        rebuilt since. Raise ``CommandError`` when one does not trust the keys."""
 
-    def behind(self) -> tuple[str, ...]:
+    def outdated_machines(self) -> tuple[str, ...]:
         """Return the machines that do not know yet that the rotation is over. Raise ``CommandError`` for the first that
         does not answer."""
 
@@ -99,30 +99,30 @@ class RotationSubject(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standings(RotationVault):
+class RotationStore(RotationVault):
     """The vault's record of rotations with overlap."""
 
-    def all(self) -> dict[str, RotationStanding]:
+    def all(self) -> dict[str, RotationProgress]:
         """Return every unfinished rotation by name."""
         try:
-            return parse_standings(self.get(ROTATIONS))
+            return parse_progress(self.get(ROTATIONS))
         except ValueError as error:
             raise unusable_error(ROTATIONS, error) from None
 
-    def of(self, name: str) -> RotationStanding:
+    def of(self, name: str) -> RotationProgress:
         """Return the progress of a rotation."""
         return self.all().get(name, STEADY)
 
-    def set(self, name: str, standing: RotationStanding) -> None:
+    def set(self, name: str, standing: RotationProgress) -> None:
         """Record the progress of a rotation."""
-        self.change(ROTATIONS, standings_text({**self.all(), name: standing}))
+        self.change(ROTATIONS, progress_text({**self.all(), name: standing}))
 
 
 @dataclass(kw_only=True)
 class Overlap:
     """One run of a rotation with overlap."""
 
-    record: Standings
+    record: RotationStore
     subject: RotationSubject
     tell: Callable[[str], None]
     has_lease: Callable[[], bool] = field(default=lambda: True)
@@ -130,15 +130,15 @@ class Overlap:
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(tz=UTC))
     sleep: Callable[[float], None] = time.sleep
 
-    def run(self, *, now: bool = False) -> RotationStanding:
+    def run(self, *, now: bool = False) -> RotationProgress:
         """Run the phases from the one that the vault records, and return the progress. With ``now``, do not wait until
         what the former key has signed expires."""
         standing = self.record.of(self.subject.name)
-        if standing.phase is RotationPhase.STEADY and (behind := self.subject.behind()):
+        if standing.phase is RotationPhase.STEADY and (behind := self.subject.outdated_machines()):
             # The last run was killed at its end: another new key would be another rotation, which nobody requested.
             # With `now` it is requested.
             self.tell(f"{', '.join(behind)}: still to use what the vault says of {self.subject.name}")
-            self.subject.hand_out()
+            self.subject.distribute()
             if not now:
                 self.tell("they do now. This run has made no new key: another one does")
                 return standing
@@ -159,26 +159,26 @@ class Overlap:
                 RotationPhase.DISTRUST, "the former key is not needed any more: nobody is to believe it"
             )
         self.subject.distrust()
-        self.subject.hand_out()
-        self.subject.spread()
-        self._wait(self.clock() + self.subject.learn, "programs have forgotten the former key")
+        self.subject.distribute()
+        self.subject.distribute_further()
+        self._wait(self.clock() + self.subject.reload_time, "programs have forgotten the former key")
         self.subject.end()
         standing = self._go(RotationPhase.STEADY, f"{self.subject.name} is replaced")
-        self.subject.hand_out()
+        self.subject.distribute()
         return standing
 
-    def _trust(self, standing: RotationStanding) -> RotationStanding:
+    def _trust(self, standing: RotationProgress) -> RotationProgress:
         """Have everybody trust both keys; return the progress, with the time until which old copies of the trusted keys
         are valid."""
         self.subject.trust()
-        self.subject.hand_out()
-        self.subject.spread()
-        self._wait(self.clock() + self.subject.learn, "programs have read what is to be believed")
-        if standing.until is not None or not self.subject.copies:
+        self.subject.distribute()
+        self.subject.distribute_further()
+        self._wait(self.clock() + self.subject.reload_time, "programs have read what is to be believed")
+        if standing.until is not None or not self.subject.copy_lifetime:
             return standing
-        return self._until(RotationPhase.TRUST, self.subject.copies)
+        return self._until(RotationPhase.TRUST, self.subject.copy_lifetime)
 
-    def _learnt(self, standing: RotationStanding, *, now: bool) -> bool:
+    def _learnt(self, standing: RotationProgress, *, now: bool) -> bool:
         """Return whether no old copy of the trusted keys is left, or the caller does not want to wait for that."""
         until = standing.until or self.clock()
         if now:
@@ -192,36 +192,36 @@ class Overlap:
         self._wait(until, "the last kubeconfig from before has ended")
         return True
 
-    def _use(self, standing: RotationStanding) -> RotationStanding:
+    def _use(self, standing: RotationProgress) -> RotationProgress:
         """Have the new key sign everywhere; return the progress, with the time until which what the former key signed
         is valid."""
         self.subject.use()
-        self.subject.hand_out()
+        self.subject.distribute()
         if standing.until is not None:
             return standing
-        return self._until(RotationPhase.USE, self.subject.learn + self.subject.life)
+        return self._until(RotationPhase.USE, self.subject.reload_time + self.subject.signed_lifetime)
 
-    def _until(self, phase: RotationPhase, life: timedelta) -> RotationStanding:
+    def _until(self, phase: RotationPhase, life: timedelta) -> RotationProgress:
         """Record the end of the phase, ``life`` from now."""
-        standing = self._write(RotationStanding(phase=phase, until=self.clock() + life))
+        standing = self._write(RotationProgress(phase=phase, until=self.clock() + life))
         # For `longhaul status`, which asks the servers.
-        self.subject.hand_out()
+        self.subject.distribute()
         return standing
 
-    def _over(self, standing: RotationStanding, *, now: bool) -> bool:
+    def _over(self, standing: RotationProgress, *, now: bool) -> bool:
         """Return whether nothing signed by the former key is left, or the caller does not want to wait for that."""
         until = standing.until or self.clock()
         if now:
-            self._wait(until - self.subject.life, "all show what the new key has signed")
-            self.tell(f"not waiting: {self.subject.signed} of the former key stop working")
+            self._wait(until - self.subject.signed_lifetime, "all show what the new key has signed")
+            self.tell(f"not waiting: {self.subject.signed_words} of the former key stop working")
             return True
         if until - self.clock() > PATIENCE:
             self.tell(
-                f"the new key signs. {self.subject.signed} of the former one live until {until:%Y-%m-%d %H:%M} UTC: "
-                "run this again then, which takes it away. Until then both are believed"
+                f"the new key signs. {self.subject.signed_words} of the former one live until {until:%Y-%m-%d %H:%M} "
+                "UTC: run this again then, which takes it away. Until then both are believed"
             )
             return False
-        self._wait(until, f"the last of {self.subject.signed} of the former key has ended")
+        self._wait(until, f"the last of {self.subject.signed_words} of the former key has ended")
         if why := self.subject.why_not_over(until):
             raise CommandError(f"both keys stay believed: {why}")
         return True
@@ -233,12 +233,12 @@ class Overlap:
             self.tell(f"waiting {left:.0f} s until {what}")
             self.sleep(left)
 
-    def _go(self, phase: RotationPhase, message: str) -> RotationStanding:
-        standing = self._write(RotationStanding(phase=phase))
+    def _go(self, phase: RotationPhase, message: str) -> RotationProgress:
+        standing = self._write(RotationProgress(phase=phase))
         self.tell(message)
         return standing
 
-    def _write(self, standing: RotationStanding) -> RotationStanding:
+    def _write(self, standing: RotationProgress) -> RotationProgress:
         """Record the progress, while this run still holds the lock."""
         if not self.has_lease():
             raise CommandError("another run has taken this rotation over: wait for its end, then run this again")

@@ -15,7 +15,7 @@ from components.model.network.address_plan import FRONTEND
 from components.model.secrets.vault import ROTATIONS
 from components.render import secret_files
 from contract.documents.secret_files import SecretFile
-from longhaul.control_plane.secret_keys import FETCH, TRIES, ask_json
+from longhaul.control_plane.encryption_keys import FETCH, TRIES, ask_json
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.rotation import RotationVault
 
@@ -28,7 +28,7 @@ Digests = Mapping[str, tuple[str, ...]]
 """SHA-256 of every certificate and public key in a file, in order, by file."""
 
 
-def hand_out(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Callable[[str], None]) -> None:
+def distribute(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Callable[[str], None]) -> None:
     """Have each API server, and each etcd member and VPN machine with such secrets, fetch and use the secrets whose
     names ``secrets`` accepts, one machine after the other. Raise ``CommandError`` for the first that does not."""
     for machine in _holders(vault, secrets):
@@ -45,7 +45,7 @@ def hand_out(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Call
             tell(f"{machine.name} has {', '.join(sorted(wanted))}")
 
 
-def behind(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> tuple[str, ...]:
+def outdated_machines(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> tuple[str, ...]:
     """Return the API servers that still know the rotation ``name``, and the machines whose programs use older secrets
     than the machine has. Raise ``CommandError`` for the first that does not answer: no rotation begins while a machine
     is away."""

@@ -12,8 +12,8 @@ from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model.secrets.rotations import SERVICE_ACCOUNTS
 from components.model.secrets.vault import SIGNING_KEYS, next_secret
-from longhaul.rotate.overlap import OfServers
-from longhaul.rotate.servers import behind, hand_out
+from longhaul.rotate.overlap import ServerSubject
+from longhaul.rotate.servers import distribute, outdated_machines
 from longhaul.vault.record import unusable_error
 from longhaul.vault.rotation import RotationVault
 
@@ -30,7 +30,7 @@ NEXT = next_secret(SIGNING_KEYS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceAccounts(OfServers):
+class ServiceAccounts(ServerSubject):
     """Rotation of the key for service accounts' tokens, as an ``overlap.RotationSubject``."""
 
     vault: RotationVault
@@ -38,10 +38,10 @@ class ServiceAccounts(OfServers):
     tell: Callable[[str], None]
 
     name = SERVICE_ACCOUNTS
-    learn = timedelta(0)
+    reload_time = timedelta(0)
     """Zero: servers restart with the keys."""
-    life = timedelta(hours=TOKEN_HOURS)
-    signed = "tokens"
+    signed_lifetime = timedelta(hours=TOKEN_HOURS)
+    signed_words = "tokens"
 
     def keys(self) -> SigningKeys:
         """Return the keys in use."""
@@ -65,7 +65,7 @@ class ServiceAccounts(OfServers):
 
     def why_not_over(self, until: datetime) -> str:
         """Return which tokens without expiry the former key has signed; empty when there are none."""
-        begun = until - self.life
+        begun = until - self.signed_lifetime
         left = [
             f"{secret['metadata']['namespace']}/{secret['metadata']['name']}"
             for secret in self.api.items("/api/v1/secrets", fieldSelector=ENDLESS)
@@ -82,13 +82,13 @@ class ServiceAccounts(OfServers):
         """Have only the new key's tokens trusted."""
         self.vault.change(SIGNING_KEYS, SigningKeys.alone(self.keys().signs).text())
 
-    def hand_out(self) -> None:
+    def distribute(self) -> None:
         """Restart API servers and controller-managers with the keys, one machine after the other."""
-        hand_out(self.vault, lambda name: name == SIGNING_KEYS, tell=self.tell)
+        distribute(self.vault, lambda name: name == SIGNING_KEYS, tell=self.tell)
 
-    def behind(self) -> tuple[str, ...]:
+    def outdated_machines(self) -> tuple[str, ...]:
         """Return the API servers that do not know yet that the rotation is over."""
-        return behind(self.vault, self.name, lambda name: name == SIGNING_KEYS)
+        return outdated_machines(self.vault, self.name, lambda name: name == SIGNING_KEYS)
 
     def end(self) -> None:
         """Clear the new key's place in the vault."""

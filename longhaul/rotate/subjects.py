@@ -15,7 +15,7 @@ from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.secrets.rotations import RotationStanding
+    from components.model.secrets.rotations import RotationProgress
     from contract.kubernetes.api import Api
     from longhaul.project.context import Context
     from longhaul.rotate.stack import Stack
@@ -84,11 +84,11 @@ def _encryption(asked: RotationArguments) -> dict[str, Any]:
 
 
 def _service_accounts(asked: RotationArguments) -> dict[str, Any]:
-    from longhaul.rotate.overlap import Overlap, Standings
+    from longhaul.rotate.overlap import Overlap, RotationStore
     from longhaul.rotate.servers import digests
     from longhaul.rotate.service_accounts import ServiceAccounts
 
-    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    record = RotationStore(control=asked.control, place=asked.place, environment=asked.environment)
     subject = ServiceAccounts(vault=record, api=asked.api, tell=asked.tell)
     standing = Overlap(record=record, subject=subject, tell=asked.tell, has_lease=asked.has_lease).run(now=asked.now)
     return _standing_document(standing, digests("".join(subject.keys().verifies)))
@@ -96,23 +96,23 @@ def _service_accounts(asked: RotationArguments) -> dict[str, Any]:
 
 def _authority(asked: RotationArguments) -> dict[str, Any]:
     from longhaul.rotate.authorities import AuthorityRotation
-    from longhaul.rotate.overlap import Overlap, Standings
+    from longhaul.rotate.overlap import Overlap, RotationStore
     from longhaul.rotate.servers import digests
 
-    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    record = RotationStore(control=asked.control, place=asked.place, environment=asked.environment)
     subject = AuthorityRotation.of(record, asked.what.removeprefix(AUTHORITY), api=asked.api, tell=asked.tell)
     standing = Overlap(record=record, subject=subject, tell=asked.tell, has_lease=asked.has_lease).run(now=asked.now)
-    return _standing_document(standing, digests("".join(subject.believed())))
+    return _standing_document(standing, digests("".join(subject.trusted_certificates())))
 
 
 def _kubernetes(asked: RotationArguments) -> dict[str, Any]:
     from components.model.secrets.rotations import READ_VARIABLE
     from longhaul.rotate.followers import Followers
     from longhaul.rotate.kubernetes import KubernetesRotation, StackMachines
-    from longhaul.rotate.overlap import Overlap, Standings
+    from longhaul.rotate.overlap import Overlap, RotationStore
     from longhaul.rotate.servers import digests
 
-    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
+    record = RotationStore(control=asked.control, place=asked.place, environment=asked.environment)
     subject = KubernetesRotation.of(
         record,
         KUBERNETES,
@@ -122,23 +122,23 @@ def _kubernetes(asked: RotationArguments) -> dict[str, Any]:
         new_machines=StackMachines(stack=asked.stack(READ_VARIABLE)),
     )
     standing = Overlap(record=record, subject=subject, tell=asked.tell, has_lease=asked.has_lease).run(now=asked.now)
-    return _standing_document(standing, digests("".join(subject.believed())))
+    return _standing_document(standing, digests("".join(subject.trusted_certificates())))
 
 
 def _tunnels(asked: RotationArguments) -> dict[str, Any]:
     from components.model.network.tunnel_keys import READ_VARIABLE
-    from longhaul.rotate.overlap import Overlap, Standings
-    from longhaul.rotate.tunnel_ends import StackEnds
+    from longhaul.rotate.overlap import Overlap, RotationStore
+    from longhaul.rotate.tunnel_ends import StackTunnelEnds
     from longhaul.rotate.tunnels import TunnelRotation
 
-    record = Standings(control=asked.control, place=asked.place, environment=asked.environment)
-    ends = StackEnds(stack=asked.stack(READ_VARIABLE))
+    record = RotationStore(control=asked.control, place=asked.place, environment=asked.environment)
+    ends = StackTunnelEnds(stack=asked.stack(READ_VARIABLE))
     subject = TunnelRotation(vault=record, ends=ends, tell=asked.tell)
     standing = Overlap(record=record, subject=subject, tell=asked.tell, has_lease=asked.has_lease).run()
     return _standing_document(standing, ())
 
 
-def _standing_document(standing: RotationStanding, keys: tuple[str, ...]) -> dict[str, Any]:
+def _standing_document(standing: RotationProgress, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return the progress of a rotation with overlap; public keys are shown by their SHA-256."""
     return {"phase": standing.phase, "until": standing.until.isoformat() if standing.until else None, "keys": keys}
 

@@ -58,7 +58,7 @@ def _has_key(resource: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackEnds:
+class StackTunnelEnds:
     """The ends in an environment's stack, as ``tunnels.Ends``."""
 
     stack: Stack

@@ -16,8 +16,8 @@ from typing import Protocol
 from components.control_plane import issuing
 from components.model.network.tunnel_keys import TUNNELS, TunnelKeys
 from components.model.secrets.vault import next_secret
-from longhaul.rotate.overlap import OfServers
-from longhaul.rotate.servers import behind, hand_out
+from longhaul.rotate.overlap import ServerSubject
+from longhaul.rotate.servers import distribute, outdated_machines
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.rotation import RotationVault
 
@@ -36,7 +36,7 @@ class KeyedTunnel:
     """True when the cloud made the first key itself."""
 
 
-class Ends(Protocol):
+class TunnelEnds(Protocol):
     """Ends of all tunnels."""
 
     def tunnels(self) -> tuple[KeyedTunnel, ...]:
@@ -56,20 +56,20 @@ def _nothing(_secret: str) -> bool:
 
 
 @dataclass(kw_only=True)
-class TunnelRotation(OfServers):
+class TunnelRotation(ServerSubject):
     """Rotation of the keys of all tunnels, as an ``overlap.RotationSubject``."""
 
     vault: RotationVault
-    ends: Ends
+    ends: TunnelEnds
     tell: Callable[[str], None]
     _handed: dict[str, str] = field(default_factory=dict)
     """Keys from the vault that all ends have, by secret, as far as this run knows."""
 
     name = TUNNELS
-    learn = timedelta(0)
-    life = timedelta(0)
+    reload_time = timedelta(0)
+    signed_lifetime = timedelta(0)
     """Zero: an established tunnel does not ask for its key."""
-    signed = "tunnels"
+    signed_words = "tunnels"
 
     def prepare(self) -> None:
         """Make a new key for each tunnel."""
@@ -90,7 +90,7 @@ class TunnelRotation(OfServers):
     def use(self) -> None:
         """Have the ends of each tunnel use the new key, one tunnel after the other: first the gateways of racks, then
         the cloud. API servers get the phase before that, since each tunnel takes minutes."""
-        hand_out(self.vault, _nothing, tell=self.tell)
+        distribute(self.vault, _nothing, tell=self.tell)
         for tunnel in self.ends.tunnels():
             new = self._next(tunnel)
             if not new:
@@ -114,14 +114,14 @@ class TunnelRotation(OfServers):
             if (keys := self._keys(tunnel)).others:
                 self.vault.write_text(tunnel.secret, keys.alone().text())
 
-    def hand_out(self) -> None:
+    def distribute(self) -> None:
         """Give API servers the phase, and gateways of racks the vault's keys."""
-        hand_out(self.vault, _nothing, tell=self.tell)
+        distribute(self.vault, _nothing, tell=self.tell)
         self._give(self.ends.tunnels())
 
-    def behind(self) -> tuple[str, ...]:
+    def outdated_machines(self) -> tuple[str, ...]:
         """Return the API servers that do not know yet that the rotation is over."""
-        return behind(self.vault, self.name, _nothing)
+        return outdated_machines(self.vault, self.name, _nothing)
 
     def end(self) -> None:
         """Do nothing: each new key was moved from its place when it came into use."""

@@ -14,7 +14,7 @@ from longhaul.terminal.exits import CommandError
 KINDS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
-def believe(api: ConfigMaps, authorities: str, *, tell: Callable[[str], None]) -> None:
+def trust_in_webhooks(api: ConfigMaps, authorities: str, *, tell: Callable[[str], None]) -> None:
     """Have API servers trust these authorities (PEM) for our webhooks, if there are any. Raise ``CommandError`` when
     somebody else writes them at the same time."""
     bundle = base64.b64encode(authorities.encode()).decode()

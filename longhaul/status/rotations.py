@@ -9,7 +9,7 @@ from datetime import datetime
 from components.model.control_plane.machines import Role
 from components.model.secrets.certificates import ETCD_CLIENT, KUBERNETES
 from components.model.secrets.encryption_keys import ENCRYPTION, RotationPhase, phase_of
-from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationStanding
+from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationProgress
 from contract.reasons.status import StatusReason
 from longhaul.control_plane.node_answers import EncryptionView
 from longhaul.report.status_verdict import StatusVerdict
@@ -79,7 +79,7 @@ def _restarting(role: str) -> tuple[str, ...]:
 
 
 def _overlap(
-    name: str, standings: Mapping[str, RotationStanding], late: Sequence[str], *, again: str, now: datetime
+    name: str, standings: Mapping[str, RotationProgress], late: Sequence[str], *, again: str, now: datetime
 ) -> RotationStatus:
     if len(set(standings.values())) > 1:
         phases = ", ".join(f"{server}: {view.phase}" for server, view in sorted(standings.items()))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from components.model import Role, control_machines, load, plan
-from components.model.versions.section import offered
+from components.model.versions.section import offered_versions
 from components.render import api_server, etcd
 from lab import tools
 from longhaul.toolchain.spec import load as load_spec
@@ -37,7 +37,7 @@ def help_of(release: str, version: str, program: str, log_dir: Path) -> str:
     """Return what a program of a version prints about its flags. One that is on demand is not made for this test."""
     spec = load_spec(versions={release: version})
     (tool,) = spec.select([program])
-    if version != offered(release)[0] and not tools.tool_dir(tool, spec=spec).is_dir():
+    if version != offered_versions(release)[0] and not tools.tool_dir(tool, spec=spec).is_dir():
         pytest.skip(f"it is on demand: `python -m lab.tools ensure {release}@{version}`")
     binary = tools.ensure([tool.name], log_dir=log_dir, progress=print, spec=spec)[program]
     done = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True)
@@ -59,7 +59,7 @@ def text_of(*paths: Path) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
-@pytest.mark.parametrize("version", offered("kubernetes"))
+@pytest.mark.parametrize("version", offered_versions("kubernetes"))
 @pytest.mark.parametrize("program", KUBERNETES)
 def test_kubernetes_knows_every_flag_of_ours(program: str, version: str, tmp_path: Path) -> None:
     # A flag that is deprecated is hidden, or said to be.
@@ -79,7 +79,7 @@ def test_kubernetes_knows_every_flag_of_ours(program: str, version: str, tmp_pat
         assert ("DEPRECATED" in said) is ((program, flag) in DEPRECATED)
 
 
-@pytest.mark.parametrize("version", offered("etcd"))
+@pytest.mark.parametrize("version", offered_versions("etcd"))
 def test_etcd_knows_every_variable_and_gate_of_ours(version: str, tmp_path: Path) -> None:
     found = help_of("etcd", version, "etcd", tmp_path)
     text = text_of(UNITS / "etcd.service", PROGRAMS / "etcd/join.py") + rendered()[Role.ETCD]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import base, container_system, tools
+from lab import base_system, container_system, tools
 from longhaul.artifacts import image_contents
 from longhaul.artifacts.image_contents import System
 from longhaul.artifacts.layout import build_image
@@ -71,7 +71,7 @@ def test_agnhost_has_the_programs_users_and_files_of_kubernetes_own(tmp_path: Pa
     listed = image_contents.load()
     (wanted,) = (image for image in listed.images if image.tool == "agnhost")
     around = tools.ensure(["agnhost"], log_dir=tmp_path, progress=print)
-    under = base.ensure(listed, log_dir=tmp_path, progress=print)
+    under = base_system.ensure(listed, log_dir=tmp_path, progress=print)
     system = container_system.ensure(wanted, wanted=listed, around=around, base=under, log_dir=tmp_path, progress=print)
     root = unpacked(build_image(wanted, binary=around["agnhost"], system=system), tmp_path)
 

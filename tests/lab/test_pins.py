@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from components.model.versions.section import belonging, offered
+from components.model.versions.section import companion_versions, offered_versions
 from components.model.versions.steps import minor, numbers
 from components.objects.queues import source
 from lab import tools
@@ -25,7 +25,7 @@ from longhaul.toolchain.spec import Binary, Tool, load, repository
 
 ROOT = repository()
 SPEC = load()
-VERSIONS = {release: offered(release) for release in SPEC.versions}
+VERSIONS = {release: offered_versions(release) for release in SPEC.versions}
 OTHERS = {
     (release, version): load(versions={release: version})
     for release, versions in VERSIONS.items()
@@ -149,7 +149,7 @@ def test_what_belongs_to_a_version_of_kubernetes_is_what_its_source_names(
     source = Path(json.loads(output_of(words, cwd=SPEC.modules_dir / module, env=compiler.env()))["Dir"])
     said = (source / "cmd/kubeadm/app/constants/constants.go").read_text(encoding="utf-8")
     constants = dict(re.findall(r'^\t(\w+Version) = "v?([0-9.]+)[^"]*"$', said, re.MULTILINE))
-    assert belonging(version) == {
+    assert companion_versions(version) == {
         "etcd": constants["DefaultEtcdVersion"],
         "etcd_least": constants["MinExternalEtcdVersion"],
         "coredns": constants["CoreDNSVersion"],
@@ -160,7 +160,7 @@ def test_what_belongs_to_a_version_of_kubernetes_is_what_its_source_names(
 
 @pytest.mark.parametrize("version", VERSIONS["kubernetes"])
 def test_every_version_of_kubernetes_is_served_by_every_etcd_and_built_by_the_go_of_its_line(version: str) -> None:
-    named = belonging(version)
+    named = companion_versions(version)
     assert all(numbers(etcd) >= numbers(named["etcd_least"]) for etcd in VERSIONS["etcd"])
     assert minor(SPEC.go.version) == minor(named["go"])
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import base, depot_authority, image
+from lab import base_system, depot_authority, image
 from lab import depot as build
 from lab.ansible.runner import play
 from lab.cloud.pki import ensure_pki
@@ -66,7 +66,7 @@ def bare(tmp_path: Path) -> System:
     """A copy of the base image that may be changed."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    under = base.ensure(image_contents.load(), log_dir=tmp_path, progress=print)
+    under = base_system.ensure(image_contents.load(), log_dir=tmp_path, progress=print)
     copy_system(under / "rootfs", tmp_path / "root")
     return System(tmp_path / "root", tmp_path / "log")
 

@@ -15,9 +15,9 @@ from lab import control, project
 from lab.config import LabConfig
 from lab.hypervisor.addresses import AddressRanges
 from lab.hypervisor.networks import Networks, operator_of
-from lab.leaving import leave
 from lab.project import LabProject, RootParts
 from lab.state import InitRecord, LabError, LabState, running_init
+from lab.tenant_leave import leave
 from lab.tenants import check_apart, check_fits, host_of, lab_to_join, renew, take_in, tenants_of
 from tests.lab.hypervisor.conftest import network_one
 from tests.support.project import REPOSITORY, Project, hybrid

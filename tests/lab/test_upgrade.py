@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from components.model.versions.section import offered
+from components.model.versions.section import offered_versions
 from longhaul.terminal.exits import Exit
 from tests.support.control_plane import changed, generations, repeated, tried_twice
 from tests.support.project import Project, environment, eventually
@@ -18,7 +18,7 @@ from tests.support.upgrading import assert_safe, broken_copy, give_image, loaded
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
-FIRST, PATCH, MINOR = offered("etcd")
+FIRST, PATCH, MINOR = offered_versions("etcd")
 MEMBERS = tuple(f"steps-etcd-{index}" for index in range(3))
 EVENTS = tuple(f"steps-events-{index}" for index in range(3))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from components.model.versions.section import offered
+from components.model.versions.section import offered_versions
 from longhaul.terminal.exits import Exit
 from tests.support.control_plane import changed, generations, repeated, tried_twice
 from tests.support.project import Project, hybrid
@@ -16,7 +16,7 @@ from tests.support.upgrading import assert_safe, loaded, running, wish
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
-FIRST, NEXT = offered("kubernetes")
+FIRST, NEXT = offered_versions("kubernetes")
 SERVERS = ("minor-api-0", "minor-api-1")
 NODE = "minor-node-0"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from components.model.versions.section import offered
+from components.model.versions.section import offered_versions
 from longhaul.toolchain.spec import load, repository
 from tests.support.modules import module_at
 
@@ -13,7 +13,7 @@ PLUGIN = module_at(repository() / "playbooks" / "filter_plugins" / "pins.py")
 PINS = PLUGIN.from_toml((repository() / "tools.toml").read_text(encoding="utf-8"))
 CHOICES: list[dict[str, str]] = [
     {},
-    *({release: version} for release in ("etcd", "kubernetes") for version in offered(release)),
+    *({release: version} for release in ("etcd", "kubernetes") for version in offered_versions(release)),
 ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import unpacked
+from lab import unpacked_programs
 from longhaul.toolchain.cache import Progress, cache_root
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.process import output_of
@@ -56,7 +56,7 @@ class Browser:
     def ensure(cls, folder: Path, *, under: Sequence[str] = (), progress: Progress = print) -> Browser:
         """Return the browser, fetched unless it is in the cache. ``SetupError`` when it cannot be had."""
         place = cache_root() / "browser" / _candidate()
-        found = unpacked.ensure(place, PACKAGES, program=PROGRAM, log_dir=folder, progress=progress)
+        found = unpacked_programs.ensure(place, PACKAGES, program=PROGRAM, log_dir=folder, progress=progress)
         (folder / "fonts.conf").write_text(FONTS.format(unpacked=place))
         return cls(program=found / PACKAGE, folder=folder, under=under)
 

@@ -12,7 +12,7 @@ from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from lab import base, tools
+from lab import base_system, tools
 from lab.signing import KEY, signing
 from longhaul.artifacts import image_contents
 from longhaul.artifacts.manifest import seal
@@ -101,7 +101,7 @@ def ensure(log_dir: Path, system: System = DEBIAN) -> GpuDepot:
     """Return the depot. If it is not cached, 160 MB are downloaded (Ubuntu: 230 MB). Raises
     :class:`longhaul.toolchain.errors.SetupError`."""
     wanted = image_contents.load(distribution=system.distribution)
-    under = base.ensure(wanted, log_dir=log_dir, progress=print)
+    under = base_system.ensure(wanted, log_dir=log_dir, progress=print)
     found = tools.ensure([TOOLKIT], log_dir=log_dir, progress=print)
     (tool,) = load().select([TOOLKIT])
     pinned = pins(system)

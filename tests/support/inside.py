@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from lab.inside import entering
+from lab.machine_commands import entering
 from lab.state import LabError, LabState
 
 

@@ -15,8 +15,8 @@ from clouds.base.faults import Fault, Location
 from clouds.base.inputs import PRIVATE_KEY
 from components.model.loading.document import parse_document
 from components.model.loading.document_error import DocumentError
-from components.model.loading.not_yet import not_yet
 from components.model.loading.schema import Node, Schema, suggestion, walk
+from components.model.loading.unsupported import unsupported
 
 _KINDS: Mapping[str, str] = {
     "string_type": "text",
@@ -87,7 +87,7 @@ def _plain(text: str) -> bool:
 
 
 def _unknown_key(location: Location, schema: Schema, path: Location) -> Fault:
-    meaning = not_yet(location)
+    meaning = unsupported(location)
     if meaning:
         return Fault(at=location, wrong=f"is not supported yet: {meaning}", write="leave it out until a release has it")
     _, parent = walk(schema, path[:-1])

@@ -31,7 +31,7 @@ def rotation_of(secret: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RotationStanding:
+class RotationProgress:
     """Progress of a rotation."""
 
     phase: RotationPhase
@@ -39,10 +39,10 @@ class RotationStanding:
     """Time at which the last token or certificate signed by the former key expires; None while that is unknown."""
 
 
-STEADY = RotationStanding(phase=RotationPhase.STEADY)
+STEADY = RotationProgress(phase=RotationPhase.STEADY)
 
 
-def parse_standings(text: str) -> dict[str, RotationStanding]:
+def parse_progress(text: str) -> dict[str, RotationProgress]:
     """Parse the vault's value; raise ``ValueError`` when it is malformed."""
     try:
         return {str(name): _standing(fields) for name, fields in json.loads(text).items()}
@@ -50,7 +50,7 @@ def parse_standings(text: str) -> dict[str, RotationStanding]:
         raise ValueError("it does not list phases of rotations") from None
 
 
-def standings_text(standings: Mapping[str, RotationStanding]) -> str:
+def progress_text(standings: Mapping[str, RotationProgress]) -> str:
     """Return the vault's value. Rotations that are over are left out."""
     return json.dumps(
         {
@@ -61,9 +61,9 @@ def standings_text(standings: Mapping[str, RotationStanding]) -> str:
     )
 
 
-def _standing(fields: Mapping[str, str]) -> RotationStanding:
+def _standing(fields: Mapping[str, str]) -> RotationProgress:
     until = fields.get("until", "")
     time = datetime.fromisoformat(until) if until else None
     if time is not None and time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
-    return RotationStanding(phase=RotationPhase(fields["phase"]), until=time)
+    return RotationProgress(phase=RotationPhase(fields["phase"]), until=time)

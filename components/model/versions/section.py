@@ -35,12 +35,12 @@ def pinned(release: str) -> str:
     return str(_tools()["release"][release]["version"])
 
 
-def offered(release: str) -> tuple[str, ...]:
+def offered_versions(release: str) -> tuple[str, ...]:
     """Return all versions of ``release`` that ``tools.toml`` pins, the default first."""
     return (pinned(release), *map(str, _tools()["release"][release].get("also", ())))
 
 
-def belonging(kubernetes: str) -> Mapping[str, str]:
+def companion_versions(kubernetes: str) -> Mapping[str, str]:
     """Return the versions that go with this version of Kubernetes, by release; empty for a version that ``tools.toml``
     does not pin."""
     return dict(_tools()["belongs"].get(kubernetes, {}))
@@ -67,4 +67,4 @@ class Versions(Section):
 
     def pinned(self) -> dict[str, str]:
         """Return those of the versions that ``tools.toml`` pins, by release: only pinned ones are available."""
-        return {release: version for release, version in self if version in offered(release)}
+        return {release: version for release, version in self if version in offered_versions(release)}

@@ -13,7 +13,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 from components.control_plane import secrets
 from components.control_plane.secrets import TunnelKey, TunnelKeyProvider
 from components.environment import cluster
-from components.environment.links import VaultTunnelKeys, believed, used
+from components.environment.links import VaultTunnelKeys, trusted_keys, used_key
 from tests.components.control_plane.folder_vault import VAULT, FolderVault, InFolder
 
 OWN = "the-cloud-s-own"
@@ -55,13 +55,13 @@ def main() -> None:
     url = os.environ[VAULT]
     held = TunnelKey("held", secret="tunnel-held", vault_url=url)
     keys = VaultTunnelKeys(text=held.value).beside()
-    Connection("azure", key=used(keys))
+    Connection("azure", key=used_key(keys))
     given = TunnelKey("given", secret="tunnel-given", vault_url=url, of_cloud=True)
     own = VaultTunnelKeys(text=cluster._or_none_yet(given.value), made=[given])
     aws = Connection(
         "aws", key=own.beside().apply(lambda one: one.used or None), opts=ResourceOptions(depends_on=[given])
     )
     known = own.beside(aws.has)
-    Connection("between", key=used(known))
-    pulumi.export("held", Output.all(used(keys), believed(keys)))
-    pulumi.export("given", Output.all(used(known), believed(known)))
+    Connection("between", key=used_key(known))
+    pulumi.export("held", Output.all(used_key(keys), trusted_keys(keys)))
+    pulumi.export("given", Output.all(used_key(known), trusted_keys(known)))

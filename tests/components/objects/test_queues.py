@@ -16,7 +16,7 @@ from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, Ma
 from components.objects.queues import CHECK
 from contract.labels import TEAM_LABEL
 from contract.objects import GANGS
-from longhaul.rotate.webhooks import believe
+from longhaul.rotate.webhooks import trust_in_webhooks
 from longhaul.toolchain.spec import load as load_spec
 from tests.components.objects.conftest import ALONE
 from tests.components.objects.stack import Stack
@@ -181,14 +181,14 @@ def test_a_new_certificate_of_another_authority_is_used_without_a_restart(
     new = issuing.new_authority(common_name="test", days=30, key=issuing.new_key())
     api = queues.client(timeout_s=30)
     said: list[str] = []
-    believe(api, former.certificate + new.certificate, tell=said.append)
+    trust_in_webhooks(api, former.certificate + new.certificate, tell=said.append)
     assert len(said) == 2 * len(MANAGERS)
     apply(queues, deployment("before", POD, where=TEAM))
     for manager in MANAGERS:
         managers.issue(manager, new)
         eventually(lambda manager=manager: shows(manager, new), what=f"{manager.name} shows the new one")
-    believe(api, new.certificate, tell=said.append)
-    believe(api, new.certificate, tell=said.append)
+    trust_in_webhooks(api, new.certificate, tell=said.append)
+    trust_in_webhooks(api, new.certificate, tell=said.append)
     assert len(said) == 4 * len(MANAGERS), "nothing is changed twice"
     eventually(
         lambda: "applied" in apply(queues, deployment("after", POD, where=TEAM), check=False), what="it is believed"

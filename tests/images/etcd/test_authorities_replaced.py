@@ -26,7 +26,7 @@ from components.model.sites.places import place_of
 from contract.paths import PKI
 from contract.units import ETCD, KUBE_APISERVER
 from longhaul.rotate.authorities import AuthorityRotation
-from longhaul.rotate.overlap import Overlap, Standings
+from longhaul.rotate.overlap import Overlap, RotationStore
 from longhaul.rotate.published import PUBLISHED
 from tests.images.etcd.test_client_authorities import FIRST, MEMBERS, SECOND, SERVER, THIRD, _binaries, _control, opens
 from tests.images.etcd.test_membership import await_voters, found, join, ready
@@ -157,7 +157,7 @@ def test_the_cluster_goes_on_while_its_authority_is_replaced(
     # The machines are on loopback here.
     monkeypatch.setattr("longhaul.rotate.authorities.plan", lambda _environment: control.addresses)
     place = place_of(control.environment, control.environment.control_plane.site)
-    record = Standings(control=cloud, place=place, environment=control.environment)
+    record = RotationStore(control=cloud, place=place, environment=control.environment)
     shown = (SERVER, "etcd-client") if name == "etcd-client" else (FIRST, "client")
     former = tmp_path / "former.pem"
     former.write_text(control[shown[0]].path(f"{PKI}/{shown[1]}.pem").read_text(encoding="utf-8"), encoding="utf-8")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lab.drill.catalogue import DRILLS
-from lab.drill.command import chosen
+from lab.drill.command import select_drills
 from lab.drill.observer import Figure
 from lab.drill.report import to_json, to_markdown
 from lab.drill.run import DrillResult
@@ -17,12 +17,12 @@ LONG = "site-cut-off-20-min"
 
 
 def test_all_leaves_long_ones_out_unless_they_are_asked_for() -> None:
-    assert set(DRILLS) - set(chosen(["all"], long=False)) == {LONG}
-    assert set(chosen(["all"], long=True)) == set(DRILLS)
+    assert set(DRILLS) - set(select_drills(["all"], long=False)) == {LONG}
+    assert set(select_drills(["all"], long=True)) == set(DRILLS)
 
 
 def test_a_long_one_that_is_named_is_done_and_each_once() -> None:
-    assert chosen([LONG, "leader-killed", LONG], long=False) == [LONG, "leader-killed"]
+    assert select_drills([LONG, "leader-killed", LONG], long=False) == [LONG, "leader-killed"]
 
 
 def _result(seconds: float) -> DrillResult:

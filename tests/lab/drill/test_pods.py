@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.drill.pods import disturbed, running
+from lab.drill.pods import disturbances, running
 
 
 def _pod(name: str, *, uid: str = "1", phase: str = "Running", restarts: int = 0) -> dict[str, Any]:
@@ -18,13 +18,13 @@ def _pod(name: str, *, uid: str = "1", phase: str = "Running", restarts: int = 0
 def test_pods_that_run_on_are_not_told() -> None:
     before = running([_pod("a"), _pod("waits", phase="Pending")])
     assert set(before) == {"team/a"}
-    assert disturbed(before, running([_pod("a"), _pod("waits"), _pod("new")])) == ()
+    assert disturbances(before, running([_pod("a"), _pod("waits"), _pod("new")])) == ()
 
 
 def test_a_pod_that_is_gone_restarted_or_replaced_is_told() -> None:
     before = running([_pod("gone"), _pod("restarted"), _pod("replaced")])
     after = running([_pod("restarted", restarts=1), _pod("replaced", uid="2")])
-    assert disturbed(before, after) == (
+    assert disturbances(before, after) == (
         "team/gone is gone",
         "team/replaced was restarted or replaced",
         "team/restarted was restarted or replaced",

@@ -13,7 +13,7 @@ from lab.drill import report
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment
 from lab.drill.observer import Figure
-from lab.drill.run import ERRORS_END, DrillResult, broken
+from lab.drill.run import ERRORS_END, DrillResult, broken_promises
 from lab.drill.timing import Timing
 from lab.drill.verdict import DrillVerdict
 from lab.state import LabError
@@ -81,7 +81,7 @@ def test_notes_of_a_fault_stand_below_the_table_and_last(tmp_path: Path) -> None
     assert "Measured besides:\n\n- events-storm: 10 Events were made\n" in (tmp_path / report.PAGE).read_text(
         encoding="utf-8"
     )
-    assert report.earlier(tmp_path)[0].notes == ("10 Events were made",)
+    assert report.read_results(tmp_path)[0].notes == ("10 Events were made",)
 
 
 def test_programs_get_the_machine_and_all_figures() -> None:
@@ -93,8 +93,8 @@ def test_programs_get_the_machine_and_all_figures() -> None:
 
 def test_what_a_drill_promises_besides() -> None:
     drill = Drill(name="one", summary="", goal_s=1.0, fault=_never, says="words", reads_go_on=True, elections=2)
-    assert list(broken(drill, _verdict(), was_said=True, terms=2)) == []
-    assert list(broken(drill, _verdict(longest_read_gap_s=11.0), was_said=False, terms=3)) == [
+    assert list(broken_promises(drill, _verdict(), was_said=True, terms=2)) == []
+    assert list(broken_promises(drill, _verdict(longest_read_gap_s=11.0), was_said=False, terms=3)) == [
         "`longhaul status` did not say 'words' within 90 s",
         "no read was answered for 11.0 s",
         "the term of the main etcd cluster rose by 3, more than 2",
@@ -108,16 +108,18 @@ def _never(_: DrillEnvironment) -> AbstractContextManager[str]:
 def test_a_report_keeps_the_drills_that_do_not_run_again(tmp_path: Path) -> None:
     known = [_result("leader-killed"), _result("follower-killed", errors_s=7.0)]
     report.write(tmp_path, known)
-    again = report.joined(report.earlier(tmp_path), [_result("leader-killed", errors_s=1.0), _result("server-hung")])
+    again = report.merge(
+        report.read_results(tmp_path), [_result("leader-killed", errors_s=1.0), _result("server-hung")]
+    )
     assert [one.drill for one in again] == ["follower-killed", "leader-killed", "server-hung"]
     assert [one.timing.errors_s for one in again] == [7.0, 1.0, 0.0]
     assert report.to_json(again[:1]) == report.to_json(known[1:])
 
 
 def test_figures_of_two_machines_do_not_stand_in_one_table(tmp_path: Path) -> None:
-    assert report.earlier(tmp_path) == []
+    assert report.read_results(tmp_path) == []
     report.write(tmp_path, [_result("leader-killed")])
     page = tmp_path / report.DATA
     page.write_text(page.read_text(encoding="utf-8").replace(report.machine(), "another machine"), encoding="utf-8")
     with pytest.raises(LabError, match="another machine"):
-        report.earlier(tmp_path)
+        report.read_results(tmp_path)

@@ -35,7 +35,7 @@ def _verdict(server: ApiServer, folder: Path, meanwhile: Callable[[DrillJournal]
     verifier.run(lambda: meanwhile(journal))
     journal.close()
     try:
-        return judge(read(folder / "journal.jsonl"), verifier.there(), interval_s=INTERVAL_S)
+        return judge(read(folder / "journal.jsonl"), verifier.read_back(), interval_s=INTERVAL_S)
     finally:
         verifier.remove()
 

@@ -43,9 +43,9 @@ def test_an_examples_subscription_is_not_asked_for() -> None:
     raw = raw_environment()
     raw["sites"]["weu"]["subscription"] = "00000000-0000-4000-8000-000000000001"
     example = share("azure", raw)
-    assert doctor.real(example).places == {}
+    assert doctor.without_examples(example).places == {}
     assert {one.name for one in doctor.AzureCloudDoctor().questions(example)} == {"credentials", "durations", "clock"}
-    (found,) = doctor.imaginary(example)
+    (found,) = doctor.example_subscriptions(example)
     assert found.severity is Severity.PROBLEM
     assert found.where == (f"sites.weu.subscription in {FILE}",)
 

@@ -11,7 +11,7 @@ import yaml
 
 from clouds.base.findings import Severity
 from components.model import Environment
-from components.model.versions.section import belonging, offered, pinned
+from components.model.versions.section import companion_versions, offered_versions, pinned
 from longhaul.judgement.deprecated_apis import Apis, DeprecatedApi
 from longhaul.judgement.plan import Plan, PlanTerms, make_plan
 from tests.longhaul.judgement.steps import VM, Step, changes, judged, lab, stack, step
@@ -149,9 +149,9 @@ def test_who_could_not_be_asked_is_told_and_nobody_is_asked_without_a_step() -> 
 
 
 def test_a_later_etcd_that_a_version_names_is_told() -> None:
-    first, *_, newest = offered("kubernetes")
+    first, *_, newest = offered_versions("kubernetes")
     running = machines(dict.fromkeys(SERVERS, first))
-    named = belonging(newest)["etcd"]
+    named = companion_versions(newest)["etcd"]
     for etcd, told in ((pinned("etcd"), True), (named, False)):
         plan = judged(stack("lab"), *running, environment=wanted(kubernetes=newest, etcd=etcd))
         assert any(f"names etcd {named}" in one.why for one in plan.reasons) is told

@@ -162,7 +162,7 @@ class KubernetesWorld(World):
         self.restarts += 1
         return {}
 
-    def believe(self, authorities: str) -> None:
+    def trust(self, authorities: str) -> None:
         self.trusted = authorities
 
     def refuse_other_changes(self) -> None:

@@ -18,7 +18,7 @@ from components.model import Environment, authorities, certificates, control_mac
 from components.model.control_plane.machines import Machine, Role
 from components.model.identity.sign_in import settings
 from components.model.secrets.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
-from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationStanding, parse_standings
+from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationProgress, parse_progress
 from components.model.secrets.vault import ISSUERS, QUARANTINE, REVOKED, ROTATIONS, SIGNING_KEYS
 from components.model.sites.places import place_of
 from components.render import api_server, etcd
@@ -27,7 +27,7 @@ from contract.documents.revoked import Revoked
 from contract.documents.secret_files import SecretFile
 from longhaul.rotate import servers
 from longhaul.rotate.authorities import AuthorityRotation
-from longhaul.rotate.overlap import Overlap, RotationSubject, Standings
+from longhaul.rotate.overlap import Overlap, RotationStore, RotationSubject
 from longhaul.rotate.published import PUBLISHED
 from longhaul.rotate.service_accounts import ServiceAccounts
 
@@ -203,7 +203,7 @@ class World:
         """Each machine believes whatever any machine, or the vault, may have signed and still lives."""
         signing = self._signing()
         self.signed |= dict.fromkeys(signing, self.now)
-        alive = signing | {key for key, time in self.signed.items() if self.now - time < self.subject.life}
+        alive = signing | {key for key, time in self.signed.items() if self.now - time < self.subject.signed_lifetime}
         for name, server in self.servers.items():
             for believed in self._believed(server):
                 assert alive <= believed, f"{name} does not believe all that is signed"
@@ -213,7 +213,7 @@ class World:
         """For those who are no machines of the control plane."""
 
     def _since(self) -> datetime:
-        return self.now - self.subject.learn
+        return self.now - self.subject.reload_time
 
     def _signing(self) -> set[str]:
         servers = self.servers.values()
@@ -252,10 +252,10 @@ class World:
         return BELIEVES[self.what.removeprefix(AUTHORITY)].get(server.machine.role, ())
 
     @cached_property
-    def record(self) -> Standings:
+    def record(self) -> RotationStore:
         stand_in: Any = self
         place = place_of(self.environment, self.environment.control_plane.site)
-        return Standings(control=stand_in, place=place, environment=self.environment)
+        return RotationStore(control=stand_in, place=place, environment=self.environment)
 
     @cached_property
     def subject(self) -> RotationSubject:
@@ -267,7 +267,7 @@ class World:
     def rotation(self, name: str) -> RotationSubject:
         return AuthorityRotation.of(self.record, name, api=self, tell=self.told.append)
 
-    def run(self, *, now: bool = False, held: Callable[[], bool] = lambda: True) -> RotationStanding:
+    def run(self, *, now: bool = False, held: Callable[[], bool] = lambda: True) -> RotationProgress:
         """Run `longhaul rotate` once."""
         told = self.told.append
         run = Overlap(
@@ -315,8 +315,8 @@ class World:
         return all(tuple(key for key in keys if key not in other) == self.believed for keys in found)
 
     @property
-    def standing(self) -> RotationStanding:
-        return parse_standings(self.vault[ROTATIONS]).get(self.what, STEADY)
+    def standing(self) -> RotationProgress:
+        return parse_progress(self.vault[ROTATIONS]).get(self.what, STEADY)
 
 
 def _secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile, ...]:

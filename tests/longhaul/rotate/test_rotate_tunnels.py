@@ -17,7 +17,7 @@ from components.model.secrets.vault import ROTATIONS
 from longhaul.judgement.places import TUNNEL_KEY
 from longhaul.rotate import stack
 from longhaul.rotate.stack import Stack
-from longhaul.rotate.tunnel_ends import StackEnds, tunnels_in
+from longhaul.rotate.tunnel_ends import StackTunnelEnds, tunnels_in
 from longhaul.rotate.tunnels import KeyedTunnel
 from longhaul.terminal.exits import CommandError
 from tests.longhaul.rotate.overlap_world import KilledError, first_vault
@@ -163,7 +163,7 @@ def test_only_named_resources_are_changed_and_keys_are_read_again(
         log=log,
         began=0.0,
     )
-    ends = StackEnds(stack=own)
+    ends = StackTunnelEnds(stack=own)
     ends.apply(["urn::a", "urn::b"])
     words = ["--yes", "--skip-preview", "--suppress-outputs", "--target", "urn::a", "--target", "urn::b"]
     assert ran == [("up", words, {"A": "b", "LONGHAUL_TUNNEL_KEYS": "yes"})]

@@ -13,7 +13,7 @@ import pytest
 from clouds.aws.ranges import LARGEST_BLOCK, LARGEST_RANGE, vpc_ranges
 from components.model import ConfigurationError
 from components.model.loading.load import examine
-from components.model.loading.not_yet import ANY, NOT_YET
+from components.model.loading.unsupported import ANY, UNSUPPORTED
 from components.model.network.address_plan import site_plan
 from tests.model import make
 from tests.model.files import write
@@ -434,7 +434,7 @@ def test_the_largest_block_on_aws_is_that_of_the_largest_subnet() -> None:
     assert [len(vpc_ranges(IPv4Network((10 << 24, prefix)))) for prefix in (13, 14, 16, 17)] == [8, 4, 1, 1]
 
 
-@pytest.mark.parametrize("key", NOT_YET, ids=".".join)
+@pytest.mark.parametrize("key", UNSUPPORTED, ids=".".join)
 def test_a_key_that_nothing_acts_on_is_refused_and_told_what_it_will_be(key: tuple[str, ...], tmp_path: Path) -> None:
     raw = valid()
     path = ["gpu" if part == ANY else part for part in key]
@@ -443,4 +443,4 @@ def test_a_key_that_nothing_acts_on_is_refused_and_told_what_it_will_be(key: tup
         place = place[part]
     place[path[-1]] = {"every": "1h"}
     found = said(tmp_path, raw)
-    assert found.problems == {".".join(path): f"is not supported yet: {NOT_YET[key]}"}
+    assert found.problems == {".".join(path): f"is not supported yet: {UNSUPPORTED[key]}"}

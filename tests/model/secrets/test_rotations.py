@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 import pytest
 
 from components.model.secrets.encryption_keys import RotationPhase
-from components.model.secrets.rotations import STEADY, RotationStanding, parse_standings, rotation_of, standings_text
+from components.model.secrets.rotations import STEADY, RotationProgress, parse_progress, progress_text, rotation_of
 
 
 def test_what_is_over_is_not_in_it() -> None:
     until = datetime(2026, 11, 1, 2, 3, 4, tzinfo=UTC)
-    waiting = RotationStanding(phase=RotationPhase.USE, until=until)
-    text = standings_text({"service-accounts": waiting, "authority-nodes": STEADY})
-    assert parse_standings(text) == {"service-accounts": waiting}
-    assert standings_text({}) == "{}"
+    waiting = RotationProgress(phase=RotationPhase.USE, until=until)
+    text = progress_text({"service-accounts": waiting, "authority-nodes": STEADY})
+    assert parse_progress(text) == {"service-accounts": waiting}
+    assert progress_text({}) == "{}"
 
 
 def test_an_authority_is_known_by_its_secret() -> None:
@@ -25,4 +25,4 @@ def test_an_authority_is_known_by_its_secret() -> None:
 @pytest.mark.parametrize("text", ["", "7", "[]", '{"a": 1}', '{"a": {"phase": "other"}}', '{"a": {"until": "x"}}'])
 def test_what_is_no_record_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="it does not list phases of rotations"):
-        parse_standings(text)
+        parse_progress(text)

@@ -11,7 +11,7 @@ from components.aws.controller import NodeControllerAccess, NodeControllerAccess
 from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.vpn import AwsRoutes, AwsRoutesArgs, AwsVpnGateway, AwsVpnGatewayArgs, AwsVpnPeer, AwsVpnPeerArgs
-from components.environment.links import VaultTunnelKeys, used
+from components.environment.links import VaultTunnelKeys, used_key
 from components.environment.tags import site_tags
 from components.model import plan
 from components.model.loading.load import load
@@ -79,6 +79,6 @@ access = NodeControllerAccess(
     opts=opts,
 )
 pulumi.export("addresses", [tunnel.address for tunnel in peer.tunnels])
-pulumi.export("keys", [used(tunnel.keys) for tunnel in peer.tunnels])
+pulumi.export("keys", [used_key(tunnel.keys) for tunnel in peer.tunnels])
 pulumi.export("egress", [*home.egress_addresses])
 pulumi.export("role", access.role_arn)

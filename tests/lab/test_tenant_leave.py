@@ -16,9 +16,9 @@ from lab.__main__ import main
 from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.networks import Networks
 from lab.hypervisor.settings import HypervisorSettings
-from lab.leaving import leave
 from lab.state import LabError, LabState, init_record, running_init
 from lab.teardown import down
+from lab.tenant_leave import leave
 from lab.tenants import part_of
 from lab.up import interrupted
 from tests.lab.test_tenants import CONFIG, TENANT, _host, _tenant  # noqa: F401 - fixtures

@@ -9,7 +9,7 @@ import pytest
 from cryptography import x509
 
 from components.control_plane import issuing
-from lab.drill.aging import LIVED, aged, put_into
+from lab.drill.certificate_aging import LIVED, put_into, with_dates
 from lab.drill.faults.certificates import NEAR_S
 from longhaul.status.certificates import WARN_BELOW
 
@@ -23,7 +23,7 @@ def test_only_the_dates_are_others() -> None:
     )
     before = x509.load_pem_x509_certificate(issuing.issue(subject, authority=authority).certificate.encode())
     text = before.public_bytes(issuing.serialization.Encoding.PEM).decode()
-    after = x509.load_pem_x509_certificate(aged(text, authority=asdict(authority), ends=ENDS).encode())
+    after = x509.load_pem_x509_certificate(with_dates(text, authority=asdict(authority), ends=ENDS).encode())
     assert (after.not_valid_before_utc, after.not_valid_after_utc) == (ENDS - LIVED, ENDS)
     assert (after.subject, list(after.extensions)) == (before.subject, list(before.extensions))
     assert after.public_key() == before.public_key()

@@ -1,5 +1,5 @@
-"""Ages certificates: ``python -m lab.drill.aging --project FOLDER --env E --ends-in SECONDS NAME...``, run as the lab's
-operator.
+"""Ages certificates, run as the lab's operator:
+``python -m lab.drill.certificate_aging --project FOLDER --env E --ends-in SECONDS NAME...``.
 
 Each certificate is signed again by its own authority, with the same key and content but other dates, and replaces the
 old one in the vault and in the engine's state, as if it had been issued long ago. Machines fetch it like any other.
@@ -31,7 +31,7 @@ RESOURCE = "longhaul:Certificate"
 """Suffix of the type of a certificate in a state."""
 
 
-def aged(certificate: str, *, authority: Mapping[str, str], ends: datetime) -> str:
+def with_dates(certificate: str, *, authority: Mapping[str, str], ends: datetime) -> str:
     """Return the same certificate (PEM) with other dates, signed by ``authority``."""
     old = x509.load_pem_x509_certificate(certificate.encode())
     key = serialization.load_pem_private_key(authority["key"].encode(), password=None)
@@ -58,7 +58,7 @@ def age(environment: Environment, names: Sequence[str], *, ends: datetime) -> di
     for name in names:
         secret = json.loads(_secret(vault, name))
         signer = json.loads(_secret(vault, signers[planned[name].authority]))
-        renewed[name] = aged(secret["certificate"], authority=signer, ends=ends)
+        renewed[name] = with_dates(secret["certificate"], authority=signer, ends=ends)
         vault.set(name, json.dumps({**secret, "certificate": renewed[name]}), content_type="application/json")
     return renewed
 
@@ -83,7 +83,7 @@ def _secret(vault: KeyVault, name: str) -> str:
 
 def main() -> int:
     """Run the program."""
-    parser = argparse.ArgumentParser(prog="python -m lab.drill.aging", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m lab.drill.certificate_aging", description=__doc__)
     parser.add_argument("--project", type=Path, required=True)
     parser.add_argument("--env", required=True)
     parser.add_argument("--ends-in", type=float, required=True, metavar="SECONDS")

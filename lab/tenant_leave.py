@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab import control
-from lab.production import StepFailedError, longhaul
+from lab.longhaul_command import StepFailedError, longhaul
 from lab.state import LabError, LabState, running_init
 from lab.steps import LabSteps
 from lab.tenants import host_of

@@ -6,32 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from lab import last_up
+from lab import up_record
 from lab.project import LabProject
 
 ENV = "lab"
 
 
 def is_done(project: LabProject) -> bool:
-    return last_up.is_done(project, last_up.what_it_reads(project))
+    return up_record.is_done(project, up_record.what_it_reads(project))
 
 
 @pytest.fixture(name="project")
 def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LabProject:
     """A project whose last ``longhaul up`` succeeded."""
-    monkeypatch.setattr(last_up, "PROJECT", tmp_path)
+    monkeypatch.setattr(up_record, "PROJECT", tmp_path)
     project = LabProject(path=tmp_path, env=ENV)
     for path in (
         tmp_path / "components" / "pools.py",
         tmp_path / "stacks" / "Pulumi.lab.yaml",
         project.state.directory / "pulumi/.pulumi/stacks/longhaul/lab.json",
         project.state.init_file,
-        *(tmp_path / name for name in last_up.PINS),
+        *(tmp_path / name for name in up_record.PINS),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("as it was")
     assert not is_done(project), "before the first"
-    last_up.note_done(project, last_up.what_it_reads(project))
+    up_record.note_done(project, up_record.what_it_reads(project))
     return project
 
 
@@ -65,7 +65,7 @@ def test_what_it_does_not_read_is_none(project: LabProject) -> None:
 
 
 def test_a_file_that_changed_meanwhile_is_work(project: LabProject) -> None:
-    read = last_up.what_it_reads(project)
+    read = up_record.what_it_reads(project)
     (project.path / "components/pools.py").write_text("changed while it ran")
-    last_up.note_done(project, read)
+    up_record.note_done(project, read)
     assert not is_done(project)
