@@ -18,7 +18,7 @@ CertificateParts = Mapping[str, tuple[str, ...]]
 
 NEAR_S = 1800.0
 """Remaining lifetime, in seconds, of a certificate near expiry: less than a sixth of its life
-(:mod:`lab.drill.aging`)."""
+(:mod:`lab.drill.certificate_aging`)."""
 END_S = 20.0
 """Remaining lifetime, in seconds, of a certificate that is to expire: longer than a machine needs to fetch it."""
 TOLD_S = 120.0

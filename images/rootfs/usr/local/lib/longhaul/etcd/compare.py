@@ -3,8 +3,8 @@ ends it, so that only this member refuses requests.
 
 etcd compares at its start (``InitialCorruptCheck``), but skips all members that have dropped more of the history than
 this one, and they drop some every five minutes (etcd 3.6, server/etcdserver/corrupt.go, ``InitialCheck``). The leader
-then finds the difference later, and the whole cluster refuses writes (:mod:`etcd.corrupt`). As soon as this member
-follows the others, it has dropped as much as they have, and can be compared.
+then finds the difference later, and the whole cluster refuses writes (:mod:`etcd.corruption`). As soon as this
+member follows the others, it has dropped as much as they have, and can be compared.
 """
 
 from __future__ import annotations

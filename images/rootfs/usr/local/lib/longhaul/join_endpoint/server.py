@@ -108,8 +108,8 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
     ) -> None:
         """``healthy`` returns whether this server can help a machine; the load balancer's probe gets its result.
         ``handler``: class that handles connections, by default :class:`JoinHandler`. ``patience_s``: seconds from the
-        start of a connection to its complete request (:meth:`heard`); with it, a full server ends the oldest connection
-        that has sent none."""
+        start of a connection to its complete request (:meth:`note_request`); with it, a full server ends the oldest
+        connection that has sent none."""
         self._patience_s = patience_s
         self.endpoint, self.healthy, self._certificate, self._clock = endpoint, healthy, certificate, clock
         self._lock = threading.Lock()
