@@ -20,6 +20,8 @@ shellcheck() {
   # shellcheck disable=SC2086 # the repository's own file names: no spaces
   "$bin/shellcheck" $scripts
 }
+# Names of the product: none that is a verb, no class name twice.
+names() { "$bin/python" -m lab.lint_names; }
 yamllint() { "$bin/yamllint" --strict .; }
 # ansible-lint finds ansible-playbook on PATH, and keeps its caches in a folder that git ignores. It gets files and no folders: it starts
 # Ansible for each role's folder, and a playbook's syntax check reads its roles already.
@@ -30,7 +32,7 @@ ansible_lint() {
 }
 
 # The longest first: as tests they run in parallel.
-[ $# -gt 0 ] || set -- mypy ansible_lint programs shellcheck yamllint ruff format
+[ $# -gt 0 ] || set -- mypy ansible_lint programs shellcheck names yamllint ruff format
 failed=
 for check; do
   if "$check"; then echo "lint: $check: good"; else failed="$failed $check"; fi

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from lab import lint_names
+
 SCRIPT = Path(__file__).parents[1] / "lab" / "lint.sh"
 TEXT = SCRIPT.read_text(encoding="utf-8")
 CHECKS = re.findall(r"\|\| set -- (.+)", TEXT)[0].split()
@@ -28,6 +30,35 @@ def test_lint(check: str) -> None:
 def test_these_are_all() -> None:
     defined = re.findall(r"^(\w+)\(\) \{", TEXT, re.MULTILINE)
     assert sorted(defined) == sorted(CHECKS)
+
+
+VAGUE = """
+class Watch:
+    held: list[str]
+
+    def told(self, one: str) -> None:
+        self._seen = one
+"""
+
+
+def test_a_name_that_is_a_verb_is_refused() -> None:
+    refused = list(lint_names.faults([("longhaul/a.py", VAGUE)]))
+    assert sorted(line.split("`")[:2] for line in refused) == [
+        ["longhaul/a.py:3: ", "held"],
+        ["longhaul/a.py:5: ", "one"],
+        ["longhaul/a.py:5: ", "told"],
+        ["longhaul/a.py:6: ", "_seen"],
+    ]
+
+
+def test_a_class_name_that_stands_for_two_things_is_refused() -> None:
+    sources = [
+        ("clouds/a.py", "class Pool: ..."),
+        ("longhaul/b.py", "class Pool: ..."),
+        ("lab/c.py", "class Site: ..."),
+    ]
+    [refused] = lint_names.faults(sources)
+    assert refused.startswith("clouds/a.py:1: class `Pool` is also in longhaul/b.py:1: ")
 
 
 def test_what_is_used_of_the_clouds_sdks_is_checked_by_type(root: Path) -> None:

@@ -2,5 +2,5 @@
 to remove.
 
 :func:`services.autoscaler.plan.plan` is the decision. It is pure: all its input is in its arguments, and it sends no
-request. ``reading.py`` and ``pools.py`` make its arguments from the cluster and the clouds.
+request. ``cluster_state.py`` and ``pools.py`` make its arguments from the cluster and the clouds.
 """

@@ -27,7 +27,7 @@ class Demand:
     @property
     def name(self) -> str:
         """Return text that names all of them."""
-        return several(self.pods)
+        return names_text(self.pods)
 
     @property
     def order(self) -> tuple[int, int, int, int, str]:
@@ -58,12 +58,12 @@ class GangDemand:
         return (-self.priority, created.astimezone(UTC).isoformat() if created else "", self.gang.name)
 
 
-def several(names: tuple[str, ...]) -> str:
+def names_text(names: tuple[str, ...]) -> str:
     """Return text that names some pods."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
-def grouped(pods: Iterable[PendingPod], ledger: Ledger) -> list[Demand]:
+def group_pods(pods: Iterable[PendingPod], ledger: Ledger) -> list[Demand]:
     """Group pods by their needs and priority, in the order in which they get room."""
     by_need: dict[tuple[int, int], list[str]] = {}
     needs: dict[int, PodNeed] = {}
@@ -97,7 +97,7 @@ def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[PendingPod]], le
         if there < gang.least:
             few = f"{there} of at least {counted(gang.least, 'member')} are there"
             gang = replace(gang, unknown=(*gang.unknown, few))
-        members = [*grouped(waiting, ledger), *_absent(gang, waiting, ledger)]
+        members = [*group_pods(waiting, ledger), *_absent(gang, waiting, ledger)]
         if members:
             priority = max([gang.priority, *(pod.priority for pod in waiting)])
             demands.append(

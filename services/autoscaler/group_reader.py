@@ -15,7 +15,7 @@ from clouds.base.live_groups import GroupState, Life, LiveGroup
 from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
-from services.autoscaler.patience import GroupPauses
+from services.autoscaler.group_pauses import GroupPauses
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -94,9 +94,9 @@ class GroupReader:
             if answer is not None and self._clock() - at < keeps_s(name):
                 answers[name] = answer
             elif name in self._late and not self._late[name].done():
-                answers[name] = self._untold(live, f"{live.cloud} has not answered yet")
+                answers[name] = self._unreported(live, f"{live.cloud} has not answered yet")
             elif closed := self._patience.closed(live.cloud):
-                answers[name] = self._untold(live, closed)
+                answers[name] = self._unreported(live, closed)
             else:
                 self._late.pop(name, None)
                 begun[name] = self._threads[live.cloud].submit(self._ask, live, nodes)
@@ -123,10 +123,10 @@ class GroupReader:
             self._late[name] = future
             error = f"{live.cloud} has not answered within {limit_s:g} s"
             self._patience.failed(live.cloud, error)
-            return self._untold(live, error)
+            return self._unreported(live, error)
         answer = future.result()
         if answer.error:
-            answer = self._untold(live, answer.error)
+            answer = self._unreported(live, answer.error)
         else:
             # A late answer ends no pause: the next ones would be late as well.
             self._patience.answered(live.cloud)
@@ -134,7 +134,7 @@ class GroupReader:
         self._answers[name] = (self._clock(), answer)
         return answer
 
-    def _untold(self, live: Live, error: str) -> GroupAnswer:
+    def _unreported(self, live: Live, error: str) -> GroupAnswer:
         """Return a group's last answer, with the reason why there is no current one."""
         return replace(self._last.get(live.declared.name, GroupAnswer(declared=live.declared)), error=error)
 

@@ -15,7 +15,7 @@ from itertools import chain
 from clouds.base.phrases import counted
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory
 from services.autoscaler.actions import ScalingAction, Verb
-from services.autoscaler.shapes import NodeTaint, Resources
+from services.autoscaler.shapes import Resources, SchedulingTaint
 from services.autoscaler.snapshot import (
     AutoscalerSettings,
     ClusterNode,
@@ -95,14 +95,14 @@ class JudgedPool:
 
     def __init__(self, pool: ScalingPool, groups: Sequence[JudgedGroup], *, capacity: Resources) -> None:
         self.pool, self.name, self.groups, self.capacity = pool, pool.name, groups, capacity
-        self.taints = tuple(sorted(NodeTaint(*taint) for taint in pool.taints))
+        self.taints = tuple(sorted(SchedulingTaint(*taint) for taint in pool.taints))
         self.blocked = ""
         """Reason for which it is asked for nothing; empty when it may be asked."""
         self.bought = 0
         """Number of machines that this decision asks for."""
 
     @property
-    def untold(self) -> str:
+    def left_alone_reason(self) -> str:
         """Return the reason why its nodes are left alone: somebody else controls its size at the moment, or its cloud
         does not answer. Empty without one."""
         blind = (f"its cloud does not tell of {view.name}" for view in self.groups if view.group.error)
@@ -173,7 +173,7 @@ def judge(
                 judged.actions.extend(filter(None, [_put_back(view, group, failure) for group in groups]))
         if pool.closed:
             view.blocked = pool.closed
-        elif not view.untold:
+        elif not view.left_alone_reason:
             judged.actions.extend(action for group in groups for action in _never_made(view, group))
     for name in judged.learned.keys() - judged.pools.keys():
         del judged.learned[name]
@@ -321,11 +321,11 @@ def _skipped(view: JudgedPool, known: Backoff | None, now: datetime, settings: A
     failed = next((group for group in view.groups if group.failed), None)
     if failed:
         reason = f"{failed.name}: {failed.failed}" if len(view.groups) > 1 else failed.failed
-        return backed_off(known, reason, now, settings)
+        return next_backoff(known, reason, now, settings)
     return known if known and now < known.until + settings.backoff_most else None
 
 
-def backed_off(known: Backoff | None, reason: str, now: datetime, settings: AutoscalerSettings) -> Backoff:
+def next_backoff(known: Backoff | None, reason: str, now: datetime, settings: AutoscalerSettings) -> Backoff:
     """Return the record of a pool that has just failed."""
     failures = known.failures + 1 if known else 1
     # Further doublings change nothing, and would overflow.

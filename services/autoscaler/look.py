@@ -12,7 +12,6 @@ from components.model.nodes.labels import on_nodes
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.plan import plan
 from services.autoscaler.pools import limits, machines, numbers, pools, taints
-from services.autoscaler.reading import ListedObjects, list_all, read
 from services.autoscaler.snapshot import AutoscalerSettings, ClusterSnapshot, Gang
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ Answers = Mapping[str, Sequence[GroupAnswer]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looked:
+class DecisionWithInput:
     """A decision, with its input."""
 
     decision: Decision
@@ -53,7 +52,7 @@ class Looked:
         )
 
 
-def look(environment: Environment, api: Api, prices: PriceBook) -> Looked:
+def look(environment: Environment, api: Api, prices: PriceBook) -> DecisionWithInput:
     """Read cluster and clouds, and decide, without changing anything. Raise ``ApiError`` when the API refuses or does
     not answer; a cloud that does not answer is left out."""
     listed = list_all(api)
@@ -75,7 +74,7 @@ def decide(
     closed: Mapping[str, str] | None = None,
     settings: AutoscalerSettings | None = None,
     were: frozenset[str] = frozenset(),
-) -> Looked:
+) -> DecisionWithInput:
     """Return the decision. ``closed`` has the reasons why pools must be left alone, in addition to those that are being
     rolled; ``were`` are the machines that were nodes at the last look."""
     cluster = read(listed, machines=machines(asked), taints=taints(environment), now=now)
@@ -90,7 +89,7 @@ def decide(
         were=were,
         settings=settings or numbers(environment),
     )
-    return Looked(
+    return DecisionWithInput(
         decision=plan(snapshot, known, listed.memory, now),
         listed=listed,
         asked=asked,

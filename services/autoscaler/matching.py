@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from contract.labels import HOSTNAME_LABEL
-from services.autoscaler.shapes import Apart, NodeKind, NodeTaint, Operator, Requirement, Term, Toleration, Where
+from services.autoscaler.shapes import Apart, NodeKind, Operator, Requirement, SchedulingTaint, Term, Toleration, Where
 
 REPELS = ("NoSchedule", "NoExecute")
 """Effects of taints that keep a pod away; ``PreferNoSchedule`` is only a preference."""
 
 
-def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+def is_fulfilled(requirement: Requirement, labels: Mapping[str, str]) -> bool:
     """Return whether labels fulfil a requirement."""
     value = labels.get(requirement.key)
     match requirement.operator:
@@ -37,7 +37,7 @@ def _compared(requirement: Requirement, value: str | None) -> bool:
     return label > wanted if requirement.operator is Operator.GT else label < wanted
 
 
-def tolerated(taint: NodeTaint, tolerations: Iterable[Toleration]) -> bool:
+def is_tolerated(taint: SchedulingTaint, tolerations: Iterable[Toleration]) -> bool:
     """Return whether a taint does not keep the pod away."""
     return taint.effect not in REPELS or any(
         toleration.key in ("", taint.key)
@@ -54,14 +54,14 @@ def mismatch(where: Where, kind: NodeKind, name: str = "") -> str:
     if name:
         labels.setdefault(HOSTNAME_LABEL, name)
     for requirement in where.selector:
-        if not holds(requirement, labels):
+        if not is_fulfilled(requirement, labels):
             return f"it is not {requirement}"
     for terms in where.affinity:
         if not any(_term(term, labels, name) for term in terms):
-            sentence = " or ".join(filter(None, map(_told, terms)))
+            sentence = " or ".join(filter(None, map(_phrase, terms)))
             return f"its labels are not {sentence}" if sentence else "no node has what an empty affinity asks for"
     for taint in kind.taints:
-        if not tolerated(taint, where.tolerations):
+        if not is_tolerated(taint, where.tolerations):
             return f"its taint {taint} is not tolerated"
     return ""
 
@@ -71,13 +71,13 @@ def _term(term: Term, labels: Mapping[str, str], name: str) -> bool:
         return False
     fields = {requirement.key: name for requirement in term.fields}
     return (
-        all(holds(requirement, labels) for requirement in term.labels)
-        and all(holds(requirement, fields) for requirement in term.fields if name)
+        all(is_fulfilled(requirement, labels) for requirement in term.labels)
+        and all(is_fulfilled(requirement, fields) for requirement in term.fields if name)
         and (bool(name) or not term.fields)
     )
 
 
-def _told(term: Term) -> str:
+def _phrase(term: Term) -> str:
     return " and ".join(map(str, (*term.labels, *term.fields)))
 
 
@@ -85,4 +85,4 @@ def keeps_apart(apart: Apart, namespace: str, labels: Mapping[str, str]) -> bool
     """Return whether a pod with this namespace and these labels must be kept apart."""
     if apart.namespaces is not None and namespace not in apart.namespaces:
         return False
-    return all(holds(requirement, labels) for requirement in apart.labels)
+    return all(is_fulfilled(requirement, labels) for requirement in apart.labels)

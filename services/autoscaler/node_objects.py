@@ -14,9 +14,9 @@ from contract.kubernetes.drain import OVERDUE, DrainPod, pod_of
 from contract.kubernetes.quantities import whole
 from contract.labels import HOSTNAME_LABEL, HOSTS_POOL_LABEL, INTERRUPTED, POOL_LABEL
 from contract.taints import CORDON, QUARANTINE_TAINT, STARTING
-from services.autoscaler.matching import holds
+from services.autoscaler.matching import is_fulfilled
 from services.autoscaler.pod_objects import TOO_MANY_APART, Object, Shapes, label_requirements, requests
-from services.autoscaler.shapes import PODS, Apart, NodeKind, NodeTaint, Requirement, Resources
+from services.autoscaler.shapes import PODS, Apart, NodeKind, Requirement, Resources, SchedulingTaint
 from services.autoscaler.snapshot import ClusterNode, Cordon, Health, LabelPairs, Moving
 
 PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))
@@ -101,7 +101,7 @@ class Nodes:
     def _kind(self, labels: Mapping[str, str], taints: Iterable[Object]) -> NodeKind:
         pairs = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME_LABEL))
         kept = tuple(
-            sorted({NodeTaint(taint["key"], str(taint.get("value") or ""), taint["effect"]) for taint in taints})
+            sorted({SchedulingTaint(taint["key"], str(taint.get("value") or ""), taint["effect"]) for taint in taints})
         )
         kind = NodeKind(pairs, kept)
         return self._kinds.setdefault(kind, kind)
@@ -156,8 +156,8 @@ class _Load:
         elif pod.work:
             self.work += 1
         else:
-            blocked = _held(pod, dict(labels), self._budgets)
-            self.moving.append(Moving(id=str(pod), shape=shape or self._shapes.of(item), held=blocked))
+            blocked = _block_reason(pod, dict(labels), self._budgets)
+            self.moving.append(Moving(id=str(pod), shape=shape or self._shapes.of(item), block_reason=blocked))
 
 
 def _is_plain(spec: Object) -> bool:
@@ -168,9 +168,11 @@ def _is_plain(spec: Object) -> bool:
     return not ports and "podAntiAffinity" not in (spec.get("affinity") or {})
 
 
-def _held(pod: DrainPod, labels: Mapping[str, str], budgets: Sequence[DisruptionBudget]) -> str:
+def _block_reason(pod: DrainPod, labels: Mapping[str, str], budgets: Sequence[DisruptionBudget]) -> str:
     for budget in budgets:
-        if budget.namespace == pod.namespace and all(holds(requirement, labels) for requirement in budget.selector):
+        if budget.namespace == pod.namespace and all(
+            is_fulfilled(requirement, labels) for requirement in budget.selector
+        ):
             return f"disruption budget {budget.name} allows none"
     return ""
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from contract.documents.autoscaler_memory import DecisionMemory
 from services.autoscaler.actions import Decision, Verb
-from services.autoscaler.group_hands import GroupHands
+from services.autoscaler.cluster_state import ListedObjects
+from services.autoscaler.condition_writer import ConditionWriter
 from services.autoscaler.group_reader import LIMIT_S, GroupAnswer, GroupReader
-from services.autoscaler.groups import backed_off
+from services.autoscaler.group_writer import GroupWriter
+from services.autoscaler.groups import next_backoff
 from services.autoscaler.guard import Guard
 from services.autoscaler.journal import DecisionJournal
-from services.autoscaler.look import Looked, decide, names
+from services.autoscaler.look import DecisionWithInput, decide, names
 from services.autoscaler.metrics import ACTIONS, GROUPS_UNREAD, HOLDS, PASS_SECONDS, PASSES, PASSES_FAILED, PENDING_PODS
-from services.autoscaler.node_hands import NodeHands
-from services.autoscaler.reading import ListedObjects
+from services.autoscaler.node_writer import NodeWriter
 from services.autoscaler.snapshot import AutoscalerSettings
 from services.autoscaler.store import MemoryStore
-from services.autoscaler.telling import Teller
 from services.metrics import ServiceMetrics
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ Read = Callable[[DecisionMemory, datetime], ListedObjects]
 class Passed:
     """Result of a pass."""
 
-    looked: Looked
+    looked: DecisionWithInput
     refused: Mapping[str, str]
     """Pools whose growth was refused at once; another pass is due."""
     failed: int
@@ -77,9 +77,9 @@ class Passes:
         self._settings = settings or AutoscalerSettings()
         self._store = MemoryStore(api)
         self.reader = GroupReader(environment)
-        self._groups = GroupHands(api, self.reader, guard=guard, holder=identity, journal=journal, metrics=metrics)
-        self._nodes = NodeHands(api, guard=guard, journal=journal)
-        self._teller = Teller(api, guard=guard, instance=identity, journal=journal)
+        self._groups = GroupWriter(api, self.reader, guard=guard, holder=identity, journal=journal, metrics=metrics)
+        self._nodes = NodeWriter(api, guard=guard, journal=journal)
+        self._teller = ConditionWriter(api, guard=guard, instance=identity, journal=journal)
         self._guard = guard
         self._closely: frozenset[str] = frozenset()
         self._were: frozenset[str] = frozenset()
@@ -134,7 +134,7 @@ class Passes:
         self._closely = frozenset(name for name, at in asked_at.items() if now - at < CLOSELY)
         return Passed(looked=looked, refused=refused, failed=self._journal.failures(), soon=bool(self._closely))
 
-    def _do(self, looked: Looked, limit_s: float | None) -> dict[str, str]:
+    def _do(self, looked: DecisionWithInput, limit_s: float | None) -> dict[str, str]:
         """Store the memory, and act. Groups are asked first, since machines take longest."""
         self._guard.check()
         self._store.write(looked.decision.memory)
@@ -150,12 +150,12 @@ class Passes:
     def _failed(self, memory: DecisionMemory, refused: Mapping[str, str], now: datetime) -> DecisionMemory:
         """Return a memory in which these pools have failed."""
         failures = {
-            name: backed_off(memory.backoff.get(name), f"refused: {why}", now, self._settings)
+            name: next_backoff(memory.backoff.get(name), f"refused: {why}", now, self._settings)
             for name, why in refused.items()
         }
         return replace(memory, backoff={**memory.backoff, **failures})
 
-    def _note(self, looked: Looked) -> None:
+    def _note(self, looked: DecisionWithInput) -> None:
         decision: Decision = looked.decision
         for blind in looked.blind:
             self._journal.say("not seen", blind)

@@ -9,16 +9,16 @@ from datetime import datetime
 from clouds.base.phrases import counted
 from contract.documents.autoscaler_memory import DecisionMemory
 from services.autoscaler.actions import ORDER, Decision, ScalingAction, Verb
-from services.autoscaler.demand import Demand, GangDemand, gang_demands, grouped, several, shapes_of
+from services.autoscaler.demand import Demand, GangDemand, gang_demands, group_pods, names_text, shapes_of
 from services.autoscaler.groups import JudgedPool, JudgedPools, format_duration, judge
 from services.autoscaler.offers import Market, empty_of, kind_of
-from services.autoscaler.placing import Placer
+from services.autoscaler.placement import Placer
 from services.autoscaler.rooms import Ledger, NodeRoom, Tier
 from services.autoscaler.scale_in import ScaleIn, is_stuck
 from services.autoscaler.shapes import Apart, Shape
+from services.autoscaler.shortage_reasons import shortage_action
 from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Cordon, Gang, Health, PendingPod, ScalingPool
 from services.autoscaler.spares import keep as keep_spares
-from services.autoscaler.why import shortage_action
 
 NAMED = 3
 """Number of pods that are named in the reason for a group's growth."""
@@ -43,7 +43,7 @@ def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: Decisi
     _seat_nominated(alone, rooms, ledger)
     waiting = [pod for pod in alone if pod.nominated not in rooms]
     gangs = _gangs(snapshot, ledger)
-    _place(placer, grouped(waiting, ledger), gangs, nodes)
+    _place(placer, group_pods(waiting, ledger), gangs, nodes)
     keep_spares(groups.pools, ledger, market)
     scale_in = ScaleIn(groups.pools, rooms, ledger=ledger, placer=placer, settings=snapshot.settings, now=now)
     scale_in.run(nodes, memory.idle)
@@ -128,7 +128,7 @@ def _tier(node: ClusterNode, pool: JudgedPool | None, now: datetime) -> Tier | N
         return None if stuck or node.cordon is not Cordon.NONE else Tier.COMING
     if node.cordon is Cordon.OURS:
         # A request to end it may be running, since its cloud does not answer.
-        return None if node.keep or (pool is not None and pool.untold) else Tier.CORDONED
+        return None if node.keep or (pool is not None and pool.left_alone_reason) else Tier.CORDONED
     if pool is None or not pool.groups:
         return Tier.RACK
     return Tier.BUSY if node.work else Tier.IDLE
@@ -192,7 +192,10 @@ def _buyers(orders: Iterable[tuple[str, tuple[str, ...]]]) -> str:
     parts = [f"{buyer}, {counted(len(pods), 'member')}" if pods else buyer for buyer, pods in buyers.items()]
     more = f"; {counted(len(parts) - NAMED, 'more gang')}" if len(parts) > NAMED else ""
     return (
-        "; ".join(parts[:NAMED]) + more + ("; " if parts and alone else "") + (several(tuple(alone)) if alone else "")
+        "; ".join(parts[:NAMED])
+        + more
+        + ("; " if parts and alone else "")
+        + (names_text(tuple(alone)) if alone else "")
     )
 
 
@@ -258,5 +261,5 @@ def _coming(placer: Placer, groups: JudgedPools, now: datetime) -> Iterator[Scal
         )
         reason = f"asked {pool.pool.region or pool.pool.site} for {many} {ago} ago"
         yield ScalingAction(
-            verb=Verb.TELL, target=several(tuple(sorted(pods))[:1]), reason=reason, pods=tuple(sorted(pods))
+            verb=Verb.TELL, target=names_text(tuple(sorted(pods))[:1]), reason=reason, pods=tuple(sorted(pods))
         )

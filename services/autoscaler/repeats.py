@@ -17,23 +17,23 @@ class Repeats:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._said: dict[str, tuple[str, float]] = {}
+        self._last_lines: dict[str, tuple[str, float]] = {}
 
     def is_new(self, about: str, words: str) -> bool:
         """Return whether this line was not written about this subject lately, and record it as written."""
-        now, words = self._clock(), unchanging(words)
-        before, at = self._said.get(about, ("", 0.0))
+        now, words = self._clock(), without_durations(words)
+        before, at = self._last_lines.get(about, ("", 0.0))
         if before == words and now - at < AGAIN_S:
             return False
-        self._said[about] = (words, now)
+        self._last_lines[about] = (words, now)
         return True
 
     def forget(self) -> None:
         """Forget lines that may be written again, so that the memory is limited to the lines of that time."""
         now = self._clock()
-        self._said = {about: entry for about, entry in self._said.items() if now - entry[1] < AGAIN_S}
+        self._last_lines = {about: entry for about, entry in self._last_lines.items() if now - entry[1] < AGAIN_S}
 
 
-def unchanging(words: str) -> str:
+def without_durations(words: str) -> str:
     """Return a line without its durations."""
     return _TIMES.sub("a while", words)

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from clouds.base.phrases import counted
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.groups import JudgedPool, format_duration, unjoined
-from services.autoscaler.placing import Placer
+from services.autoscaler.placement import Placer
 from services.autoscaler.rooms import Ledger, NodeRoom
 from services.autoscaler.snapshot import AutoscalerSettings, ClusterNode, Cordon, Health
 
@@ -34,7 +34,7 @@ class _Pool:
     it, since these machines are replaced."""
     spare: dict[str, int] = field(default_factory=dict)
     """Number of machines that a group may lose, by group."""
-    held: str = ""
+    hold_reason: str = ""
     """Reason why the pool is left alone; empty when it is not."""
 
 
@@ -75,7 +75,7 @@ class ScaleIn:
         for node, pool in sorted(idling, key=self._turn):
             self._remove(node, pool, self.idle[node.name])
         for pool in self._pools.values():
-            self._bury(pool)
+            self._end_dead_nodes(pool)
 
     def _turn(self, candidate: tuple[ClusterNode, _Pool]) -> tuple[bool, datetime, str]:
         """Return a sort key: nodes that are being removed first, then those that have been idle longest."""
@@ -85,7 +85,7 @@ class ScaleIn:
     def _give_back(self, node: ClusterNode, pool: _Pool) -> None:
         """Remove our cordon from a node that is needed, or on which somebody works."""
         ours = node.cordon is Cordon.OURS and not node.keep and node.name not in self.idle
-        if ours and not pool.view.untold and (node.work or self._needed(node)):
+        if ours and not pool.view.left_alone_reason and (node.work or self._needed(node)):
             self._uncordon(node)
 
     def _guard(self) -> None:
@@ -106,7 +106,7 @@ class ScaleIn:
             pool.late = max(0, most - out - leaving)
             pool.slots = min(pool.late, pool.total - pool.view.pool.min)
             many = f"{dead} of {size} machines look dead at once, {most} may" if dead > most else ""
-            pool.held = many or pool.view.untold
+            pool.hold_reason = many or pool.view.left_alone_reason
             if many:
                 self._hold(f"pool {pool.view.name}", f"{many}: none of it is touched")
         most = self._share(every)
@@ -114,7 +114,7 @@ class ScaleIn:
             reason = f"{silent} of {every} machines look dead at once, {most} may: none is touched"
             self._hold("all pools", reason)
             for pool in self._pools.values():
-                pool.held = pool.held or reason
+                pool.hold_reason = pool.hold_reason or reason
 
     @staticmethod
     def _is_going(node: ClusterNode) -> bool:
@@ -150,14 +150,14 @@ class ScaleIn:
     def _remove(self, node: ClusterNode, pool: _Pool, since: datetime) -> None:
         """Take the next step towards the removal of an idle node."""
         ours = node.cordon is Cordon.OURS
-        if pool.view.untold:
+        if pool.view.left_alone_reason:
             return
         if self._needed(node) or (ours and pool.total < pool.view.pool.min):
             # Pods from another node were placed here meanwhile, or the pool's minimum was raised.
             self._stay(node)
-        elif ours and not pool.held and self._is_stuck(node):
+        elif ours and not pool.hold_reason and self._is_stuck(node):
             self._stay(node, f"its pods have not left within {format_duration(self._settings.leave)}")
-        elif not pool.held and node.machine and (ours or self._is_due(node, pool, since)):
+        elif not pool.hold_reason and node.machine and (ours or self._is_due(node, pool, since)):
             if not self._moved(node):
                 self._stay(node)
             elif ours:
@@ -170,7 +170,7 @@ class ScaleIn:
     def _is_due(self, node: ClusterNode, pool: _Pool, since: datetime) -> bool:
         """Return whether a node has been idle long enough and may be removed. A node that cannot be drained now is not
         due, since it would block others."""
-        if node.leaving or any(pod.held for pod in node.moving):
+        if node.leaving or any(pod.block_reason for pod in node.moving):
             return False
         long = self._now - since >= pool.view.pool.idle
         return long and pool.slots > 0 and pool.spare.get(node.group, 0) > 0
@@ -210,8 +210,8 @@ class ScaleIn:
             self._end(node, "it is cordoned and empty")
 
     def _drain(self, node: ClusterNode) -> None:
-        free = tuple(sorted(pod.id for pod in node.moving if not pod.held))
-        blocked = "; ".join(sorted(f"{pod.id}: {pod.held}" for pod in node.moving if pod.held))
+        free = tuple(sorted(pod.id for pod in node.moving if not pod.block_reason))
+        blocked = "; ".join(sorted(f"{pod.id}: {pod.block_reason}" for pod in node.moving if pod.block_reason))
         if free:
             reason = f"{counted(len(free), 'pod')} with room elsewhere" + (f"; not yet: {blocked}" if blocked else "")
             self.actions.append(
@@ -220,10 +220,10 @@ class ScaleIn:
         else:
             self._hold(node.name, f"its pods may not leave yet: {blocked}")
 
-    def _bury(self, pool: _Pool) -> None:
+    def _end_dead_nodes(self, pool: _Pool) -> None:
         """End the dead machines of a pool: nodes that have not answered for long and have no work, and machines that
         never became nodes."""
-        if pool.held:
+        if pool.hold_reason:
             return
         room = max(0, pool.slots)
         for node in sorted(filter(self._is_dead, pool.nodes), key=lambda candidate: candidate.name):

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.election import Candidate, terms
 from contract.kubernetes.lease import holding
-from services.autoscaler.cached import Lists
+from services.autoscaler.cluster_state import NAME, list_all
 from services.autoscaler.guard import LostError
 from services.autoscaler.journal import DecisionJournal, Write
 from services.autoscaler.metrics import LEADER, METRICS
 from services.autoscaler.passes import Passed, Passes
-from services.autoscaler.reading import NAME, list_all
 from services.autoscaler.snapshot import AutoscalerSettings
+from services.autoscaler.watched_lists import Lists
 from services.metrics import ServiceMetrics
 
 if TYPE_CHECKING:

@@ -76,7 +76,7 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class NodeTaint:
+class SchedulingTaint:
     """A node's taint."""
 
     key: str
@@ -140,5 +140,5 @@ class NodeKind:
 
     labels: tuple[tuple[str, str], ...] = ()
     """Labels without the node's name, sorted."""
-    taints: tuple[NodeTaint, ...] = ()
+    taints: tuple[SchedulingTaint, ...] = ()
     """Taints that keep pods away, sorted, without those of a cordon and of a node that is still starting."""

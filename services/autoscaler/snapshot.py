@@ -40,7 +40,7 @@ class Moving:
 
     id: str
     shape: Shape
-    held: str = ""
+    block_reason: str = ""
     """Reason why it may not leave now: a disruption budget. Empty when it may."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from clouds.base.phrases import counted, names
 from services.autoscaler.actions import Decision, ScalingAction, Verb
-from services.autoscaler.demand import several
+from services.autoscaler.demand import names_text
 
 
 def line(action: ScalingAction) -> str:
@@ -22,7 +22,7 @@ def _what(action: ScalingAction) -> str:
         case Verb.END:
             return f"{action.target} of {action.group}"
         case Verb.TELL if action.pods and action.target == action.pods[0]:
-            return several(action.pods)
+            return names_text(action.pods)
     return action.target
 
 

@@ -51,7 +51,7 @@ class Unit:
     def __init__(self, api: Api, serve: Serve, *, stop: threading.Event, look_s: float = LOOK_S) -> None:
         self._api, self._serve, self._look_s = api, serve, look_s
         self._stop = stop
-        self._told = ""
+        self._last_message = ""
 
     def run(self) -> None:
         """Wait for a valid document, and work with it until it changes."""
@@ -97,8 +97,8 @@ class Unit:
         return str((document or {}).get("data", {}).get(KEY, ""))
 
     def _tell(self, text: str) -> None:
-        if text != self._told:
-            self._told = text
+        if text != self._last_message:
+            self._last_message = text
             log.info("%s", text)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from contract.kubernetes.api import Api
 from contract.kubernetes.paths import NODES
+from services.autoscaler.cluster_state import POD_GROUPS
 from services.autoscaler.gang_objects import POD_GROUP
-from services.autoscaler.reading import POD_GROUPS
 from tests.bench.seats import GPUS, Seats
 from tests.bench.standing import PROCESSES, Told
 from tests.services.autoscaler.acting import HAS

@@ -12,7 +12,16 @@ from pathlib import Path
 
 from contract.documents.autoscaler_memory import DecisionMemory
 from services.autoscaler.plan import plan
-from services.autoscaler.shapes import NodeKind, NodeTaint, Operator, Requirement, Shape, Toleration, Where, amounts
+from services.autoscaler.shapes import (
+    NodeKind,
+    Operator,
+    Requirement,
+    SchedulingTaint,
+    Shape,
+    Toleration,
+    Where,
+    amounts,
+)
 from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Gang, PendingPod, ScalingGroup, ScalingPool
 
 NODES, POOLS, SITES = 7_500, 60, 6
@@ -56,7 +65,7 @@ def cluster() -> tuple[tuple[ScalingPool, ...], tuple[ClusterNode, ...]]:
             "longhaul.dev/site": f"site-{number % SITES}",
             "node.kubernetes.io/instance-type": f"type-{number % 7}",
         }
-        taints = (NodeTaint("nvidia.com/gpu"),) if gpus else ()
+        taints = (SchedulingTaint("nvidia.com/gpu"),) if gpus else ()
         kind = NodeKind(tuple(sorted(labels.items())), taints)
         for index in range(each):
             used = chance.choice((0, 2, 4, 8, 8, 8, 8, 8))

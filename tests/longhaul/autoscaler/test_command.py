@@ -14,7 +14,7 @@ from contract.kubernetes.paths import NODES, PODS
 from longhaul.cli import main
 from longhaul.cluster import api_access
 from longhaul.terminal.exits import Exit
-from services.autoscaler import reading
+from services.autoscaler import cluster_state
 from tests.longhaul.conftest import Checkout
 from tests.services.autoscaler.objects import node, pod
 from tests.services.autoscaler.standing import NOW, Lists, Standing, groups_of_pools, machine
@@ -80,6 +80,6 @@ def test_it_does_not_act_beside_another_one(
 ) -> None:
     checkout.gains_hosts()
     spec = {"holderIdentity": "api-0", "leaseDurationSeconds": 15, "renewTime": NOW.isoformat()}
-    api.objects[f"{reading.LEASES}/longhaul-autoscaler"] = {"metadata": {}, "spec": spec}
+    api.objects[f"{cluster_state.LEASES}/longhaul-autoscaler"] = {"metadata": {}, "spec": spec}
     assert command(checkout, "--once") == Exit.FAILED
     assert "another autoscaler acts (held by api-0): end it first" in capsys.readouterr().err

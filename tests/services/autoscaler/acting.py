@@ -27,10 +27,10 @@ from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.paths import NODES
 from longhaul.cli.examples import example
 from services.autoscaler.actions import Verb
+from services.autoscaler.cluster_state import NAME, ListedObjects, list_all
 from services.autoscaler.journal import DecisionJournal
 from services.autoscaler.metrics import METRICS
 from services.autoscaler.passes import Passed, Passes
-from services.autoscaler.reading import NAME, ListedObjects, list_all
 from services.metrics import ServiceMetrics
 from tests.lab.cloud import sets
 from tests.lab.cloud.aws.site import REGIONS, Site, client

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from services.autoscaler.actions import Decision
-from services.autoscaler.shapes import Apart, NodeKind, NodeTaint, Requirement, Shape
+from services.autoscaler.shapes import Apart, NodeKind, Requirement, SchedulingTaint, Shape
 from services.autoscaler.snapshot import ClusterSnapshot, Cordon, Health, PendingPod, ScalingPool
 
 
@@ -52,7 +52,7 @@ def _node(
         return node.kind, free, [*there, *keeps], node.ports
     group = name[: name.rindex("+")]
     pool, own = next((pool, one) for pool in pools for one in pool.groups if one.name == group)
-    taints = tuple(sorted(NodeTaint(*one) for one in pool.taints))
+    taints = tuple(sorted(SchedulingTaint(*one) for one in pool.taints))
     kind = NodeKind(tuple(sorted({*pool.labels, *own.labels})), taints)
     return kind, _empty(pool.name, kind, cluster, pools, decision), [], frozenset()
 
@@ -82,7 +82,7 @@ def _holds(one: Requirement, labels: Mapping[str, str]) -> bool:
     return one.key not in labels
 
 
-def _tolerates(shape: Shape, taint: NodeTaint) -> bool:
+def _tolerates(shape: Shape, taint: SchedulingTaint) -> bool:
     if taint.effect == "PreferNoSchedule":
         return True
     for one in shape.where.tolerations:

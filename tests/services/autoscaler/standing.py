@@ -18,7 +18,7 @@ from clouds.base.refusals import Refusal
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.paths import NAMESPACES, NODES, PODS
-from services.autoscaler import reading
+from services.autoscaler import cluster_state
 from tests.services.autoscaler.objects import Object
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -29,7 +29,16 @@ class Lists(Api):
 
     def __init__(self, **lists: Sequence[Object]) -> None:
         self.lists: dict[str, Sequence[Object]] = {
-            **dict.fromkeys((reading.BUDGETS, reading.DAEMON_SETS, reading.LEASES, NAMESPACES, reading.TEMPLATES), ()),
+            **dict.fromkeys(
+                (
+                    cluster_state.BUDGETS,
+                    cluster_state.DAEMON_SETS,
+                    cluster_state.LEASES,
+                    NAMESPACES,
+                    cluster_state.TEMPLATES,
+                ),
+                (),
+            ),
             PODS: lists.pop("pods", ()),
             NODES: lists.pop("nodes", ()),
         }

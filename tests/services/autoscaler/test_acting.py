@@ -18,9 +18,9 @@ from contract.kubernetes.lease import LEASES
 from contract.kubernetes.paths import NODES
 from longhaul.cluster.locks import pool_lock
 from services.autoscaler.actions import Verb
+from services.autoscaler.cluster_state import list_all
 from services.autoscaler.guard import LostError
 from services.autoscaler.metrics import METRICS
-from services.autoscaler.reading import list_all
 from services.autoscaler.service import ServiceTerms, serve
 from services.autoscaler.store import MEMORY
 from services.metrics import ServiceMetrics, metrics_server

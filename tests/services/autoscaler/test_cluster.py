@@ -14,7 +14,7 @@ import pytest
 from contract.documents.autoscaler_memory import DecisionMemory, to_document
 from contract.kubernetes.api import Api
 from lab import tools
-from services.autoscaler import reading, store
+from services.autoscaler import cluster_state, store
 from services.autoscaler.node_objects import MachineFacts
 from services.autoscaler.plan import plan
 from services.autoscaler.snapshot import ClusterSnapshot, ScalingGroup, ScalingPool
@@ -83,10 +83,10 @@ def pod(api: Api, name: str, *, node: str = "", **metadata: Any) -> None:
 
 def said(api: Api) -> list[str]:
     """Return what would be done, for a pool whose machines are the nodes of its name."""
-    listed = reading.list_all(api)
+    listed = cluster_state.list_all(api)
     names = [item["metadata"]["name"] for item in listed.nodes]
     machines = {name: MachineFacts(group="cpu", machine=name) for name in names}
-    cluster = reading.read(listed, machines=machines, taints={}, now=api.now())
+    cluster = cluster_state.read(listed, machines=machines, taints={}, now=api.now())
     group = ScalingGroup(name="cpu", wanted=len(names), machines=len(names), max=9)
     labels = (("longhaul.dev/pool", "cpu"),)
     pool = ScalingPool(name="cpu", site="east", groups=(group,), max=9, capacity=HAS, labels=labels)
@@ -129,7 +129,7 @@ def test_what_an_api_server_lists_becomes_a_decision(server: ApiServer) -> None:
     wants = {"provisioningClassName": "gangs.longhaul.dev", "parameters": {"within": "site"}}
     sets = [{"podTemplateRef": {"name": "member"}, "count": 5}]
     request = {"metadata": {"name": "five"}, "spec": {**wants, "podSets": sets}}
-    path = reading.REQUESTS.replace("/provisioningrequests", f"/namespaces/{TEAM}/provisioningrequests")
+    path = cluster_state.REQUESTS.replace("/provisioningrequests", f"/namespaces/{TEAM}/provisioningrequests")
     body = {"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", **request}
     eventually(lambda: api.post(path, body), what="the new kind is served")
     nowhere = "no node, nor one to be made, is known to have the label longhaul.dev/site"

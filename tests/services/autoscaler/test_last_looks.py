@@ -11,12 +11,12 @@ import pytest
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import LiveMachine
 from contract.kubernetes.paths import NODES
-from services.autoscaler import group_hands, passes
+from services.autoscaler import group_writer, passes
 from services.autoscaler.actions import ScalingAction, Verb
-from services.autoscaler.ending import Ending
+from services.autoscaler.final_check import Ending
+from services.autoscaler.group_pauses import GroupPauses
 from services.autoscaler.guard import LostError
-from services.autoscaler.look import Looked, decide
-from services.autoscaler.patience import GroupPauses
+from services.autoscaler.look import DecisionWithInput, decide
 from tests.lab.cloud import sets
 from tests.lab.cloud.aws.site import client
 from tests.services.autoscaler.acting import GROUPS, PODS, SPEC, World
@@ -32,7 +32,7 @@ def _told(monkeypatch: pytest.MonkeyPatch) -> list[ScalingAction]:
     """Actions that passes do instead of what they decide."""
     actions: list[ScalingAction] = []
 
-    def decided(*given: Any, **more: Any) -> Looked:
+    def decided(*given: Any, **more: Any) -> DecisionWithInput:
         looked = decide(*given, **more)
         return replace(looked, decision=replace(looked.decision, actions=tuple(actions)))
 
@@ -93,7 +93,7 @@ def test_no_size_goes_below_what_exists(world: World) -> None:
 def test_the_machines_of_one_call_are_looked_at_right_before_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     names = idle_nodes(world, 4)
     # As if each look took long.
-    monkeypatch.setattr(group_hands, "LOOKS_S", -1.0)
+    monkeypatch.setattr(group_writer, "LOOKS_S", -1.0)
     group = world.real["h100"]
     end, ended = group.end, list[str]()
 
@@ -183,7 +183,7 @@ def test_a_write_that_succeeds_makes_the_next_pause_short_again(
             raise CloudError("too many requests", passing=True)
         resize(count)
 
-    monkeypatch.setattr(group_hands, "GroupPauses", lambda: GroupPauses(clock=lambda: seconds[0]))
+    monkeypatch.setattr(group_writer, "GroupPauses", lambda: GroupPauses(clock=lambda: seconds[0]))
     monkeypatch.setattr(world.real["h100"], "resize", resizes)
     told.append(grow(0, 1))
     with world.process() as process:

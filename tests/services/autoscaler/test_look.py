@@ -17,7 +17,7 @@ from components.model.prices.book import PriceBook
 from contract.documents.autoscaler_memory import DecisionMemory, to_document
 from contract.kubernetes.api import Api
 from longhaul.cli.examples import example
-from services.autoscaler import reading, store
+from services.autoscaler import cluster_state, store
 from services.autoscaler.look import look
 from services.autoscaler.pools import capacity, limits, pools
 from services.autoscaler.text import line
@@ -100,7 +100,7 @@ def test_idle_nodes_go_by_what_was_remembered(environment: Environment, groups: 
 def test_a_pool_that_is_being_rolled_is_left_alone(environment: Environment, groups: dict[str, Standing]) -> None:
     api = Lists()
     spec = {"holderIdentity": "somebody", "leaseDurationSeconds": 60, "renewTime": NOW.isoformat()}
-    api.lists[reading.LEASES] = [{"metadata": {"name": "longhaul-roll-cpu"}, "spec": spec}]
+    api.lists[cluster_state.LEASES] = [{"metadata": {"name": "longhaul-roll-cpu"}, "spec": spec}]
     assert said(environment, api) == []
 
 

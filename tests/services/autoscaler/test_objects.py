@@ -10,6 +10,7 @@ import pytest
 from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.quantities import whole
 from contract.objects import GANGS
+from services.autoscaler.cluster_state import DAEMON_SETS, NAMESPACES, ListedObjects, cluster_state, read
 from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.node_objects import DisruptionBudget, MachineFacts, Nodes, budget_of
 from services.autoscaler.pod_objects import (
@@ -20,8 +21,7 @@ from services.autoscaler.pod_objects import (
     Shapes,
     requests,
 )
-from services.autoscaler.reading import DAEMON_SETS, NAMESPACES, ListedObjects, gathered, read
-from services.autoscaler.shapes import Apart, NodeTaint, Operator, Requirement, Term, Toleration
+from services.autoscaler.shapes import Apart, Operator, Requirement, SchedulingTaint, Term, Toleration
 from services.autoscaler.snapshot import Cordon, Health
 from tests.services.autoscaler.objects import Object, node, pod
 
@@ -194,7 +194,9 @@ def test_a_node_with_its_pods_summed_up() -> None:
     found = nodes(budgets=[DisruptionBudget(namespace="kube-system", name="dns", selector=())]).of(node("n"), pods)
     assert (found.free["cpu"], found.free["nvidia.com/gpu"], found.free["pods"]) == (83_000, 4, 12)
     assert (found.work, found.leaving, found.health) == (1, 1, Health.READY)
-    assert [(one.id, one.held) for one in found.moving] == [("kube-system/dns", "disruption budget dns allows none")]
+    assert [(one.id, one.block_reason) for one in found.moving] == [
+        ("kube-system/dns", "disruption budget dns allows none")
+    ]
     assert (found.group, found.machine, found.pool) == ("lab-a100", "7", "a100")
     assert "kubernetes.io/hostname" not in dict(found.kind.labels)
 
@@ -222,7 +224,7 @@ def test_the_health_of_a_node(item: Object, health: Health) -> None:
 
 def test_taints_that_a_node_keeps_are_of_its_kind() -> None:
     found = nodes().of(node("n", taints=[taint("nvidia.com/gpu"), taint("longhaul.dev/preflight")]), [])
-    assert found.kind.taints == (NodeTaint("nvidia.com/gpu", "", "NoSchedule"),)
+    assert found.kind.taints == (SchedulingTaint("nvidia.com/gpu", "", "NoSchedule"),)
 
 
 def test_whose_cordon_it_is() -> None:
@@ -331,7 +333,7 @@ def test_daemon_sets_of_teams_take_no_room_from_every_new_node() -> None:
         ],
         DAEMON_SETS: sets,
     }
-    listed = gathered(lambda path: collections.get(path, []), memory=DecisionMemory(), now=NOW)
+    listed = cluster_state(lambda path: collections.get(path, []), memory=DecisionMemory(), now=NOW)
     found = read(listed, machines={}, taints={}, now=NOW).daemons
     assert [dict(one.requests)["cpu"] for one in found] == [1000, 2000]
 

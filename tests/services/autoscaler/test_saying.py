@@ -6,8 +6,8 @@ import json
 from datetime import UTC, datetime
 
 from services.autoscaler.actions import ScalingAction, Verb
+from services.autoscaler.group_pauses import GroupPauses
 from services.autoscaler.journal import DecisionJournal
-from services.autoscaler.patience import GroupPauses
 from services.autoscaler.repeats import AGAIN_S, Repeats
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -12,10 +12,10 @@ from contract.kubernetes.quantities import whole
 from services.autoscaler.shapes import (
     Apart,
     NodeKind,
-    NodeTaint,
     Operator,
     Requirement,
     Resources,
+    SchedulingTaint,
     Shape,
     Term,
     Toleration,
@@ -75,11 +75,11 @@ def requirement(text: str) -> Requirement:
     return Requirement(text.lstrip("!"), Operator.DOES_NOT_EXIST if text.startswith("!") else Operator.EXISTS)
 
 
-def taint(text: str) -> NodeTaint:
+def taint(text: str) -> SchedulingTaint:
     """Parse ``key``, ``key=value`` or ``key=value:effect``."""
     rest, _, effect = text.partition(":")
     key, _, value = rest.partition("=")
-    return NodeTaint(key, value, effect or "NoSchedule")
+    return SchedulingTaint(key, value, effect or "NoSchedule")
 
 
 def toleration(text: str) -> Toleration:
@@ -151,7 +151,7 @@ def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> Cluster
         aparts += own.apart
         if one.get("moves"):
             moving.append(
-                Moving(id=f"{one.get('namespace', 'team')}/{one['name']}", shape=own, held=one.get("held", ""))
+                Moving(id=f"{one.get('namespace', 'team')}/{one['name']}", shape=own, block_reason=one.get("held", ""))
             )
         elif not one.get("daemon"):
             work += 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contract.annotations import KEEP, ROLL, SCALE_IN
-from services.autoscaler.cached import is_news
+from services.autoscaler.watched_lists import is_news
 
 
 def node(**given: Any) -> dict[str, Any]:

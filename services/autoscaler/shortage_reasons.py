@@ -8,7 +8,7 @@ from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.demand import GangDemand
 from services.autoscaler.matching import mismatch
 from services.autoscaler.offers import Market, Offer
-from services.autoscaler.placing import Domain, Short
+from services.autoscaler.placement import Domain, ShortDemand
 from services.autoscaler.rooms import Ledger, PodNeed
 from services.autoscaler.shapes import PODS
 
@@ -33,7 +33,7 @@ def request_words(need: PodNeed) -> str:
     return ", ".join(amounts) or "nothing but a place"
 
 
-def shortage_action(short: Short, ledger: Ledger, market: Market) -> ScalingAction:
+def shortage_action(short: ShortDemand, ledger: Ledger, market: Market) -> ScalingAction:
     """Return the message about demand without room."""
     reason = _reason(short.demand.need, ledger, market, short.domain)
     unknown = short.demand.need.shape.unknown or (short.gang.gang.unknown if short.gang else ())
@@ -48,7 +48,7 @@ def shortage_action(short: Short, ledger: Ledger, market: Market) -> ScalingActi
     return ScalingAction(verb=Verb.TELL, target=gang.gang.name, reason=reason, pods=pods)
 
 
-def _gang_reason(short: Short, gang: GangDemand, reason: str) -> str:
+def _gang_reason(short: ShortDemand, gang: GangDemand, reason: str) -> str:
     within = gang.gang.within
     if within and short.domain is None:
         return f"no node, nor one to be made, is known to have the label {within}"

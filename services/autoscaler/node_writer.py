@@ -11,19 +11,19 @@ from contract.kubernetes.drain import annotate, cordon, evict, pod_of, uncordon
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.guard import Guard
 from services.autoscaler.journal import DecisionJournal
-from services.autoscaler.look import Looked
+from services.autoscaler.look import DecisionWithInput
 from services.autoscaler.pod_objects import Object
 
 CHANGED = "it has changed meanwhile"
 
 
-class NodeHands:
+class NodeWriter:
     """Writes of one process. A node is only written if it has not changed since it was observed."""
 
     def __init__(self, api: Api, *, guard: Guard, journal: DecisionJournal) -> None:
         self._api, self._guard, self._journal = api, guard, journal
 
-    def write(self, looked: Looked) -> None:
+    def write(self, looked: DecisionWithInput) -> None:
         """Carry out a decision's actions on nodes. An error on one node does not stop the others."""
         self._forget_cordons(looked.listed.nodes)
         mine = [
@@ -54,7 +54,7 @@ class NodeHands:
                 except ApiError as error:
                     self._journal.say(metadata["name"], str(error))
 
-    def _write(self, action: ScalingAction, node: Object, pods: dict[str, Object], looked: Looked) -> str:
+    def _write(self, action: ScalingAction, node: Object, pods: dict[str, Object], looked: DecisionWithInput) -> str:
         """Carry out one action. Return why it was not done; empty when it was."""
         if action.verb is Verb.CORDON:
             since = {SCALE_IN: looked.now.isoformat(timespec="seconds")}

@@ -10,13 +10,13 @@ from uuid import uuid4
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError
 from services.autoscaler.actions import ScalingAction, Verb
+from services.autoscaler.cluster_state import NAME
 from services.autoscaler.gang_objects import has_expired
 from services.autoscaler.guard import Guard
 from services.autoscaler.journal import DecisionJournal
-from services.autoscaler.look import Looked
+from services.autoscaler.look import DecisionWithInput
 from services.autoscaler.pod_objects import Object
-from services.autoscaler.reading import NAME
-from services.autoscaler.repeats import Repeats, unchanging
+from services.autoscaler.repeats import Repeats, without_durations
 
 MESSAGE = 1024
 """Longest message of an Event, characters (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
@@ -33,14 +33,14 @@ ACCEPTED = ("Accepted", "True", "Accepted", "the request is looked after")
 cluster-autoscaler/provisioningrequest/conditions)."""
 
 
-class Teller:
+class ConditionWriter:
     """Reports for one process."""
 
     def __init__(self, api: Api, *, guard: Guard, instance: str, journal: DecisionJournal) -> None:
         self._api, self._guard, self._instance, self._journal = api, guard, instance, journal
         self._repeats = Repeats()
 
-    def tell(self, looked: Looked) -> None:
+    def tell(self, looked: DecisionWithInput) -> None:
         """Report a decision. A failed report is logged, and stops nothing."""
         requests = {_name(item): item for item in looked.listed.requests}
         messages = {
@@ -62,7 +62,7 @@ class Teller:
         self._repeats.forget()
 
     def _conditions(
-        self, looked: Looked, requests: Mapping[str, Object], messages: Mapping[str, ScalingAction]
+        self, looked: DecisionWithInput, requests: Mapping[str, Object], messages: Mapping[str, ScalingAction]
     ) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
         """Yield the conditions that requests should have: type, status, reason and message of each."""
         for gang in looked.gangs:
@@ -82,7 +82,7 @@ class Teller:
                 words = "no pod has come for its room in time"
                 yield name, [("BookingExpired", "True", "BookingExpired", words)]
 
-    def _write(self, item: Object, wanted: list[tuple[str, str, str, str]], looked: Looked) -> None:
+    def _write(self, item: Object, wanted: list[tuple[str, str, str, str]], looked: DecisionWithInput) -> None:
         """Set conditions, unless the request has them already. A request that has changed meanwhile gets them in the
         next pass."""
         known = {condition["type"]: condition for condition in (item.get("status") or {}).get("conditions") or ()}
@@ -91,7 +91,11 @@ class Teller:
         for type_, status, reason, message in wanted:
             before = known.get(type_, {})
             same = before.get("status") == status
-            if same and before.get("reason") == reason and unchanging(before["message"]) == unchanging(message):
+            if (
+                same
+                and before.get("reason") == reason
+                and without_durations(before["message"]) == without_durations(message)
+            ):
                 continue
             changed = True
             since = before["lastTransitionTime"] if same else at

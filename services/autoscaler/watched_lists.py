@@ -15,7 +15,7 @@ from contract.kubernetes.drain import OVER
 from contract.kubernetes.lease import LEASES
 from contract.kubernetes.paths import NAMESPACES, NODES, PODS
 from contract.kubernetes.watch import Watch
-from services.autoscaler.reading import (
+from services.autoscaler.cluster_state import (
     BUDGETS,
     CLAIMS,
     DAEMON_SETS,
@@ -23,8 +23,8 @@ from services.autoscaler.reading import (
     TEMPLATES,
     VOLUMES,
     ListedObjects,
-    gathered,
-    waits,
+    cluster_state,
+    is_pending,
 )
 
 CONTAINER = ("name", "resources", "ports", "restartPolicy")
@@ -80,10 +80,10 @@ class Lists:
         for path, watch in self._watches.items():
             if watch.trouble:
                 raise ApiError(f"{path} is not followed: {watch.trouble}")
-        return gathered(lambda path: self._watches[path].objects(), memory=memory, now=now)
+        return cluster_state(lambda path: self._watches[path].objects(), memory=memory, now=now)
 
     def _pod(self, before: Object | None, after: Object | None) -> None:
-        if after is not None and waits(after) and not (before is not None and waits(before)):
+        if after is not None and is_pending(after) and not (before is not None and is_pending(before)):
             self._wake()
 
     def _node(self, before: Object | None, after: Object | None) -> None:

@@ -24,13 +24,13 @@ from contract.kubernetes.connection import ApiError
 from contract.kubernetes.election import terms
 from contract.kubernetes.lease import HeldError, holding
 from services.autoscaler.actions import ScalingAction, Verb
-from services.autoscaler.ending import Ending
+from services.autoscaler.final_check import Ending
+from services.autoscaler.group_pauses import GroupPauses
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.guard import Guard
 from services.autoscaler.journal import DecisionJournal
-from services.autoscaler.look import Looked
+from services.autoscaler.look import DecisionWithInput
 from services.autoscaler.metrics import CALLS_FAILED, MACHINES_REQUESTED
-from services.autoscaler.patience import GroupPauses
 from services.metrics import ServiceMetrics
 
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
@@ -39,7 +39,7 @@ LOOKS_S = 1.0
 one is done. The remaining machines are ended by the next call."""
 
 
-class GroupHands:
+class GroupWriter:
     """Writes of one process. Slow writes continue in the background, and their pools are left alone meanwhile."""
 
     def __init__(
@@ -81,7 +81,7 @@ class GroupHands:
         waits = [pool for pool, job in self._jobs.items() if not job.done()]
         return {name: size for pool in waits for name, size in self._sent[pool].items()}
 
-    def begin(self, looked: Looked) -> None:
+    def begin(self, looked: DecisionWithInput) -> None:
         """Begin to write the groups of a decision."""
         wanted: dict[str, dict[str, list[ScalingAction]]] = {}
         for action in looked.decision.actions:
@@ -111,7 +111,11 @@ class GroupHands:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _write_pool(
-        self, pool: str, groups: Mapping[str, Sequence[ScalingAction]], asked: Mapping[str, GroupAnswer], looked: Looked
+        self,
+        pool: str,
+        groups: Mapping[str, Sequence[ScalingAction]],
+        asked: Mapping[str, GroupAnswer],
+        looked: DecisionWithInput,
     ) -> None:
         times = terms(gone=lambda other: other == self._holder)
         first = next(iter(groups.values()))[0]
@@ -131,7 +135,7 @@ class GroupHands:
             self._journal.left(first, str(error))
 
     def _write_group(
-        self, name: str, actions: Sequence[ScalingAction], asked: GroupAnswer, looked: Looked, guard: Guard
+        self, name: str, actions: Sequence[ScalingAction], asked: GroupAnswer, looked: DecisionWithInput, guard: Guard
     ) -> None:
         live = self._reader.groups[name].group
         size = asked.group.wanted if asked.group else -1
@@ -176,7 +180,7 @@ class GroupHands:
         return action.size
 
     def _agreed(
-        self, step: Sequence[ScalingAction], asked: GroupAnswer, looked: Looked
+        self, step: Sequence[ScalingAction], asked: GroupAnswer, looked: DecisionWithInput
     ) -> tuple[Sequence[ScalingAction], Sequence[ScalingAction]]:
         """Return the actions of a step that are still valid, and those that are left for later. Each end is checked
         once more, and nothing slow happens between the check and the write."""

@@ -8,7 +8,7 @@ from contract.kubernetes.drain import pods_on, work_on
 from contract.kubernetes.paths import NODES
 from services.autoscaler.actions import ScalingAction
 from services.autoscaler.group_reader import GroupAnswer
-from services.autoscaler.look import Looked
+from services.autoscaler.look import DecisionWithInput
 from services.autoscaler.pod_objects import Object
 
 
@@ -18,7 +18,7 @@ class Ending:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    def why_not(self, action: ScalingAction, asked: GroupAnswer, looked: Looked) -> str:
+    def why_not(self, action: ScalingAction, asked: GroupAnswer, looked: DecisionWithInput) -> str:
         """Return why a machine must not be ended now; empty when it may be."""
         machines = asked.group.machines if asked.group else ()
         name = next((machine.node for machine in machines if machine.id == action.machine), action.target)

@@ -73,14 +73,14 @@ def list_all(api: Api, memory: DecisionMemory | None = None) -> ListedObjects:
     """List everything that a decision depends on; a given ``memory`` is not read again. Raise ``ApiError`` when the API
     refuses or does not answer."""
     known = MemoryStore(api).read() if memory is None else memory
-    return gathered(lambda path: _listed(api, path), memory=known, now=api.now())
+    return cluster_state(lambda path: _listed(api, path), memory=known, now=api.now())
 
 
-def gathered(items: Items, *, memory: DecisionMemory, now: datetime) -> ListedObjects:
+def cluster_state(items: Items, *, memory: DecisionMemory, now: datetime) -> ListedObjects:
     """Return everything that a decision depends on, from collections. A roll holds its pool's lease all the time; an
     autoscaler holds it only while it writes."""
     pods = items(PODS)
-    claims = any(_claims(pod) for pod in pods if waits(pod))
+    claims = any(_claims(pod) for pod in pods if is_pending(pod))
     leases = {item["metadata"]["name"]: holder_of(dict(item), now) for item in items(LEASES)}
     requests = items(REQUESTS)
     return ListedObjects(
@@ -143,7 +143,7 @@ def read(
             gang = gang_of_pod(pod)
             if gang:
                 running.setdefault(gang, []).append(pod)
-        elif waits(pod):
+        elif is_pending(pod):
             waiting.append(pod)
     templates = {
         (template["metadata"]["namespace"], template["metadata"]["name"]): template for template in listed.templates
@@ -166,7 +166,7 @@ def read(
     )
 
 
-def waits(item: Object) -> bool:
+def is_pending(item: Object) -> bool:
     """Return whether a pod waits for a node, and may get one: it is not held back, and not bound to a node of its
     own."""
     metadata, spec = item["metadata"], item["spec"]

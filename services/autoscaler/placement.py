@@ -25,7 +25,7 @@ Parts = list[tuple[NodeRoom, tuple[str, ...]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Short:
+class ShortDemand:
     """Demand for which there is not enough room."""
 
     demand: Demand
@@ -40,7 +40,7 @@ class Short:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seated:
+class PlacedGang:
     """A gang that has room completely."""
 
     gang: GangDemand
@@ -59,8 +59,8 @@ class Placer:
         """``joining`` is the maximum number of machines that may be joining at once."""
         self._ledger, self._market, self._joining_most = ledger, market, joining
         self.placed: list[Placed] = []
-        self.short: list[Short] = []
-        self.seated: list[Seated] = []
+        self.short: list[ShortDemand] = []
+        self.seated: list[PlacedGang] = []
         self._hopeless: dict[object, tuple[int, Demand, Domain | None]] = {}
         """Gangs that did not fit, by what they ask for: room only becomes less."""
 
@@ -70,7 +70,7 @@ class Placer:
         parts, rest = ([], demand.pods) if unknown else self._place(demand, buyer="", domain=None)
         self._keep(parts)
         if rest:
-            self.short.append(Short(demand=demand, pods=rest))
+            self.short.append(ShortDemand(demand=demand, pods=rest))
 
     def gang(self, demand: GangDemand, where_members_run: set[str]) -> None:
         """Place all members, or none. ``where_members_run`` are the values of the gang's label on nodes with running
@@ -78,7 +78,7 @@ class Placer:
         first = demand.members[0]
         unknown = next((first_unknown for first_unknown in demand.members if first_unknown.need.shape.unknown), None)
         if unknown or demand.gang.unknown:
-            self.short.append(Short(demand=unknown or first, pods=(), gang=demand))
+            self.short.append(ShortDemand(demand=unknown or first, pods=(), gang=demand))
             return
         within = demand.gang.within
         signature = (
@@ -92,12 +92,12 @@ class Placer:
             if isinstance(attempt, list):
                 self._keep(attempt, gang=demand.gang.name)
                 rooms = {room.name: room for room, _ in attempt}
-                self.seated.append(Seated(gang=demand, rooms=tuple(rooms[name] for name in sorted(rooms))))
+                self.seated.append(PlacedGang(gang=demand, rooms=tuple(rooms[name] for name in sorted(rooms))))
                 return
             known = self._hopeless[signature] = attempt
         fitted, short, domain = known
         member = next(candidate for candidate in demand.members if candidate.need is short.need)
-        self.short.append(Short(demand=member, pods=(), gang=demand, fitted=fitted, domain=domain))
+        self.short.append(ShortDemand(demand=member, pods=(), gang=demand, fitted=fitted, domain=domain))
 
     def _attempt(self, demand: GangDemand, domains: list[Domain | None]) -> Parts | tuple[int, Demand, Domain | None]:
         """Place a gang in the best domain, like :meth:`_best`. When only the limit on joining machines prevents that,
