@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 from contract.users import NODE_USER
-from contract.vault import fitting
+from contract.vault import size_checked
 
 PATH = "/etc/longhaul/quarantine.json"
 """File of API servers with the list, for the node controller and the join service as well."""

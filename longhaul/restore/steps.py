@@ -11,7 +11,7 @@ from components.model import Role, control_machines, plan
 from contract.documents.restore import BackupSource, RestorePlan, Step
 from longhaul.restore.age_header import HeaderError, wrap
 from longhaul.restore.former_keys import readmit_former
-from longhaul.restore.machine_states import LOOK_S, MemberStep, ObservedPlane, look
+from longhaul.restore.machine_states import LOOK_S, ObservedMember, ObservedPlane, look
 from longhaul.restore.machines import Answer, PlaceMachines, RefusedStepError
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.encryption_keys import EncryptionVault

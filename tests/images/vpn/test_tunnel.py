@@ -379,9 +379,9 @@ def test_a_person_whose_access_was_revoked_is_cut_off_and_stays_out(world: World
 def test_an_operator_enters_by_the_vault_and_can_be_revoked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     held = {VPN_KEY: (world.folder / "pki/vpn-key").read_text(), VPN_REMOTES: remotes(None, [OUTSIDE.format(1)])}
     pair = {"certificate": world.authority.certificate, "key": world.authority.key}
-    monkeypatch.setattr(operator_vpn, "parts_of", lambda *_: pair)
-    monkeypatch.setattr(operator_vpn, "secret_of", lambda _, name: held.get(name, world.authority.certificate))
-    monkeypatch.setattr(operator_vpn, "asking", lambda _: "anna@example.com")
+    monkeypatch.setattr(operator_vpn, "read_secret_parts", lambda *_: pair)
+    monkeypatch.setattr(operator_vpn, "read_secret", lambda _, name: held.get(name, world.authority.certificate))
+    monkeypatch.setattr(operator_vpn, "caller_name", lambda _: "anna@example.com")
     own = key.new_key()
     name, admission = operator_vpn.admit(world.environment, key.request(own))
     shown = issuing.Pair(certificate=admission.certificate, key=own)

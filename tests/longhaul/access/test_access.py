@@ -288,7 +288,7 @@ def test_apply_has_the_servers_fetch(world: World) -> None:
 
 
 def test_a_profile_leads_to_the_environment(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longhaul.cluster.profile.secret_of", lambda _environment, name: f"PEM of {name}")
+    monkeypatch.setattr("longhaul.cluster.profile.read_secret", lambda _environment, name: f"PEM of {name}")
     found = profile_of(world.environment, lab_port=None, now=NOW)
     path = tmp_path / "profile.json"
     path.write_text(found.text())
@@ -305,7 +305,7 @@ def test_a_profile_has_the_doors_of_the_vpn(world: World, tmp_path: Path, monkey
     own = world.environment.model_copy(update={"vpn": Vpn(machine_type="Standard_D2s_v5")})
     told = {VPN_REMOTES: remotes("vpn.example.com", ["203.0.113.7", "203.0.113.8"])}
     monkeypatch.setattr(
-        "longhaul.cluster.profile.secret_of", lambda _environment, name: told.get(name, f"PEM of {name}")
+        "longhaul.cluster.profile.read_secret", lambda _environment, name: told.get(name, f"PEM of {name}")
     )
     found = profile_of(own, lab_port=None, now=NOW)
     assert found.vpn is not None

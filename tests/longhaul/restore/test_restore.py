@@ -26,7 +26,7 @@ from longhaul.etcd_backups.snapshots import BUMP
 from longhaul.restore.age_header import KeyFileError, identities, wrap
 from longhaul.restore.file_key import with_file_key
 from longhaul.restore.loss import loss_text
-from longhaul.restore.machine_states import MemberStep, ObservedPlane, may_go_on
+from longhaul.restore.machine_states import ObservedMember, ObservedPlane, may_go_on
 from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import Prepared, RestoreArguments, prepare
 from longhaul.terminal.exits import CommandError, Exit

@@ -17,7 +17,7 @@ from longhaul.etcd_backups.listing import control_access
 from longhaul.restore.file_key import SealedBackup
 from longhaul.restore.give_up import given_up
 from longhaul.restore.loss import loss_text, revisions_lost
-from longhaul.restore.machine_states import MemberStep, ObservedPlane, may_go_on
+from longhaul.restore.machine_states import ObservedMember, ObservedPlane, may_go_on
 from longhaul.restore.machines import PlaceMachines
 from longhaul.restore.preparation import Prepared
 from longhaul.restore.steps import Restoration
@@ -137,7 +137,7 @@ def test_a_machine_that_is_made_anew_joins_what_was_restored(cloud: Cloud) -> No
         asked.extend(words.items())
         return {name: {"cluster": "c1", "ready": True} for name in words}
 
-    object.__setattr__(run, "fleet", type("Told", (), {"must": staticmethod(answer), "ask_all": staticmethod(answer)}))
+    object.__setattr__(run, "fleet", type("Told", (), {"ask_all_or_fail": staticmethod(answer), "ask_all": staticmethod(answer)}))
     run.run()
     assert [words for name, words in asked if name == last] == ["restore finish --id abc --joined"]
     assert not [words for _, words in asked if words.startswith(("restore stop", "restore rebuild"))]
@@ -150,7 +150,7 @@ def test_a_machine_that_is_made_anew_joins_what_was_restored(cloud: Cloud) -> No
 
 def test_new_data_that_is_lost_after_its_start_is_not_made_again() -> None:
     gone = [
-        MemberSeen(name=str(n), quorum=False, revision=0, id="abc", step=Step.STOPPED, noted=Step.STARTED)
+        ObservedMember(name=str(n), quorum=False, revision=0, id="abc", step=Step.STOPPED, noted=Step.STARTED)
         for n in range(3)
     ]
     assert not may_go_on(HALF, ObservedPlane(members={Role.ETCD: gone}, servers=()))

@@ -266,7 +266,7 @@ def test_user_data_is_changed_alone_and_only_where_all_else_is_as_declared(
             environ=environ,
             argv=lambda *words, configured: [*words, "--stack", "lab"] if configured else [],
             follow=follow,
-            must=lambda *_words, **_more: json.dumps({"deployment": {"resources": RESOURCES}}),
+            run_or_fail=lambda *_words, **_more: json.dumps({"deployment": {"resources": RESOURCES}}),
         )
 
     monkeypatch.setattr(stack, "engine_for", engine_for)

@@ -137,7 +137,9 @@ def test_only_named_resources_are_changed_and_keys_are_read_again(
     monkeypatch: pytest.MonkeyPatch, make: Make, tmp_path: Path
 ) -> None:
     ran: list[Any] = []
-    engine = SimpleNamespace(environ={}, stack="lab", must=lambda *_words, **_more: json.dumps({"deployment": None}))
+    engine = SimpleNamespace(
+        environ={}, stack="lab", run_or_fail=lambda *_words, **_more: json.dumps({"deployment": None})
+    )
 
     def engine_for(_where: Any, environ: dict[str, str], **_more: Any) -> Any:
         engine.environ = environ

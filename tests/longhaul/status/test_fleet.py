@@ -71,7 +71,7 @@ def test_a_link_is_as_well_as_the_end_that_sees_it_worst(environment: Environmen
 def test_racks_count_what_no_cloud_counts(
     environment: Environment, told: str, counted: tuple[int | None, int | None]
 ) -> None:
-    seen = replace(SEEN, knocks={"lab-gw-0": answer(0, told, "")})
+    seen = replace(SEEN, ssh_probes={"lab-gw-0": answer(0, told, "")})
     links = {link.name: (link.bytes_in, link.bytes_out) for link in judge_links(environment, seen)}
     assert (links["use1-rack"], links["weu-rack"]) == (counted, (1, 2)), "Azure counts its own"
 

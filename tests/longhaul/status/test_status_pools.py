@@ -173,7 +173,7 @@ def test_a_gateway_has_a_row_of_its_own(
     environment: Environment, knocked: SshProbe | None, up: bool, verdict: StatusVerdict, says: str
 ) -> None:
     tunnels = TUNNELS if up else (*TUNNELS[:-1], tunnel("use1-rack", "use1", up=False))
-    observed = replace(seen(), tunnels=tunnels, knocks={"lab-gw-0": knocked} if knocked else {})
+    observed = replace(seen(), tunnels=tunnels, ssh_probes={"lab-gw-0": knocked} if knocked else {})
     (found,) = judge_gateways(environment, observed)
     assert (found.name, found.site, found.address, found.verdict) == ("lab-gw-0", "rack", "198.51.100.20", verdict)
     assert says in found.message
@@ -197,7 +197,7 @@ def test_a_host_says_why_it_is_no_ready_node(
     environment: Environment, there: bool, knocked: SshProbe, says: str
 ) -> None:
     host = node("lab-node-0", pool="hosts", site="rack", ready=False)
-    observed = replace(seen(), cluster=ClusterView(nodes=(host,) if there else ()), knocks={"lab-node-0": knocked})
+    observed = replace(seen(), cluster=ClusterView(nodes=(host,) if there else ()), ssh_probes={"lab-node-0": knocked})
     (found,) = judge_nodes(environment, observed)
     usual = StatusVerdict.UNHEALTHY if there else StatusVerdict.MISSING
     assert found.verdict is (StatusVerdict.UNREACHABLE if knocked is SILENT else usual)
@@ -206,9 +206,9 @@ def test_a_host_says_why_it_is_no_ready_node(
 
 def test_a_host_that_went_silent_is_unreachable_before_the_api_knows(environment: Environment) -> None:
     host = node("lab-node-0", pool="hosts", site="rack")
-    observed = replace(seen(), cluster=ClusterView(nodes=(host,)), knocks={"lab-node-0": SILENT})
+    observed = replace(seen(), cluster=ClusterView(nodes=(host,)), ssh_probes={"lab-node-0": SILENT})
     assert judge_nodes(environment, observed)[0].verdict is StatusVerdict.UNREACHABLE
-    answers = replace(observed, knocks={"lab-node-0": SshProbe(reached=True)})
+    answers = replace(observed, ssh_probes={"lab-node-0": SshProbe(reached=True)})
     assert judge_nodes(environment, answers)[0].verdict is StatusVerdict.OK
 
 
