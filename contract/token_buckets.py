@@ -36,15 +36,15 @@ class Buckets:
     def __init__(self, *, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
         self._lock = threading.Lock()
-        self._held: dict[Hashable, Bucket] = {}
+        self._buckets: dict[Hashable, Bucket] = {}
 
     def take(self, whose: Hashable) -> bool:
         """Take one token from the bucket of ``whose`` now; False when it has none."""
         with self._lock:
-            if len(self._held) >= MANY:
-                self._held.clear()
+            if len(self._buckets) >= MANY:
+                self._buckets.clear()
             fresh = Bucket(rate=self._rate, burst=self._burst, clock=self._clock)
-            bucket = self._held.setdefault(whose, fresh)
+            bucket = self._buckets.setdefault(whose, fresh)
             if bucket.wait_s() > 0:
                 return False
             bucket.take()
@@ -53,5 +53,5 @@ class Buckets:
     def is_empty(self, whose: Hashable) -> bool:
         """Return whether the bucket of ``whose`` has no token now."""
         with self._lock:
-            bucket = self._held.get(whose)
+            bucket = self._buckets.get(whose)
             return bucket is not None and bucket.wait_s() > 0

@@ -16,9 +16,6 @@ FOLDERS = (
 )
 """Folders of the product."""
 
-REPLACED = "images/rootfs/usr/local/lib/longhaul/controller/"
-"""Folder that is not read, since ``services/node_controller`` takes its place."""
-
 VAGUE = frozenset(("found", "heard", "held", "one", "own", "said", "seen", "told", "untold"))
 """Words that are no names: each tells what somebody did, none what the thing is."""
 
@@ -65,7 +62,7 @@ def main() -> int:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
     names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     folders = tuple(f"{folder}/" for folder in FOLDERS)
-    paths = [name for name in names if name.startswith(folders) and not name.startswith(REPLACED)]
+    paths = [name for name in names if name.startswith(folders)]
     lines = list(faults([(path, Path(path).read_text(encoding="utf-8")) for path in paths if Path(path).is_file()]))
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 1 if lines else 0

@@ -45,7 +45,7 @@ class MachineLook:
     """What a machine knows: the answer to ``restore look``."""
 
     machine: str
-    held: str = ""
+    hold: str = ""
     """Id of the restore that keeps its service from being started; empty without one."""
     record: Record | None = None
     """Its last restore, as the disk bears it out."""
@@ -76,7 +76,7 @@ class MachineLook:
         noted = int(record.pop("noted", record.get("step", Step.NONE)))
         return cls(
             machine=str(answer["machine"]),
-            held=str(answer.get("held") or ""),
+            hold=str(answer.get("hold") or ""),
             record=Record(**record) if record else None,
             noted=noted,
             quorum=bool(answer.get("quorum")),

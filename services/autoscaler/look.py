@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from components.model.nodes.labels import on_nodes
+from services.autoscaler.cluster_state import ListedObjects, list_all, read
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.plan import plan
 from services.autoscaler.pools import limits, machines, numbers, pools, taints

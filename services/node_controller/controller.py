@@ -34,7 +34,7 @@ from services.node_controller.metrics import LEADER, LISTING_AGE, MACHINES
 from services.node_controller.new_nodes import SELECTOR as NEW_NODES
 from services.node_controller.new_nodes import Known, NewNodes, Truth
 from services.node_controller.new_nodes import kept as kept_of_new
-from services.node_controller.node_removal import Remover, seen
+from services.node_controller.node_removal import Remover, registered_nodes
 from services.node_controller.node_work import NodeWork
 from services.node_controller.requests import Requests
 
@@ -224,7 +224,7 @@ class Controller:
                 continue
             self._announce()
             try:
-                every = seen(self._nodes, listed=self._listed)
+                every = registered_nodes(self._nodes, listed=self._listed)
                 judged = [node for node in every if node.site not in self._unread]
                 verdict = self._lifecycle.look(judged, self._inventories, fresh=self._cluster.fresh)
                 for name, reason in verdict.lost.items():
@@ -233,12 +233,12 @@ class Controller:
                 # The remaining Nodes follow with the next look.
                 log.warning("nodes: %s", error)
                 continue
-            for site in verdict.held.keys() - reported.keys():
+            for site in verdict.suspects.keys() - reported.keys():
                 metadata = {"name": CONFIGMAP, "namespace": SYSTEM_NAMESPACE}
                 about = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-                message = f"site {site}: {verdict.held[site]}; none of them is touched"
+                message = f"site {site}: {verdict.suspects[site]}; none of them is touched"
                 self._events.say(about, reason="NodeRemovalHeld", message=message, warning=True)
-            reported = dict(verdict.held)
+            reported = dict(verdict.suspects)
 
     def _follow_nodes(self, nodes: Watch, work: NodeWork, changed: threading.Event) -> None:
         left = False

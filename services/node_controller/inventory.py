@@ -43,7 +43,7 @@ class Inventory:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._machines: dict[str, ListedMachine] = {}
-        self._seen: dict[str, int] = {}
+        self._last_listing: dict[str, int] = {}
         self._asked: dict[str, float] = {}
         self._wanted: set[str] = set()
         self.listings = 0
@@ -76,7 +76,7 @@ class Inventory:
     def missed(self, name: str) -> int:
         """Return the number of complete listings since the machine was last seen."""
         with self._lock:
-            return self.listings - self._seen.get(name, 0)
+            return self.listings - self._last_listing.get(name, 0)
 
     def want(self, name: str) -> None:
         """Ask for a machine soon."""
@@ -110,8 +110,10 @@ class Inventory:
             self.listings += 1
             self.listed_at = began
             self._machines = dict(machines)
-            self._seen = {name: number for name, number in self._seen.items() if number > self.listings - 10}
-            self._seen |= dict.fromkeys(machines, self.listings)
+            self._last_listing = {
+                name: number for name, number in self._last_listing.items() if number > self.listings - 10
+            }
+            self._last_listing |= dict.fromkeys(machines, self.listings)
             self._asked = {}
             self._wanted -= machines.keys()
 
@@ -126,7 +128,7 @@ class Inventory:
         machines = self.source.some(names)
         with self._lock:
             self._machines |= machines
-            self._seen |= dict.fromkeys(machines, self.listings)
+            self._last_listing |= dict.fromkeys(machines, self.listings)
             self._asked |= dict.fromkeys(set(names) - machines.keys(), began)
 
     def _attempt(self, question: Callable[[], None]) -> None:

@@ -49,7 +49,7 @@ class LostNodes:
 
     lost: Mapping[str, str]
     """Nodes to be removed, with the reason."""
-    held: Mapping[str, str]
+    suspects: Mapping[str, str]
     """Sites with too many absent Nodes to be believed, with what was seen."""
 
 
@@ -76,7 +76,7 @@ class Lifecycle:
             elif machine is None and (list_ is None or list_.missed(node.name) >= LISTINGS):
                 absent.setdefault(node.site, []).append(node.name)
         suspects = self._believe(absent, Counter(node.site for node in ours), lost, fresh=fresh)
-        return LostNodes(lost=lost, held=suspects)
+        return LostNodes(lost=lost, suspects=suspects)
 
     def _believe(
         self,

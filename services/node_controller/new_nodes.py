@@ -109,7 +109,7 @@ def kept(node: Object) -> Object:
 
 def corrections(labels: Mapping[str, str], right: Mapping[str, str]) -> dict[str, str | None]:
     """Return the labels to be set, and with None those to be taken away. A node with GPUs describes them itself."""
-    there = {key: value for key, value in labels.items() if not _own(key, right) and key != UNCHECKED}
+    there = {key: value for key, value in labels.items() if not _is_stale_label(key, right) and key != UNCHECKED}
     wrong = {key: right.get(key) for key in there if there[key] != right.get(key)}
     return {**wrong, **{key: value for key, value in right.items() if key not in labels}}
 
@@ -128,7 +128,7 @@ def _place(taint: Object) -> tuple[str | None, str | None]:
     return taint.get("key"), taint.get("effect")
 
 
-def _own(key: str, right: Mapping[str, str]) -> bool:
+def _is_stale_label(key: str, right: Mapping[str, str]) -> bool:
     return key not in right and (key in OWN or (GPU_LABEL in right and key.startswith(NVIDIA)))
 
 

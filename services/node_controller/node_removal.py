@@ -30,7 +30,7 @@ right after it was tainted, only the garbage collector would find them, after a 
 (k8s.io/kubernetes/pkg/controller/podgc, ``quarantineTime``)."""
 
 
-def seen(watch: Watch, *, listed: Callable[[str], str]) -> Iterator[NodeSeen]:
+def registered_nodes(watch: Watch, *, listed: Callable[[str], str]) -> Iterator[NodeSeen]:
     """Yield every Node with its site. ``listed`` returns the site whose list has a machine, or nothing: a Node that
     nobody has looked at yet may claim another site, whose list would never have it."""
     for name, document in watch.by_name().items():

@@ -43,13 +43,13 @@ class NodeWork(ABC):
         self._done = {name: version for name, version in self._done.items() if name in nodes}
         for name, node in nodes.items():
             try:
-                left |= self._one(name, node)
+                left |= self._work_on(name, node)
             except Exception:
                 # Nodes write about themselves: a fault in one must not stop the work on all others.
                 log.exception("taint of %s: its Node cannot be worked on", name)
         return left
 
-    def _one(self, name: str, node: Object) -> bool:
+    def _work_on(self, name: str, node: Object) -> bool:
         """Change one Node where necessary; return whether this failed and must be tried again."""
         version = node["metadata"]["resourceVersion"]
         if not self.due(node) or self._done.get(name) == version:

@@ -70,9 +70,9 @@ class Requests:
         self._api, self._watch, self._grants = api, watch, grants
         self._events, self._metrics, self._clock, self._wall = events, metrics, clock, wall
         self._bucket = Bucket(rate=JOINS_A_SECOND, burst=JOINS_AT_ONCE, clock=clock)
-        self._seen: dict[str, float] = {}
+        self._seen_at: dict[str, float] = {}
         self._done: set[str] = set()
-        self._said: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
         self._wake = threading.Event()
 
     def wake(self) -> None:
@@ -94,7 +94,7 @@ class Requests:
         due = RESYNC_S
         for document in sorted(documents.values(), key=_turn):
             try:
-                due = min(due, self._one(document, judge))
+                due = min(due, self._handle(document, judge))
             except ApiError as error:
                 if error.status not in (404, 409):
                     log.warning("request %s: %s", document["metadata"]["name"], error)
@@ -106,18 +106,18 @@ class Requests:
 
     def _forget(self, documents: Mapping[str, Object]) -> None:
         there = {str(document["metadata"]["uid"]) for document in documents.values()}
-        self._seen = {uid: at for uid, at in self._seen.items() if uid in there}
-        self._said = {uid: text for uid, text in self._said.items() if uid in there}
+        self._seen_at = {uid: at for uid, at in self._seen_at.items() if uid in there}
+        self._reasons = {uid: text for uid, text in self._reasons.items() if uid in there}
         self._done &= there
 
-    def _one(self, document: Object, judge: Judge) -> float:
+    def _handle(self, document: Object, judge: Judge) -> float:
         uid = str(document["metadata"]["uid"])
         refused = condition(document, "Denied")
         if refused is not None:
             return self._clean(document, refused)
         if issued(document) or condition(document, "Failed") is not None:
             return RESYNC_S
-        seen_at = self._seen.setdefault(uid, self._clock())
+        seen_at = self._seen_at.setdefault(uid, self._clock())
         if condition(document, "Approved") is not None:
             return self._wait(document, UNSIGNED, waited_s=self._clock() - seen_at)
         if uid in self._done:
@@ -146,7 +146,7 @@ class Requests:
         uid = str(document["metadata"]["uid"])
         self._done.add(uid)
         # From now on it waits for its signature.
-        self._seen[uid] = self._clock()
+        self._seen_at[uid] = self._clock()
         self._metrics.count(REQUESTS_GRANTED, signer=request.signer, joining=str(request.joining).lower())
         log.info("%s: approved %s for %s", request.name, request.signer, request.node)
         if not request.joining:
@@ -163,8 +163,8 @@ class Requests:
     def _wait(self, document: Object, text: str, *, waited_s: float) -> float:
         """Write an Event with the reason for waiting once a minute has passed."""
         uid = str(document["metadata"]["uid"])
-        if waited_s > 60 and self._said.get(uid) != text:
-            self._said[uid] = text
+        if waited_s > 60 and self._reasons.get(uid) != text:
+            self._reasons[uid] = text
             self._events.say(document, reason="NodeRequestWaiting", message=text, warning=True)
         return LOOK_AGAIN_S
 

@@ -81,7 +81,7 @@ class LoopbackUnits(Units):
     def start(self, *units: str) -> None:
         self.started.extend(units)
         wants = {"etcd.service", "longhaul-etcd.target"} & {*units}
-        if wants and not self.records.held() and "etcd" not in self.place.processes:
+        if wants and not self.records.holding_restore() and "etcd" not in self.place.processes:
             decision = eventually(lambda: prepared(self.place), what="etcd may start")
             assert isinstance(decision, etcd_join.Start | etcd_join.Join)
             # At its start etcd asks each other member for a hash (InitialCorruptCheck), and waits 7 s for one that

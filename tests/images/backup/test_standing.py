@@ -20,11 +20,11 @@ def test_the_newest_one_that_counts_is_the_newest() -> None:
     junk = replace(blob(), kept="frequent", name="etcd/z")
     found = standing.standing([junk, slow, own], environment="lab", role="etcd", member="lab-etcd-1", now=NOW)
     assert found.newest is not None
-    assert (found.newest, found.seen.took_s) == (slow, 420.0)
+    assert (found.newest, found.storage.took_s) == (slow, 420.0)
     assert (found.age_s, found.own_age_s) == (600.0, 7200.0)
-    assert found.own == {"hourly": own.made}
-    assert (found.seen.rejected, found.seen.rejected_why[:17]) == (1, "frequent/etcd/z: ")
-    assert set(found.seen.oldest) == {"frequent", "daily", "hourly"}
+    assert found.own_by_class == {"hourly": own.made}
+    assert (found.storage.rejected, found.storage.rejected_why[:17]) == (1, "frequent/etcd/z: ")
+    assert set(found.storage.oldest) == {"frequent", "daily", "hourly"}
 
 
 Forger = Callable[[datetime], StoredBackup]
@@ -55,9 +55,11 @@ def test_a_stolen_member_cannot_keep_another_from_its_hourly_and_daily_backups(f
         listed.append(replace(forge(now), kept=turn.CLASSES[step % 3]))
         there = standing.standing(listed, environment="lab", role="etcd", member="lab-etcd-1", now=now)
         ages = turn.Ages(newest_s=there.age_s, own_s=there.own_age_s, up_s=9e9)
-        if turn.is_due(rank=1, ages=ages, every_s=300.0, took_s=there.seen.took_s):
+        if turn.is_due(rank=1, ages=ages, every_s=300.0, took_s=there.storage.took_s):
             made = replace(plausible(now), name=name_of("etcd", "lab-etcd-1", now))
-            made = replace(made, kept=turn.kept_as(now, there.own), metadata={**made.metadata, "member": "lab-etcd-1"})
+            made = replace(
+                made, kept=turn.kept_as(now, there.own_by_class), metadata={**made.metadata, "member": "lab-etcd-1"}
+            )
             listed.append(made)
             own.append(made)
     gaps = [later.made - one.made for one, later in pairwise(own)]

@@ -39,7 +39,7 @@ def test_a_member_that_has_a_quorum_is_stopped_only_when_that_is_said(
     words = ["stop", "--id", "a", "--backup", "b"]
     said = answered(member, words)["error"]
     assert "has a quorum (cluster c0), so its data stays" in said
-    assert (member.records.read(), member.records.held(), member.data.folder.exists()) == (None, "", True)
+    assert (member.records.read(), member.records.holding_restore(), member.data.folder.exists()) == (None, "", True)
     assert answered(member, [*words, "--although-healthy"])["step"] == Step.STOPPED
     # What is stopped is gone on with, whoever has a quorum.
     assert answered(member, words)["step"] == Step.STOPPED
@@ -53,11 +53,11 @@ def test_a_restore_is_given_up_before_there_is_new_data(machine: Make) -> None:
     for _ in range(2):
         assert "error" not in answered(member, give_up)
         assert (member.data.folder / "member").is_dir()
-        assert (member.records.read(), member.records.held(), member.data.asides()) == (None, "", [])
+        assert (member.records.read(), member.records.holding_restore(), member.data.asides()) == (None, "", [])
     answered(member, stop)
     member.records.write(Record(id="a", backup="b", step=Step.REBUILT, cluster="c1"))
     assert "has made new data here: go on with it" in answered(member, give_up)["error"]
-    assert member.records.held() == "a"
+    assert member.records.holding_restore() == "a"
 
 
 @pytest.mark.parametrize("step", [Step.REBUILT, Step.STARTED])

@@ -62,9 +62,9 @@ def test_an_api_server_is_held_until_the_end(machine: Callable[[str], Restore], 
     assert MachineLook.of_document(answered(server, ["look"])) == MachineLook(machine="lab-api-0")
     for _ in range(2):
         assert answered(server, ["stop", "--id", "a"]) == {"stopped": True}
-    assert answered(server, ["look"])["held"] == "a"
+    assert answered(server, ["look"])["hold"] == "a"
     assert answered(server, ["finish", "--id", "a"]) == {"started": True}
-    assert answered(server, ["look"])["held"] == ""
+    assert answered(server, ["look"])["hold"] == ""
     stopped = [f"stop {' '.join(CLIENTS)}", f"stop {KUBE_APISERVER}"]
     assert asked(tmp_path) == stopped * 2 + [f"start --no-block longhaul-api.target {' '.join(SERVER)}"]
 
@@ -85,9 +85,9 @@ def test_the_learner_joins_the_restored_etcd_cluster_without_its_data(
         assert stopped == {"stopped": True, "asides": [str(tmp_path / "etcd-aside-a")]}
     assert not (tmp_path / "etcd").exists()
     assert (tmp_path / "etcd-aside-a" / "member").exists()
-    assert learner.records.held() == "a"
+    assert learner.records.holding_restore() == "a"
     assert answered(learner, ["finish", "--id", "a"])["asides"] == stopped["asides"]
-    assert learner.records.held() == ""
+    assert learner.records.holding_restore() == ""
     assert asked(tmp_path)[-2:] == [
         "start --no-block longhaul-etcd.target etcd.service",
         "restart longhaul-backup.timer",

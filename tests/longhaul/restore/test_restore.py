@@ -185,7 +185,7 @@ class Cloud:
         patch.setattr(AzureControlAccess, "backup_head", staticmethod(self._head))
 
     def answer(self, machine: str, **more: Any) -> dict[str, Any]:
-        return {"machine": machine, "held": "", "record": None, "quorum": False, "revision": 0, **more}
+        return {"machine": machine, "hold": "", "record": None, "quorum": False, "revision": 0, **more}
 
     def view(self, minutes: int, *, role: str = "etcd", **more: str) -> StoredBackup:
         made, member = self.now - timedelta(minutes=minutes), f"lab-{role}-0"

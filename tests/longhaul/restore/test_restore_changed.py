@@ -137,7 +137,9 @@ def test_a_machine_that_is_made_anew_joins_what_was_restored(cloud: Cloud) -> No
         asked.extend(words.items())
         return {name: {"cluster": "c1", "ready": True} for name in words}
 
-    object.__setattr__(run, "fleet", type("Told", (), {"ask_all_or_fail": staticmethod(answer), "ask_all": staticmethod(answer)}))
+    object.__setattr__(
+        run, "fleet", type("Told", (), {"ask_all_or_fail": staticmethod(answer), "ask_all": staticmethod(answer)})
+    )
     run.run()
     assert [words for name, words in asked if name == last] == ["restore finish --id abc --joined"]
     assert not [words for _, words in asked if words.startswith(("restore stop", "restore rebuild"))]

@@ -11,7 +11,7 @@ from clouds.base.machine_lists import ListedMachine, Presence
 from contract.kubernetes.watch import Watch
 from contract.labels import SITE_LABEL, UNCHECKED
 from services.node_controller.lifecycle import LISTINGS, PATIENCE_S, Lifecycle, LostNodes, NodeSeen
-from services.node_controller.node_removal import seen
+from services.node_controller.node_removal import registered_nodes
 
 
 @dataclass
@@ -58,7 +58,7 @@ def test_a_machine_that_has_ended_takes_its_node_with_it(watcher: Watcher) -> No
 @pytest.mark.parametrize("presence", [Presence.THERE, Presence.ENDING])
 def test_a_machine_that_is_there_keeps_it_however_silent(watcher: Watcher, presence: Presence) -> None:
     found = watcher.look({"use1": Site({"i-0": presence})}, "i-0")
-    assert (dict(found.lost), dict(found.held)) == ({}, {})
+    assert (dict(found.lost), dict(found.suspects)) == ({}, {})
 
 
 def test_absence_is_believed_after_two_complete_listings(watcher: Watcher) -> None:
@@ -81,13 +81,13 @@ def test_a_list_that_lacks_many_at_once_is_not_believed(watcher: Watcher) -> Non
     assert len(watcher.look({"use1": few}, *all_).lost) == 4
     found = watcher.look({"use1": many}, *all_)
     assert found.lost == {}
-    assert found.held == {"use1": "5 of 40 nodes are not in its list, more than 4 at once"}
+    assert found.suspects == {"use1": "5 of 40 nodes are not in its list, more than 4 at once"}
 
 
 def test_an_empty_list_touches_nothing(watcher: Watcher) -> None:
     found = watcher.look({"use1": Site()}, *names(300))
     assert found.lost == {}
-    assert set(found.held) == {"use1"}
+    assert set(found.suspects) == {"use1"}
 
 
 def test_but_it_is_not_doubted_for_ever(watcher: Watcher) -> None:
@@ -99,7 +99,7 @@ def test_but_it_is_not_doubted_for_ever(watcher: Watcher) -> None:
     watcher.now += 1
     found = watcher.look({"use1": Site()}, *all_)
     assert set(found.lost) == set(all_[3:])
-    assert found.held == {}
+    assert found.suspects == {}
 
 
 def test_doubt_begins_anew_when_the_list_was_right_in_between(watcher: Watcher) -> None:
@@ -117,18 +117,18 @@ def test_one_site_s_list_says_nothing_of_another_s(watcher: Watcher) -> None:
     lists = {"use1": Site(), "weu": Site(dict.fromkeys(names(20, "w")[1:], Presence.THERE))}
     found = watcher.lifecycle.look(nodes, lists, fresh=lambda _: False)
     assert set(found.lost) == {"w-0000"}
-    assert set(found.held) == {"use1"}
+    assert set(found.suspects) == {"use1"}
 
 
 def test_a_node_of_nobody_s_is_left_alone(watcher: Watcher) -> None:
-    assert watcher.look({"use1": Site()}, "somebody", site="") == LostNodes(lost={}, held={})
+    assert watcher.look({"use1": Site()}, "somebody", site="") == LostNodes(lost={}, suspects={})
 
 
 def test_the_nodes_of_a_site_that_is_no_more_go_by_the_same_rules(watcher: Watcher) -> None:
     watcher.alive.add("i-1")
     assert set(watcher.look({}, "i-0").lost) == {"i-0"}
     assert watcher.look({}, "i-1").lost == {}
-    assert set(watcher.look({}, *names(40)).held) == {"use1"}
+    assert set(watcher.look({}, *names(40)).suspects) == {"use1"}
 
 
 class Nodes(Watch):
@@ -146,5 +146,5 @@ def test_where_a_new_node_is_says_a_list_and_not_the_node() -> None:
     new = {UNCHECKED: "true", SITE_LABEL: "weu"}
     nodes = Nodes(forged=new, known={SITE_LABEL: "weu"}, unlisted=new, other={})
     listed = {"forged": "use1", "known": "use1"}
-    sites = {node.name: node.site for node in seen(nodes, listed=lambda name: listed.get(name, ""))}
+    sites = {node.name: node.site for node in registered_nodes(nodes, listed=lambda name: listed.get(name, ""))}
     assert sites == {"forged": "use1", "known": "weu", "unlisted": "weu", "other": ""}

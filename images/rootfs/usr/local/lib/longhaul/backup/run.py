@@ -70,17 +70,17 @@ class Backup:
         if self.node.machine not in ranks:
             if at_once:
                 raise BackupError(f"{self.node.machine} leads or is behind; one of {', '.join(ranks)} makes backups")
-            return there.seen
+            return there.storage
         if not at_once and not self._is_due(ranks.index(self.node.machine), there):
-            return there.seen
-        made = self._make(turn.kept_as(now, there.own), now)
+            return there.storage
+        made = self._make(turn.kept_as(now, there.own_by_class), now)
         print(f"backed up: {made.name}, revision {made.revision}, {made.keys} keys, {made.size} bytes", flush=True)
-        return replace(there.seen, newest=made)
+        return replace(there.storage, newest=made)
 
     def _is_due(self, rank: int, there: BackupStanding) -> bool:
         up_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         ages = turn.Ages(newest_s=there.age_s, own_s=there.own_age_s, up_s=up_s)
-        return turn.is_due(rank=rank, ages=ages, every_s=self.settings.every_s, took_s=there.seen.took_s)
+        return turn.is_due(rank=rank, ages=ages, every_s=self.settings.every_s, took_s=there.storage.took_s)
 
     def _voices(self) -> list[turn.Voice]:
         """Return the members that answer; raise ``EtcdError`` when there is no quorum to list the members."""

@@ -15,10 +15,10 @@ class BackupStanding:
     """Backups of an etcd cluster, as one member counts them."""
 
     newest: StoredBackup | None
-    own: Mapping[str, datetime]
+    own_by_class: Mapping[str, datetime]
     """Time of the newest backup that this member made, by class."""
     now: datetime
-    seen: StorageLook
+    storage: StorageLook
 
     @property
     def age_s(self) -> float | None:
@@ -28,7 +28,7 @@ class BackupStanding:
     @property
     def own_age_s(self) -> float | None:
         """Return the age in seconds of the newest backup that this member made; None when there is none."""
-        made = max(self.own.values(), default=None)
+        made = max(self.own_by_class.values(), default=None)
         return None if made is None else (self.now - made).total_seconds()
 
 
@@ -60,7 +60,7 @@ def standing(
         rejected_why=f"{name}: {why}" if name else "",
         oldest=oldest,
     )
-    return BackupStanding(newest=newest, own=latest, now=now, seen=look)
+    return BackupStanding(newest=newest, own_by_class=latest, now=now, storage=look)
 
 
 def _took_s(backup: StoredBackup) -> float:

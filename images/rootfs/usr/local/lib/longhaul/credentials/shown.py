@@ -37,10 +37,10 @@ def shown(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
 
 def others(shown: Mapping[str, tuple[str, ...]], pki: Path) -> tuple[str, ...]:
     """Return the names of the files whose port serves another certificate than the file has."""
-    return tuple(name for name, certificates in shown.items() if {*certificates} != {_own(pki / name)})
+    return tuple(name for name, certificates in shown.items() if {*certificates} != {_first_digest(pki / name)})
 
 
-def _own(path: Path) -> str:
+def _first_digest(path: Path) -> str:
     """Return the digest of a file's own certificate, which is its first."""
     try:
         return next(iter(digests(path.read_text())), UNKNOWN)

@@ -179,11 +179,11 @@ class Etcdctl:
 
     def compact(self, endpoint: str, revision: int, *, limit_s: float) -> None:
         """Drop the history before a revision, and return when it is gone."""
-        self._told(endpoint, "compaction", "--physical", str(revision), limit_s=limit_s)
+        self._run_plain(endpoint, "compaction", "--physical", str(revision), limit_s=limit_s)
 
     def defragment(self, endpoint: str, *, limit_s: float) -> None:
         """Rewrite a member's database without its gaps. The member answers no requests meanwhile."""
-        self._told(endpoint, "defrag", limit_s=limit_s)
+        self._run_plain(endpoint, "defrag", limit_s=limit_s)
 
     def alarms(self, endpoint: str) -> tuple[Alarm, ...]:
         """Return the alarms of the cluster."""
@@ -196,7 +196,7 @@ class Etcdctl:
         """Lift all alarms of the cluster."""
         self.run(endpoint, "alarm", "disarm")
 
-    def _told(self, endpoint: str, *arguments: str, limit_s: float) -> None:
+    def _run_plain(self, endpoint: str, *arguments: str, limit_s: float) -> None:
         """Run a command whose answer is not JSON."""
         done = self._run(endpoint, *arguments, limit_s=limit_s)
         if done.returncode != 0:

@@ -125,15 +125,15 @@ class Pace:
     """Pauses between looks."""
 
     def __init__(self) -> None:
-        self._next_s, self._said = FIRST_S, ""
+        self._next_s, self._reported_reason = FIRST_S, ""
 
     def after(self, verdict: GpuVerdict) -> float:
         """Return the seconds until the next look. A new verdict begins with the shortest pause."""
         if verdict.good:
-            self._next_s, self._said = FIRST_S, ""
+            self._next_s, self._reported_reason = FIRST_S, ""
             return WELL_S
-        if verdict.reason != self._said:
-            self._next_s, self._said = FIRST_S, verdict.reason
+        if verdict.reason != self._reported_reason:
+            self._next_s, self._reported_reason = FIRST_S, verdict.reason
         pause = min(self._next_s, LAST_S if verdict.status == BAD else WAIT_S)
         self._next_s = min(self._next_s * 2, LAST_S)
         return pause

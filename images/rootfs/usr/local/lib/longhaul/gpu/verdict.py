@@ -46,7 +46,7 @@ def judge(report: Mapping[str, Any]) -> GpuVerdict:
     made and found no problem."""
     findings = report["findings"]
     if findings:
-        return GpuVerdict(status=BAD, reason=findings[0]["code"], message=_told(findings))
+        return GpuVerdict(status=BAD, reason=findings[0]["code"], message=_findings_text(findings))
     if report["unseen"]:
         return GpuVerdict(status=OPEN, reason=NOT_SEEN, message=_cut("; ".join(report["unseen"]), MESSAGE))
     models = ", ".join(sorted({gpu["name"] for gpu in report["gpus"]}))
@@ -59,7 +59,7 @@ def mismatch(report: Mapping[str, Any]) -> GpuVerdict:
     versions."""
     mismatches = [finding for finding in report["findings"] if finding["code"] in _MISMATCHES]
     if mismatches:
-        return GpuVerdict(status=GOOD, reason=mismatches[0]["code"], message=_told(mismatches))
+        return GpuVerdict(status=GOOD, reason=mismatches[0]["code"], message=_findings_text(mismatches))
     if not report["driver"]:
         return GpuVerdict(status=OPEN, reason="NoDriverAnswers", message=f"see {GPU_HEALTHY}")
     return GpuVerdict(status=BAD, reason="OneVersion", message=f"all of {report['driver']}")
@@ -92,7 +92,7 @@ def _condition(type_: str, verdict: GpuVerdict, before: Mapping[str, Any], now: 
     }
 
 
-def _told(findings: list[dict[str, Any]]) -> str:
+def _findings_text(findings: list[dict[str, Any]]) -> str:
     parts = []
     for finding in findings:
         gpu = f" {finding['gpu']}" if finding["gpu"] else ""

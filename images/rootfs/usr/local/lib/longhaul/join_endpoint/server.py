@@ -64,7 +64,7 @@ class _Guest:
 
     address: IPv4Address
     since: float
-    heard: bool = False
+    has_asked: bool = False
     """True once the connection has sent a complete request."""
 
     @property
@@ -155,18 +155,18 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
             self._open[request] = guest
         return True
 
-    def heard(self, request: socket.socket) -> None:
+    def note_request(self, request: socket.socket) -> None:
         """Note that a connection has sent a complete request: it keeps its place until it is answered."""
         with self._lock:
             if request in self._open:
-                self._open[request].heard = True
+                self._open[request].has_asked = True
 
     def _has_room(self) -> bool:
         """Return whether there is room, or room could be made. Called with the lock held."""
         if len(self._open) < CONNECTIONS:
             return True
         # In the order in which they were opened.
-        silent = next((each for each, guest in self._open.items() if not guest.heard), None)
+        silent = next((each for each, guest in self._open.items() if not guest.has_asked), None)
         if self._patience_s is None or silent is None:
             return False
         del self._open[silent]
@@ -188,7 +188,7 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
             _end(each)
 
     def _life_s(self, guest: _Guest) -> float:
-        return LIFE_S if guest.heard or self._patience_s is None else self._patience_s
+        return LIFE_S if guest.has_asked or self._patience_s is None else self._patience_s
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         """Log failures of this program; a connection that broke off is not logged."""

@@ -51,7 +51,7 @@ class Records:
         """Keep etcd or kube-apiserver from being started, by any means."""
         self._put("hold", id_ + "\n")
 
-    def held(self) -> str:
+    def holding_restore(self) -> str:
         """Return the restore that keeps this machine's service from being started; empty without one."""
         try:
             return (self.folder / "hold").read_text().strip()

@@ -66,7 +66,7 @@ class Restore:
         record = self._checked(noted)
         known = MachineLook(
             machine=self.node.machine,
-            held=self.records.held(),
+            hold=self.records.holding_restore(),
             record=record,
             noted=noted.step if noted else Step.NONE,
         )
@@ -207,7 +207,7 @@ class Restore:
                 raise RestoreError(f"the restore {id_} has made new data here: go on with it")
             self.data.put_back(id_)
             self.records.forget()
-        if self.records.held() == id_:
+        if self.records.holding_restore() == id_:
             self.records.release()
         return self._started()
 

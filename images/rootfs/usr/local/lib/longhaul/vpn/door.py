@@ -116,7 +116,7 @@ class LaptopHandler(HttpConnection):
             return
         posted = self.rfile.read(length)
         if len(posted) == length:
-            self.server.heard(self.request)
+            self.server.note_request(self.request)
             self._say(self.server.endpoint.sign_in(self.headers.get("Authorization", ""), posted, sender=self._sender))
 
 
