@@ -42,7 +42,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineLook:
-    """What a machine knows: the answer to ``restore look``."""
+    """A machine's answer to ``restore look``."""
 
     machine: str
     hold: str = ""
