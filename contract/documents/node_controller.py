@@ -12,9 +12,10 @@ from typing import Any
 
 from contract.json_object import json_object
 from contract.labels import HOSTS_POOL_LABEL
+from contract.objects import ENVIRONMENT_KEY
 
 CONFIGMAP = "longhaul-environment"
-KEY = "environment.json"
+KEY = ENVIRONMENT_KEY
 FORMAT = 1
 """Version of the format. It is raised when an older reader would misread the document; a reader ignores unknown
 keys."""

@@ -9,6 +9,11 @@ from ipaddress import IPv4Address, IPv4Network
 
 PATH = "/etc/longhaul/place.json"
 
+POD_PREFIX = 28
+"""Prefix length of one node's pod range: 16 addresses. EC2 delegates this prefix to an interface (docs.aws.amazon.com,
+"Assign prefixes to Amazon EC2 network interfaces"). Every other site uses it too, so that all nodes hold the same
+number of pods."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class NodePlace:

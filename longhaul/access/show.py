@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from components.model.identity.sign_in import settings
 from contract.documents import issuers
-from longhaul.control_plane.refusal_lists import ask, digest_of, servers
+from contract.documents.refusals import RefusedClients, digest_of
+from longhaul.control_plane.refusal_lists import ask, servers
 from longhaul.report.text import table
 from longhaul.terminal.exits import CommandError
 
@@ -53,8 +54,9 @@ def views(people: PeopleVault, revoked: Revoked) -> list[ServerView]:
     def view(name: str) -> ServerView:
         try:
             answer = ask(people, name, ASK)
+            refusals = RefusedClients.of_document(answer["revoked"])
             return ServerView(
-                name=name, issuers=_issuers(answer["issuers"], digest), revoked=_revoked(answer["revoked"], revoked)
+                name=name, issuers=_issuers(answer["issuers"], digest), revoked=_revoked(refusals, revoked)
             )
         except (CommandError, KeyError, TypeError, AttributeError) as error:
             return ServerView(name=name, issuers=f"{UNKNOWN}: {error}", revoked=UNKNOWN)
@@ -72,12 +74,12 @@ def _issuers(answer: Mapping[str, Any], digest: str) -> str:
     return RIGHT if answer.get("loaded") else "fetched, and not used before every issuer has answered"
 
 
-def _revoked(answer: Mapping[str, Any], revoked: Revoked) -> str:
-    if answer.get("error"):
-        return f"{UNKNOWN}: {answer['error']}"
-    if answer.get("digest") != digest_of(revoked.names):
+def _revoked(answer: RefusedClients, revoked: Revoked) -> str:
+    if answer.error:
+        return f"{UNKNOWN}: {answer.error}"
+    if answer.digest != digest_of(revoked.names):
         return "another list: `longhaul access apply` has it fetch this one"
-    return ALL if answer.get("loaded") else "fetched, and not used yet"
+    return ALL if answer.loaded else "fetched, and not used yet"
 
 
 def document(environment: Environment, revoked: Revoked, server_views: list[ServerView]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clouds.base.errors import CloudError
 from components.model import Role
 from components.model.secrets.rotations import RotationProgress, parse_progress
+from contract.documents.refusals import RefusedClients
 from contract.paths import KUBERNETES_AUTHORITIES
 
 if TYPE_CHECKING:
@@ -161,6 +162,9 @@ def _credentials(answer: Mapping[str, Any] | None, *, role: str) -> CredentialsV
 
 def _refuses(answer: Mapping[str, Any] | None) -> tuple[str, ...] | None:
     """Return the machines that a server refuses; None when the server does not know."""
-    if not answer or answer.get("error"):
+    if not answer:
         return None
-    return tuple(map(str, answer["names"])) if answer["loaded"] else ()
+    clients = RefusedClients.of_document(answer)
+    if clients.error:
+        return None
+    return clients.names if clients.loaded else ()

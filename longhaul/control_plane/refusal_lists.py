@@ -3,7 +3,6 @@ a list, whatever credentials are presented."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clouds.base.errors import CloudError
 from components.model import Role, control_machines, plan
 from components.model.control_plane.machines import members
+from contract.documents.refusals import RefusedClients, digest_of
 from longhaul.control_plane.encryption_keys import FETCH, LIMIT_S, TRIES
 from longhaul.terminal.exits import CommandError
 
@@ -51,31 +51,27 @@ def distribute_to(
     """Have one API server refuse the names that ``wanted`` returns, and return these names. Raise ``CommandError`` when
     the server does not. ``wanted`` is called again when the server has a different list, since another run may have
     changed it."""
-    answer: Mapping[str, Any] = {}
+    answer = RefusedClients.of_document({})
     fetched, names = False, tuple(wanted())
     for _ in range(TRIES):
-        answer = ask(vault, server, f"{FETCH} && {refusal.ask} --digest {digest_of(names)} --wait {LOAD_S}")
-        fetched = answer.get("digest") == digest_of(names)
+        script = f"{FETCH} && {refusal.ask} --digest {digest_of(names)} --wait {LOAD_S}"
+        answer = RefusedClients.of_document(ask(vault, server, script))
+        fetched = answer.digest == digest_of(names)
         if fetched:
             break
         names = tuple(wanted())
-    if not fetched or not answer.get("loaded"):
+    if not fetched or not answer.loaded:
         raise CommandError(f"{server} {_why(answer, vault.environment.name, fetched=fetched)}")
     return names
-
-
-def digest_of(names: Sequence[str]) -> str:
-    """Return the SHA-256 of names, as an API server's machine computes it for its list."""
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
 def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal: RefusalList = MACHINES) -> None:
     """Have each API server that has connections from before the list changed restart, one after the other."""
     for server in servers(vault):
-        answer = ask(vault, server, f"{refusal.ask} --end-connections")
-        if not answer.get("ended"):
+        answer = RefusedClients.of_document(ask(vault, server, f"{refusal.ask} --end-connections"))
+        if not answer.ended:
             raise CommandError(
-                f"{server} may still serve what was asked before ({answer.get('error') or 'it was not restarted'}): "
+                f"{server} may still serve what was asked before ({answer.error or 'it was not restarted'}): "
                 "`longhaul status` says how it is"
             )
         tell(f"{server} has ended what was open")
@@ -117,10 +113,10 @@ def ask(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def _why(answer: Mapping[str, Any], env: str, *, fetched: bool) -> str:
+def _why(answer: RefusedClients, env: str, *, fetched: bool) -> str:
     """Return why a server does not refuse the names on its list."""
-    if answer.get("error"):
-        return f"does not tell whom it refuses: {answer['error']}. `longhaul up --env {env}` makes it as it should be"
+    if answer.error:
+        return f"does not tell whom it refuses: {answer.error}. `longhaul up --env {env}` makes it as it should be"
     if fetched:
         return "has the list, but its kube-apiserver does not use it (journalctl -u kube-apiserver)"
     return "could not fetch the list (journalctl -u longhaul-secrets-refresh)"

@@ -14,7 +14,6 @@ import yaml
 
 from clouds.registry import clouds as clouds_by_name
 from components.model.control_plane.size import SIZES, least_memory_gib, least_servers
-from components.model.network.address_plan import POD_PREFIX
 from components.model.network.capacity import peered_room
 from components.model.nodes.kubelet_reservations import MAX_PODS
 from longhaul import cli

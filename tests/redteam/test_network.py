@@ -14,9 +14,9 @@ import pytest
 
 from components.model import AddressPlan, Environment, control_machines, load, plan
 from components.model.hosts.places import gateway_places, host_places
-from components.model.network.address_plan import POD_PREFIX
 from components.model.network.api_address import api_address
 from components.model.versions.section import pinned
+from contract.documents.node_place import POD_PREFIX
 from contract.endpoints import JOIN_PORT
 from tests.support.node_network import HEAR, SAY
 from tests.support.project import Project, run

@@ -16,9 +16,10 @@ from pydantic import ValidationError
 
 from components.model.environment import Environment
 from components.model.hosts.section import Host
+from contract.objects import ENVIRONMENT_KEY
 
 CONFIGMAP = "longhaul-autoscaler-environment"
-KEY = "environment.json"
+KEY = ENVIRONMENT_KEY
 FORMAT = 1
 """Version of the document's format. It is raised when an older autoscaler would misread the document."""
 

@@ -23,11 +23,7 @@ from ipaddress import IPv4Address, IPv4Network
 from clouds.base.faults import Location
 from clouds.base.ranges import PRIVATE
 from components.model.environment import Environment
-
-POD_PREFIX = 28
-"""Prefix length of one node's pod range: 16 addresses. EC2 delegates this prefix to an interface (docs.aws.amazon.com,
-"Assign prefixes to Amazon EC2 network interfaces"). Every other site uses it too, so that all nodes hold the same
-number of pods."""
+from contract.documents.node_place import POD_PREFIX
 
 INFRA_SUBNETS = ("gateway", "etcd", "events", "api", "system", "vpn")
 """Subnets of the infrastructure range, one sixteenth each, in order; the rest is spare."""

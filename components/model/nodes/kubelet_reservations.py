@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.model.network.address_plan import POD_PREFIX
+from contract.documents.node_place import POD_PREFIX
 
 POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
 """Number of addresses for pods on one node, in every cloud and rack."""

@@ -10,9 +10,10 @@ from clouds.base.ranges import SiteRanges
 from clouds.base.site import ZONES
 from clouds.registry import cloud_of
 from components.model.environment import Environment
-from components.model.network.address_plan import POD_PREFIX, AddressPlan, SitePlan
+from components.model.network.address_plan import AddressPlan, SitePlan
 from components.model.network.links import has_tunnels
 from components.model.vpn.section import MACHINES
+from contract.documents.node_place import POD_PREFIX
 
 
 def name_prefix(environment: Environment) -> str:

@@ -26,6 +26,7 @@ from components.render.quarantine import AUTHORIZATION, CLIENT, PORT, refusing_c
 from contract.documents import quarantine as quarantine_document
 from contract.documents import revoked as revoked_document
 from contract.documents.quarantine import Quarantine, Quarantined
+from contract.documents.refusals import digest_of
 from contract.documents.revoked import Revoked, RevokedPerson
 from contract.quarantine_list import QuarantineList
 from contract.units import KUBE_APISERVER
@@ -78,9 +79,7 @@ def test_the_list_is_read_again_when_it_changes_and_kept_when_it_cannot_be_read(
 def test_a_server_that_does_not_tell_is_not_believed(tmp_path: Path) -> None:
     node: Any = SimpleNamespace(port=1)
     path = tmp_path / "quarantine.json"
-    found = quarantine_list.await_refused(
-        node, pki=tmp_path, wanted=quarantine_list.digest_of((STOLEN,)), wait_s=0, path=path
-    )
+    found = quarantine_list.await_refused(node, pki=tmp_path, wanted=digest_of((STOLEN,)), wait_s=0, path=path)
     assert (found.names, found.loaded, bool(found.error)) == ((), False, True)
 
 

@@ -23,6 +23,7 @@ from components.model.identity.sign_in import settings
 from components.model.secrets.vault import REVOKED, VPN_REMOTES
 from components.model.sites.places import place_of
 from components.model.vpn.section import Vpn, operator_name, remotes
+from contract.documents.refusals import digest_of
 from contract.documents.revoked import Revoked, RevokedPerson
 from longhaul.access import command
 from longhaul.access.people import PeopleVault, require_person
@@ -30,7 +31,6 @@ from longhaul.access.show import document, text, views
 from longhaul.access.steps import AccessRun
 from longhaul.client.profile import Inside, read_profile
 from longhaul.cluster.profile import profile_of
-from longhaul.control_plane.refusal_lists import digest_of
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
 from tests.model.make import issuer

@@ -15,7 +15,7 @@ from components.model import Environment
 from components.model.secrets.vault import QUARANTINE
 from components.model.sites.places import place_of
 from contract.documents.quarantine import Quarantine, Quarantined, moment
-from longhaul.control_plane.refusal_lists import digest_of
+from contract.documents.refusals import digest_of
 from longhaul.machine.quarantine.steps import QuarantineRun
 from longhaul.machine.quarantine.target import PoolMachine
 from longhaul.terminal.exits import CommandError

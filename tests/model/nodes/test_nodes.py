@@ -8,12 +8,12 @@ import pytest
 
 from components.model import Environment, plan
 from components.model.hosts.section import Host
-from components.model.network.address_plan import POD_PREFIX
 from components.model.network.api_address import api_address, api_url
 from components.model.network.packet_size import ESP_OVERHEAD, ETHERNET_MTU, TUNNEL_MSS, TUNNEL_MTU, pod_mtu
 from components.model.nodes.host_nodes import host_node_name, host_nodes
 from components.model.nodes.kubelet_reservations import MAX_PODS, kube_reserved
 from components.model.nodes.labels import gpu_taints, host_labels, label_fault, pool_labels
+from contract.documents.node_place import POD_PREFIX
 from contract.labels import (
     GPU_LABEL,
     KIND_LABEL,

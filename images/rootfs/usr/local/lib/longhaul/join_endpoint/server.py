@@ -19,6 +19,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from contract.documents.node_place import POD_PREFIX
 from contract.endpoints import JOIN_HEALTH_PATH
 from join_endpoint.endpoint import JoinAnswer, JoinEndpoint
 from join_endpoint.protocol import CHALLENGE, JOIN, LARGEST
@@ -35,12 +36,9 @@ CONNECTIONS_OF_ONE = 8
 """Connections at once from one address. A machine needs one, and must not shut out the others."""
 
 CONNECTIONS_OF_A_RANGE = 32
-"""Connections at once from the addresses of one :data:`RANGE`: a compromised machine has the addresses of its pods, and
-must not fill the server with them. If the addresses belong to sixteen machines, it is two for each."""
-
-RANGE = 28
-"""Prefix length of the range that holds the addresses of a node's pods (``POD_PREFIX``). In Azure, where they are
-single addresses, they may be in two or three."""
+"""Connections at once from one range of a node's pods (:data:`POD_PREFIX`): a compromised machine has the addresses of
+its pods, and must not fill the server with them. If the addresses belong to sixteen machines, it is two for each. In
+Azure, where they are single addresses, they may be in two or three ranges."""
 
 PROBE = "168.63.129.16"
 """Address of the load balancer's probes, and of nothing else (learn.microsoft.com, "What is IP address
@@ -69,8 +67,8 @@ class _Guest:
 
     @property
     def range(self) -> IPv4Network:
-        """The :data:`RANGE` that the address is in."""
-        return IPv4Network((self.address, RANGE), strict=False)
+        """The range of pods' size that the address is in."""
+        return IPv4Network((self.address, POD_PREFIX), strict=False)
 
 
 class _Lines(io.BufferedReader):

@@ -51,6 +51,7 @@ from restore.record import Records
 from vpn import checks as vpn_checks
 
 from contract.documents.node import PATH, WORKER, NodeConfig, Worker, role_of
+from contract.documents.refusals import RefusedClients
 from contract.paths import SSD
 from machine.config import PKI, client_url
 from machine.health_check import MachineCheck
@@ -83,7 +84,7 @@ class NodeReport:
     """An API server's encryption keys."""
     credentials: credentials.MachineCredentials | None = None
     """Credentials of a control-plane machine."""
-    quarantine: quarantine_list.RefusedClients | None = None
+    quarantine: RefusedClients | None = None
     """Machines that an API server refuses."""
     restore: str = ""
     """Backup whose restore is half done here; empty without one."""

@@ -7,13 +7,13 @@ import hashlib
 import http.client
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from kube_apiserver.metrics import loaded
 from machine.awaiting import awaited
 
 from contract.documents.node import NodeConfig
+from contract.documents.refusals import RefusedClients, digest_of
 from contract.units import KUBE_APISERVER
 from quarantine.refused_names import LIST, names
 
@@ -23,22 +23,6 @@ METRIC = "apiserver_authorization_config_controller_last_config_info"
 pkg/server/options/authorizationconfig/metrics)."""
 RETRY_S = 1.0
 """Seconds between looks: kube-apiserver reads the file when it changes, and does not announce it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RefusedClients:
-    """Clients that an API server refuses."""
-
-    names: tuple[str, ...]
-    """Names of their Nodes, in alphabetical order. Names of people are left out: there may be hundreds."""
-    digest: str
-    """SHA-256 of all names, one after another with a line break between."""
-    loaded: bool
-    """True when the running kube-apiserver uses this very list."""
-    ended: bool = False
-    """True when the server was started after the list changed: no connection from before is left."""
-    error: str = ""
-    """Reason why that is not known; empty when it is."""
 
 
 def refused(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:
@@ -56,11 +40,6 @@ def refused(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients
     except (OSError, ValueError, http.client.HTTPException, subprocess.SubprocessError) as error:
         message = f"it is not known whom its server refuses: {error}"
         return RefusedClients(names=reported, digest=digest_of(listed), loaded=False, error=message)
-
-
-def digest_of(listed: tuple[str, ...]) -> str:
-    """Return the digest of names."""
-    return hashlib.sha256("\n".join(listed).encode()).hexdigest()
 
 
 def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> RefusedClients:

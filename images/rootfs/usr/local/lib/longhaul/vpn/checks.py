@@ -9,9 +9,9 @@ from machine.awaiting import awaited
 from machine.health_check import MachineCheck
 from quarantine import lists as quarantine_list
 from quarantine import refused_names
-from quarantine.lists import RefusedClients
 
 from contract.documents.node import NodeConfig
+from contract.documents.refusals import RefusedClients, digest_of
 from contract.endpoints import KUBE_PROXY_HEALTH_PORT
 from vpn.sessions import SOCKET, end_sessions, sessions
 
@@ -45,8 +45,8 @@ def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> 
         end_sessions(people, management)
     except (OSError, ValueError) as error:
         message = f"it is not known who is connected: {error}"
-        return RefusedClients(names=(), digest=quarantine_list.digest_of(people), loaded=False, error=message)
-    return RefusedClients(names=(), digest=quarantine_list.digest_of(people), loaded=True, ended=True)
+        return RefusedClients(names=(), digest=digest_of(people), loaded=False, error=message)
+    return RefusedClients(names=(), digest=digest_of(people), loaded=True, ended=True)
 
 
 def await_refused(*, wanted: str, wait_s: float) -> RefusedClients:

@@ -1,0 +1,41 @@
+"""Answer of an API server's machine, or of a VPN machine, that says whom it refuses: ``longhaul-node quarantine`` and
+``longhaul-node revoked``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedClients:
+    """Clients that a machine refuses."""
+
+    names: tuple[str, ...]
+    """Names of their Nodes, in alphabetical order. Names of people are left out: there may be hundreds."""
+    digest: str
+    """Digest of all names."""
+    loaded: bool
+    """True when the running kube-apiserver uses this very list."""
+    ended: bool = False
+    """True when the server was started after the list changed: no connection from before is left."""
+    error: str = ""
+    """Reason why that is not known; empty when it is."""
+
+    @classmethod
+    def of_document(cls, answer: Mapping[str, Any]) -> RefusedClients:
+        """Read an answer; what it lacks is empty. Raise ``TypeError`` when its names are no list."""
+        return cls(
+            names=tuple(map(str, answer.get("names") or ())),
+            digest=str(answer.get("digest") or ""),
+            loaded=bool(answer.get("loaded")),
+            ended=bool(answer.get("ended")),
+            error=str(answer.get("error") or ""),
+        )
+
+
+def digest_of(names: Sequence[str]) -> str:
+    """Return the SHA-256 of names, one after another with a line break between; hexadecimal."""
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
