@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contract.documents.image_manifest import PATH
 from lab import base_system, depot, depot_authority
 from lab.ansible.runner import ansible_version, play
 from lab.signing import KEY
@@ -225,7 +226,7 @@ class _ImageMaker:
         return {tag: sha256_file(self._depot / indexes[tag]) for tag in tags}
 
     def _manifest(self, root: Path, files: Mapping[str, str]) -> dict[str, Any]:
-        manifest = json.loads((root / "usr/share/longhaul/image.json").read_text(encoding="utf-8"))
+        manifest = json.loads((root / PATH.relative_to("/")).read_text(encoding="utf-8"))
         return {**manifest, "suite": self.sources.contents.suite, "files": dict(files)}
 
 

@@ -21,7 +21,7 @@ from components.model.network.packet_size import pod_mtu
 from components.model.nodes.gpu_promises import host_promise, pool_promise
 from components.model.nodes.host_nodes import HostNode, host_nodes
 from components.model.nodes.joining import join_settings
-from components.model.nodes.kubelet_reservations import HOST_VCPUS, MAX_PODS, kube_reserved, pod_pids
+from components.model.nodes.kubelet_reservations import HOST_VCPUS, MAX_PODS, SYSTEM_MIB, kube_reserved, pod_pids
 from components.model.nodes.labels import gpu_taints, host_labels, pool_labels, pool_taints
 from components.model.nodes.rdma import huge_pages_2mib
 from components.model.sites.section import Site
@@ -188,7 +188,7 @@ def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint
         "maxParallelImagePulls": 10,
         "kubeReserved": kube_reserved(hardware.vcpus),
         # Processes that all pods together leave to the machine, however many pods there are.
-        "systemReserved": {"memory": "256Mi", "pid": "4096"},
+        "systemReserved": {"memory": f"{SYSTEM_MIB}Mi", "pid": "4096"},
         "enableProfilingHandler": False,
         **(_near_the_gpus() if hardware.gpus.gpus else {}),
         **({"registerWithTaints": [taint.model_dump() for taint in taints]} if taints else {}),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clouds.registry import clouds
+from contract.documents.image_manifest import summary_of
 from longhaul.image.bake import Bake
 from longhaul.image.build_folder import BuildFolder
 from longhaul.project.baked_images import MANIFEST, RECORD
@@ -50,10 +51,10 @@ def record_image(bake: Bake, shop: BuildFolder, folder: Path, log: Path) -> Bake
     try:
         made: dict[str, Any] = json.loads(shop.result.read_text(encoding="utf-8"))["builds"][-1]
         image = bake.image or made["artifact_id"].rpartition(":")[2]
-        manifest = json.loads(shop.manifest.read_text(encoding="utf-8"))
-        if manifest["version"] != bake.version:
-            raise CommandError(f"the image says that it is {manifest['version']}, not {bake.version}: {log} tells more")
-    except (OSError, ValueError, KeyError, IndexError) as error:
+        manifest = summary_of(shop.manifest.read_text(encoding="utf-8"))
+        if manifest.version != bake.version:
+            raise CommandError(f"the image says that it is {manifest.version}, not {bake.version}: {log} tells more")
+    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise CommandError(
             f"packer succeeded but left no account of an image ({error!r}): {log} tells what it did.\n{leftovers(bake)}"
         ) from error
@@ -65,7 +66,7 @@ def record_image(bake: Bake, shop: BuildFolder, folder: Path, log: Path) -> Bake
         kind=bake.kind,
         version=bake.version,
         image=image,
-        digest=manifest["digest"],
+        digest=manifest.digest,
         manifest=str(kept),
         log=str(log),
     )

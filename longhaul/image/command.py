@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contract.documents.image_manifest import summary_of
 from longhaul.engine.change import exit_code
 from longhaul.project.context import Context, context, state_folder
 from longhaul.project.invocation import Invocation
@@ -124,16 +124,16 @@ def _folder(kept: Path, bake: Bake) -> Path:
 def _of_lab(env: str, lab: Lab, image: str, options: argparse.Namespace) -> int:
     """Print the lab's image and its manifest. ``make lab`` builds it with the same playbook, without Packer."""
     path = lab.image_manifest(image)
-    manifest = json.loads(path.read_text(encoding="utf-8"))
-    if options.kind != manifest["kind"]:
-        raise CommandError(f"a lab's image is a {manifest['kind']}'s; it has no {options.kind} image", code=Exit.USAGE)
+    manifest = summary_of(path.read_text(encoding="utf-8"))
+    if options.kind != manifest.kind:
+        raise CommandError(f"a lab's image is a {manifest.kind}'s; it has no {options.kind} image", code=Exit.USAGE)
     summary = {
         "environment": env,
         "site": options.site,
-        "kind": manifest["kind"],
-        "version": manifest["version"],
+        "kind": manifest.kind,
+        "version": manifest.version,
         "image": str(path.parent / "rootfs"),
-        "digest": manifest["digest"],
+        "digest": manifest.digest,
         "manifest": str(path),
     }
     if options.json:

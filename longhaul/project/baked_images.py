@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clouds.registry import cloud_of
+from contract.documents.image_manifest import versions_of
 from longhaul.project.context import Context, state_folder
 from longhaul.terminal.exits import CommandError
 
@@ -47,8 +48,10 @@ def _kept(folder: Path) -> dict[str, Mapping[str, str]]:
 
 
 def _versions(manifest: Path) -> Mapping[str, str]:
-    versions = _read(manifest).get("versions", {})
-    return versions if isinstance(versions, dict) else {}
+    try:
+        return versions_of(manifest.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
 
 
 def _read(path: Path) -> dict[str, Any]:

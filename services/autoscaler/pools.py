@@ -16,7 +16,7 @@ from clouds.registry import cloud_of
 from components.model import plan
 from components.model.autoscaler.section import Autoscaler
 from components.model.nodes.host_nodes import HOSTS
-from components.model.nodes.kubelet_reservations import MAX_PODS, kube_reserved
+from components.model.nodes.kubelet_reservations import MAX_PODS, SYSTEM_MIB, kube_reserved
 from components.model.nodes.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
 from components.model.pools.declared import declared_pools
 from components.model.sites.places import site_ranges
@@ -47,7 +47,7 @@ SEEN_SHARE = Decimal("0.925")
 """Share of a machine type's memory that its operating system has; the rest is the firmware's and the hypervisor's.
 Karpenter assumes the same (karpenter.sh, "Settings", ``VM_MEMORY_OVERHEAD_PERCENT``: 7.5 %) until a node reports more
 precisely."""
-KEPT_MIB = 256 + 100
+KEPT_MIB = SYSTEM_MIB + 100
 """Memory that a kubelet reserves for the system and withholds from pods, MiB: ``systemReserved``
 (components/render/node_files.py) and ``evictionHard`` (images/rootfs, kubelet.conf.d/05-disk.conf)."""
 

@@ -16,6 +16,7 @@ from clouds.registry import clouds as clouds_by_name
 from components.model.control_plane.size import SIZES, least_memory_gib, least_servers
 from components.model.network.capacity import peered_room
 from components.model.nodes.kubelet_reservations import MAX_PODS
+from contract.documents.node_place import POD_PREFIX
 from longhaul import cli
 from longhaul.init import ranges
 from longhaul.init.answers import CloudSite

@@ -7,6 +7,9 @@ from contract.documents.node_place import POD_PREFIX
 POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
 """Number of addresses for pods on one node, in every cloud and rack."""
 
+SYSTEM_MIB = 256
+"""Memory that a kubelet reserves for the system, MiB (``systemReserved``)."""
+
 MAX_PODS = POD_ADDRESSES
 """Largest number of pods on one node. Every address of the range is for a pod: `host-local` gets the range's first and
 last address as its bounds, so it keeps none for network and broadcast, and the pods' gateway is the node's own address.

@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from containerd.image_archives import ARCHIVES, ArchiveError, archives
 
-MANIFEST = Path("/usr/share/longhaul/image.json")
-FORMAT = 1
+from contract.documents.image_manifest import PATH, ImageContent
+
 BINARIES = Path("/usr/local/bin")
 KERNELS = Path("/lib/modules")
 NVIDIA = ("nvidia", "nvidia-current")
 """Names of the driver's module: nvidia in NVIDIA's own packages and Ubuntu's, nvidia-current in Debian's."""
 RELEASES = {"kubernetes": "kubelet", "etcd": "etcd"}
 """Releases whose versions machines must have, each with a binary that prints it."""
-CONTENT = ("packages", "binaries", "images", "kernels")
-"""Keys that the digest covers, in addition to the sources' own."""
 
 
 def packages(root: Path) -> dict[str, str]:
@@ -85,24 +81,20 @@ def system(root: Path) -> dict[str, str]:
     return {"name": fields.get("PRETTY_NAME", ""), "codename": fields.get("VERSION_CODENAME", "")}
 
 
-def manifest(root: Path, *, kind: str, version: str, commit: str, sources: str) -> dict[str, Any]:
-    """Return the whole manifest. An image without a version gets one from its content."""
+def content(root: Path, *, kind: str, commit: str, sources: str) -> ImageContent:
+    """Return the content of the machine below ``root``."""
     loaded = archives(root / ARCHIVES.relative_to("/"))
-    there: dict[str, Any] = {
-        "format": FORMAT,
-        "kind": kind,
-        "commit": commit,
-        "sources": sources,
-        "system": system(root),
-        "kernels": kernels(root),
-        "packages": packages(root),
-        "versions": versions(root / BINARIES.relative_to("/")),
-        "binaries": binaries(root / BINARIES.relative_to("/")),
-        "images": {name: digest for _, digests in loaded for name, digest in digests.items()},
-    }
-    made_of = json.dumps([sources, *(there[name] for name in CONTENT)], sort_keys=True)
-    digest = hashlib.sha256(made_of.encode()).hexdigest()
-    return {"version": version or f"{there['system']['codename']}-{digest[:16]}", "digest": digest, **there}
+    return ImageContent(
+        kind=kind,
+        commit=commit,
+        sources=sources,
+        system=system(root),
+        kernels=kernels(root),
+        packages=packages(root),
+        versions=versions(root / BINARIES.relative_to("/")),
+        binaries=binaries(root / BINARIES.relative_to("/")),
+        images={name: digest for _, digests in loaded for name, digest in digests.items()},
+    )
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -114,15 +106,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sources", default="", help="SHA-256 of what it was baked by")
     parser.add_argument("--root", type=Path, default=Path("/"), help="the system, if it is not this one")
     options = parser.parse_args(argv)
-    target = options.root / MANIFEST.relative_to("/")
+    target = options.root / PATH.relative_to("/")
     try:
-        document = manifest(
-            options.root, kind=options.kind, version=options.version, commit=options.commit, sources=options.sources
-        )
+        baked = content(options.root, kind=options.kind, commit=options.commit, sources=options.sources)
     except (ArchiveError, OSError, subprocess.CalledProcessError) as error:
         print(f"this machine cannot be described: {error}", file=sys.stderr)
         return 1
-    text = json.dumps(document, indent=1) + "\n"
+    text = baked.to_text(options.version)
     same = target.exists() and target.read_text() == text
     if not same:
         target.parent.mkdir(parents=True, exist_ok=True)

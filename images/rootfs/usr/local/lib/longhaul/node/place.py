@@ -17,15 +17,13 @@ from typing import Any
 
 from machine.metadata import NotYetError, PlaceError, find
 
+from contract.documents import image_manifest
 from contract.documents.node import Worker
 from contract.documents.node_place import NodePlace
 from contract.labels import IMAGE_LABEL, ZONE_LABEL
 
 RESOLVED = Path("/run/systemd/resolve/resolv.conf")
 """File with the DNS servers behind systemd-resolved's own, which pods cannot reach."""
-
-IMAGE = Path("/usr/share/longhaul/image.json")
-"""File that machine/image_manifest.py wrote when the machine's image was baked."""
 
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 2.0
@@ -109,10 +107,10 @@ def wait(worker: Worker) -> NodePlace:
         pause = min(pause * 2, LAST_RETRY_S)
 
 
-def image_version(path: Path = IMAGE) -> str:
+def image_version(path: Path = image_manifest.PATH) -> str:
     """Return the version of the machine's image; empty when it has none."""
     try:
-        return str(json.loads(path.read_text())["version"])
+        return image_manifest.version_of(path.read_text())
     except FileNotFoundError:
         return ""
 

@@ -1,0 +1,77 @@
+"""Manifest of a baked image: the machine that is baked lists there what it is made of, and whoever keeps images reads
+it. The same machine gives the same file: it contains no date."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PATH = Path("/usr/share/longhaul/image.json")
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageContent:
+    """Content of an image."""
+
+    kind: str
+    """Kind of machine that was baked."""
+    commit: str = ""
+    """Git commit from which it was baked."""
+    sources: str = ""
+    """SHA-256 of the files from which it was baked."""
+    system: Mapping[str, str] = field(default_factory=dict)
+    """Name and codename of the operating system."""
+    kernels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Modules' versions by kernel release."""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """Version by package."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Version by release, as its binary reports it."""
+    binaries: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 by binary."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """Digest by container image."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what a machine of the image runs, and of its sources; hexadecimal."""
+        made_of = json.dumps([self.sources, self.packages, self.binaries, self.images, self.kernels], sort_keys=True)
+        return hashlib.sha256(made_of.encode()).hexdigest()
+
+    def to_text(self, version: str) -> str:
+        """Return the manifest. An image without a version gets one from its content."""
+        named = version or f"{self.system['codename']}-{self.digest[:16]}"
+        return json.dumps({"version": named, "digest": self.digest, "format": FORMAT, **vars(self)}, indent=1) + "\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageSummary:
+    """The part of a manifest that is read elsewhere."""
+
+    version: str
+    digest: str
+    kind: str
+
+
+def summary_of(text: str) -> ImageSummary:
+    """Read a manifest; raise ``KeyError``, ``TypeError`` or ``ValueError`` when it is malformed."""
+    raw = json.loads(text)
+    return ImageSummary(version=str(raw["version"]), digest=str(raw["digest"]), kind=str(raw["kind"]))
+
+
+def version_of(text: str) -> str:
+    """Return the image's version; raise ``KeyError``, ``TypeError`` or ``ValueError`` when the manifest is
+    malformed."""
+    return str(json.loads(text)["version"])
+
+
+def versions_of(text: str) -> dict[str, str]:
+    """Return the versions in the image, by release; empty when the manifest lists none. Raise ``ValueError`` when it is
+    no JSON."""
+    raw = json.loads(text)
+    versions = raw.get("versions") if isinstance(raw, dict) else None
+    return versions if isinstance(versions, dict) else {}
