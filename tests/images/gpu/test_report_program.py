@@ -104,7 +104,7 @@ def test_a_machine_without_gpus_has_nothing_to_tell(node_json: Path, capsys: pyt
     [
         ("", "what GPUs this machine should have is not known"),
         (json.dumps({"gpus": "2"}), "gpus must be a number"),
-        (json.dumps({"gpus": 2}), "missing 7 required keyword-only arguments"),
+        (json.dumps({"gpus": 2}), "labels, supernet, pod_mtu: missing"),
     ],
 )
 def test_a_machine_that_does_not_know_what_it_is(
