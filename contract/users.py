@@ -10,8 +10,8 @@ NODE_USER = "system:node:"
 
 BOOTSTRAPPERS = "system:bootstrappers:longhaul"
 """Group of whoever presents a host's one-time token."""
-AUTOSCALER_ACCOUNT = "autoscaler"
-"""User of the system that the autoscaler is on a machine, and name of its certificate."""
+AUTOSCALER_ACCOUNT, NODE_CONTROLLER_ACCOUNT = "autoscaler", "node-controller"
+"""Users of the system that the services have on a machine, and names of their certificates."""
 JOIN_USER = "longhaul:join"
 """User of the join endpoint, which makes the requests of cloud machines once it has verified each machine's proof. The
 node controller decides on them."""

@@ -34,10 +34,9 @@ from contract.documents.node import NodeConfig
 from contract.documents.secret_files import SecretFile
 from contract.endpoints import JOIN_PORT
 from contract.paths import PKI
-from contract.users import AUTOSCALER_ACCOUNT
+from contract.users import AUTOSCALER_ACCOUNT, NODE_CONTROLLER_ACCOUNT
 
 USER = "kube"
-NODE_CONTROLLER_USER = "node-controller"
 JOIN_USER = "node-join"
 
 HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
@@ -103,7 +102,7 @@ def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile
         SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
         SecretFile(path=issuers.PATH, content=_authentication(), mode=0o600, user=USER),
         *refusal_files(user=USER),
-        certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
+        certificate(machine, NODE_CONTROLLER_ACCOUNT, user=NODE_CONTROLLER_ACCOUNT),
         certificate(machine, AUTOSCALER_ACCOUNT, user=AUTOSCALER_ACCOUNT),
         certificate(machine, "join", user=JOIN_USER),
         *(_queues_certificates(machine) if has_queues(environment) else ()),

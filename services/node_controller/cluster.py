@@ -11,6 +11,7 @@ from datetime import datetime
 from contract.certificate_requests import LIFETIME, RefusedError, Request, condition, parse
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import Object
+from contract.kubernetes.paths import NODE_LEASES, NODES
 from contract.kubernetes.watch import Watch
 from contract.objects import SYSTEM_NAMESPACE
 from contract.users import CLIENT_SIGNER
@@ -18,8 +19,6 @@ from contract.users import CLIENT_SIGNER
 log = logging.getLogger(__name__)
 
 SECRETS = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/secrets"
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-NODES = "/api/v1/nodes"
 
 
 LEASE_S = 40.0
@@ -57,14 +56,14 @@ class KubernetesCluster:
 
     def fresh(self, node: str) -> bool:
         """Return whether the node's lease was renewed within :data:`LEASE_S`."""
-        lease = self._api.find(LEASES + path_of(node)) or {}
+        lease = self._api.find(NODE_LEASES + path_of(node)) or {}
         renewed = lease.get("spec", {}).get("renewTime")
         return bool(renewed) and self._wall() - moment(renewed) < LEASE_S
 
     def member(self, node: str) -> bool:
         """Return whether there is a Node whose lease was renewed within a certificate's lifetime. Even while such a
         node is silent, a thief of its machine's identity must not get its name too."""
-        lease = self._api.find(LEASES + path_of(node)) or {}
+        lease = self._api.find(NODE_LEASES + path_of(node)) or {}
         renewed = lease.get("spec", {}).get("renewTime")
         recent = bool(renewed) and self._wall() - moment(renewed) < LIFETIME.total_seconds()
         return recent and self._api.find(NODES + path_of(node)) is not None

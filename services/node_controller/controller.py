@@ -15,12 +15,13 @@ from contract.documents.node_controller import CONFIGMAP, KEY, NodeEnvironment, 
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.events import Events
+from contract.kubernetes.paths import NODES
 from contract.kubernetes.watch import Watch
 from contract.metrics import LabelValues
 from contract.objects import SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 from contract.quarantine_list import QuarantineList
 from services.metrics import ServiceMetrics
-from services.node_controller.cluster import NODES, KubernetesCluster
+from services.node_controller.cluster import KubernetesCluster
 from services.node_controller.gpus import SELECTOR as GPU_NODES
 from services.node_controller.gpus import GpuNodes, kept
 from services.node_controller.interruptions import SELECTOR as INTERRUPTED_NODES

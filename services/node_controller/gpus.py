@@ -12,11 +12,11 @@ from contract.conditions import GPU_HEALTHY
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.events import Events
+from contract.kubernetes.paths import NODES
 from contract.labels import GPU_LABEL, SITE_LABEL
 from contract.metrics import LabelValues
 from contract.taints import PREFLIGHT, PREFLIGHT_EFFECT, PREFLIGHT_TAINT
 from services.metrics import ServiceMetrics
-from services.node_controller.cluster import NODES
 from services.node_controller.metrics import GPU_TAINTS
 from services.node_controller.node_work import Held, NodeWork
 

@@ -12,10 +12,10 @@ from contract.conditions import INTERRUPTION
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.events import Events
+from contract.kubernetes.paths import NODES
 from contract.labels import INTERRUPTED, SITE_LABEL
 from contract.taints import INTERRUPTED_TAINT
 from services.metrics import ServiceMetrics
-from services.node_controller.cluster import NODES
 from services.node_controller.metrics import INTERRUPTIONS
 from services.node_controller.node_work import Held, NodeWork
 

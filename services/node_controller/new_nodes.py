@@ -18,6 +18,7 @@ from contract.documents.node_controller import NodeEnvironment
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.events import Events
+from contract.kubernetes.paths import NODES
 from contract.labels import (
     GPU_LABEL,
     GROUP_LABEL,
@@ -33,7 +34,6 @@ from contract.labels import (
 from contract.objects import LOOKED_AT, LOOKED_AT_KEY, LOOKED_AT_YES, SYSTEM_CONFIGMAPS
 from contract.taints import PREFLIGHT, PREFLIGHT_TAINT
 from services.metrics import ServiceMetrics
-from services.node_controller.cluster import NODES
 from services.node_controller.inventory import Inventory
 from services.node_controller.metrics import LABELS_CORRECTED
 from services.node_controller.node_work import Held, NodeWork

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from contract.kubernetes.api import METADATA_LIST, Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.events import Events
+from contract.kubernetes.paths import NODES
 from contract.kubernetes.watch import Watch
 from contract.labels import SITE_LABEL, UNCHECKED
 from services.metrics import ServiceMetrics
-from services.node_controller.cluster import NODES, moment
+from services.node_controller.cluster import moment
 from services.node_controller.lifecycle import NodeSeen
 from services.node_controller.metrics import NODES_REMOVED
 

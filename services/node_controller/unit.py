@@ -18,6 +18,7 @@ from contract.documents.node_controller import NodeEnvironment
 from contract.endpoints import NODE_CONTROLLER_PORT
 from contract.kubernetes.election import Candidate
 from contract.objects import NODE_CONTROLLER_LEASE
+from contract.users import NODE_CONTROLLER_ACCOUNT
 from services.cloud_access import sign_in
 from services.machine import NODE, PKI, ServiceMachine
 from services.metrics import ServiceMetrics, metrics_server
@@ -28,8 +29,6 @@ from services.node_controller.sources import inventories
 
 log = logging.getLogger("node_controller")
 
-PROGRAM = "node-controller"
-"""Name of its certificate."""
 LOOK_S = 1.0
 """Time between two looks at whether this process still leads, seconds."""
 
@@ -47,7 +46,7 @@ def work(
         sign_in(sites, machine=machine.name, role=environment.aws_role, stop=stop)
         return inventories(environment, changed=changed)
 
-    api = machine.api(PROGRAM)
+    api = machine.api(NODE_CONTROLLER_ACCOUNT)
     candidate = Candidate(api, NODE_CONTROLLER_LEASE, identity=machine.name, tell=log.warning)
     with candidate.leading(stop) as leads:
         if leads is None:
