@@ -22,4 +22,4 @@ def test_they_do_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     buckets = Buckets(rate=1.0, burst=1.0, clock=lambda: 0.0)
     for index in range(100):
         assert buckets.take(index)
-        assert len(buckets._held) <= 10
+        assert len(buckets._buckets) <= 10
