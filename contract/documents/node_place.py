@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
+from contract.json_object import json_object
+
 PATH = "/etc/longhaul/place.json"
 
 POD_PREFIX = 28
@@ -43,7 +45,7 @@ def to_text(place: NodePlace) -> str:
 
 def of_text(text: str) -> NodePlace:
     """Read the content of a host's file; ``KeyError``, ``TypeError`` or ``ValueError`` when it is not one."""
-    raw = json.loads(text)
+    raw = json_object(text)
     return NodePlace(
         name=raw["name"],
         address=IPv4Address(raw["address"]),

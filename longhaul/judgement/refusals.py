@@ -259,21 +259,19 @@ class PlanRefusal:
 
 
 REFUSALS = (
-    PlanRefusal(
-        id="quorum", look=_quorum, engine="the member whose machine would go while the etcd cluster cannot spare it"
-    ),
+    PlanRefusal(id="quorum", look=_quorum, engine="deleting a member's machine while the etcd cluster cannot spare it"),
     PlanRefusal(
         id="lost",
         look=_lost,
         engine="the vault, shared secrets, stores of data, a site's group; not authorities or disks",
     ),
-    PlanRefusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
+    PlanRefusal(id="addresses", look=_addresses, engine="changes of the address plan; not of other addresses"),
     PlanRefusal(id="in-use", look=_immutable_settings, engine="all of it"),
     PlanRefusal(id="links", look=refused_risks, engine="nothing"),
     PlanRefusal(
         id="versions",
         look=version_mismatches,
-        engine="nothing: the first machine that is replaced does not become ready",
+        engine="nothing: the first replaced machine does not become ready",
     ),
     PlanRefusal(id="steps", look=refused_upgrades, engine="nothing"),
     PlanRefusal(id="skew", look=kubelet_skew, engine="nothing"),

@@ -129,7 +129,7 @@ def test_a_company_s_service_is_reached_by_its_name(lab: Lab) -> None:
     with company_service(lab) as url:
         assert laptop(lab, *curl(url).split()).stdout == LAPTOP
         assert lab.enter(*curl(url).split()).stdout == "198.51.100.2"
-        assert lab.machine_commands("alpha", curl(url)).stdout == "198.51.100.100"
+        assert lab.inside("alpha", curl(url)).stdout == "198.51.100.100"
 
 
 def test_a_browser_there_opens_what_is_public_alone(lab: Lab, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def nothing_left(lab: Lab) -> bool:
 
 
 def started(lab: Lab) -> str:
-    return lab.machine_commands("alpha", "cut -d ' ' -f 22 /proc/1/stat").stdout
+    return lab.inside("alpha", "cut -d ' ' -f 22 /proc/1/stat").stdout
 
 
 def test_a_second_start_says_so_and_changes_nothing(running: Lab) -> None:

@@ -83,12 +83,12 @@ def await_tunnels(lab: Lab, *names: str) -> None:
 def call(lab: Lab, machine: str, target: str, *, source: str = "") -> str:
     """Return the echo server's answer: its name and the caller's address."""
     more = ["--interface", source] if source else []
-    return lab.machine_commands(machine, curl(f"http://{target}:8000/", more=more)).stdout
+    return lab.inside(machine, curl(f"http://{target}:8000/", more=more)).stdout
 
 
 def attempt(lab: Lab, machine: str, target: str) -> subprocess.CompletedProcess[str]:
     """Make the same call and return the result of curl: nothing may answer."""
-    return lab.machine_commands(machine, vain(f"http://{target}:8000/"), check=False)
+    return lab.inside(machine, vain(f"http://{target}:8000/"), check=False)
 
 
 def is_dropped(lab: Lab, machine: str, target: str) -> bool:
@@ -112,7 +112,7 @@ def test_pods_of_two_sites_talk_without_translation(lab: Lab) -> None:
 
 def test_a_load_balancer_serves_other_sites(lab: Lab) -> None:
     for machine, address in (("gamma", "10.2.0.4"), ("delta", "10.3.0.4")):
-        assert lab.machine_commands(machine, curl(f"http://{FRONTEND}/")).stdout == f"alpha {address}\n"
+        assert lab.inside(machine, curl(f"http://{FRONTEND}/")).stdout == f"alpha {address}\n"
 
 
 def test_a_peering_carries_what_is_routed(lab: Lab) -> None:
@@ -128,9 +128,9 @@ def test_nothing_else_passes_between_networks(lab: Lab) -> None:
 
 
 def test_rules_apply_to_pods_and_across_tunnels(lab: Lab) -> None:
-    refused = lab.machine_commands("alpha", vain(f"http://{GAMMA_POD}:9000/"), check=False)
+    refused = lab.inside("alpha", vain(f"http://{GAMMA_POD}:9000/"), check=False)
     assert refused.returncode == DROPPED
-    assert lab.machine_commands("gamma", curl(f"http://{GAMMA_POD}:9000/")).returncode == 0
+    assert lab.inside("gamma", curl(f"http://{GAMMA_POD}:9000/")).returncode == 0
 
 
 def test_the_operator_reaches_pods(lab: Lab) -> None:
@@ -139,20 +139,17 @@ def test_the_operator_reaches_pods(lab: Lab) -> None:
 
 def test_pods_leave_by_the_nat_and_are_told_no_metadata(lab: Lab) -> None:
     with internet_listener(lab) as url:
-        assert lab.machine_commands("alpha", curl(url, more=["--interface", ALPHA_POD])).stdout == str(EGRESS)
+        assert lab.inside("alpha", curl(url, more=["--interface", ALPHA_POD])).stdout == str(EGRESS)
     metadata = "http://169.254.169.254/"
-    assert lab.machine_commands("alpha", curl(metadata)).stdout == f"metadata {NEAR}: 10.1.0.4\n"
-    assert (
-        lab.machine_commands("alpha", vain(metadata, more=["--interface", ALPHA_POD]), check=False).returncode
-        == DROPPED
-    )
+    assert lab.inside("alpha", curl(metadata)).stdout == f"metadata {NEAR}: 10.1.0.4\n"
+    assert lab.inside("alpha", vain(metadata, more=["--interface", ALPHA_POD]), check=False).returncode == DROPPED
 
 
 def test_what_is_too_large_for_a_tunnel_is_said_and_tcp_is_clamped(lab: Lab) -> None:
-    said = lab.machine_commands("alpha", "ping -c 2 -W 3 -M do -s 1400 10.2.0.4 2>&1", check=False).stdout
+    said = lab.inside("alpha", "ping -c 2 -W 3 -M do -s 1400 10.2.0.4 2>&1", check=False).stdout
     assert "mtu=1400" in said.replace(" ", "")
     segments = "exec 3<>/dev/tcp/10.2.0.4/8000; ss -tin dst 10.2.0.4 | grep -o ' mss:[0-9]*'"
-    assert int(lab.machine_commands("alpha", f'bash -c "{segments}"').stdout.partition(":")[2]) <= 1350
+    assert int(lab.inside("alpha", f'bash -c "{segments}"').stdout.partition(":")[2]) <= 1350
 
 
 def test_only_ipsec_is_seen_on_the_internet(lab: Lab) -> None:
@@ -212,7 +209,7 @@ def test_a_tunnel_that_does_not_carry_comes_up_and_drops(lab: Lab, cut: Callable
 def test_an_instance_without_its_tunnel_drops_its_share_of_the_flows(lab: Lab, cut: Callable[[str], None]) -> None:
     near, far = world().gateways
     targets = [str(FAR_BLOCK[256 * 100 + number]) for number in range(8)]
-    lab.machine_commands("gamma", "; ".join(f"ip addr add {target}/32 dev lo" for target in targets))
+    lab.inside("gamma", "; ".join(f"ip addr add {target}/32 dev lo" for target in targets))
     gamma = next(machine for machine in world().machines if machine.name == "gamma")
     routed = replace(gamma, routed=(*gamma.routed, IPv4Network(f"{targets[0]}/29")))
     machines = tuple(routed if machine.name == "gamma" else machine for machine in world().machines)
@@ -276,12 +273,12 @@ def test_a_changed_key_takes_the_tunnel_down_until_both_have_it(lab: Lab) -> Non
 
 def test_a_machine_may_get_another_range_while_it_runs(lab: Lab) -> None:
     alpha, *others = world().machines
-    started = lab.machine_commands("alpha", "cut -d ' ' -f 22 /proc/1/stat").stdout
+    started = lab.inside("alpha", "cut -d ' ' -f 22 /proc/1/stat").stdout
     lab.apply(replace(world(), machines=(replace(alpha, routed=()), *others)))
     eventually(lambda: is_dropped(lab, "gamma", ALPHA_POD), what="the range is gone")
     lab.apply(world())
     eventually(lambda: attempt(lab, "gamma", ALPHA_POD).stdout, what="the range is back")
-    assert lab.machine_commands("alpha", "cut -d ' ' -f 22 /proc/1/stat").stdout == started
+    assert lab.inside("alpha", "cut -d ' ' -f 22 /proc/1/stat").stdout == started
 
 
 def test_a_racks_machines_let_the_operator_in_with_the_host_keys_of_their_names(lab: Lab) -> None:
@@ -294,29 +291,29 @@ def test_a_racks_machines_let_the_operator_in_with_the_host_keys_of_their_names(
 
 def test_a_racks_gateway_is_on_the_internet_and_its_host_behind_a_nat(lab: Lab) -> None:
     with internet_listener(lab) as url:
-        assert lab.machine_commands("test-links-gw-0", curl(url)).stdout == "198.51.100.20"
-        assert lab.machine_commands("test-links-node-0", curl(url)).stdout == "198.51.100.128"
+        assert lab.inside("test-links-gw-0", curl(url)).stdout == "198.51.100.20"
+        assert lab.inside("test-links-node-0", curl(url)).stdout == "198.51.100.128"
     # Without a tunnel there is no path, by any route.
     assert attempt(lab, "test-links-node-0", "10.1.0.4").returncode != 0
     assert attempt(lab, "test-links-gw-0", "10.1.0.4").returncode != 0
 
 
 def test_a_racks_router_gives_other_sites_packets_to_the_gateway(lab: Lab) -> None:
-    lab.machine_commands("test-links-gw-0", "ip addr add 10.64.1.1/32 dev lo")
+    lab.inside("test-links-gw-0", "ip addr add 10.64.1.1/32 dev lo")
     try:
-        assert lab.machine_commands("test-links-node-0", "ping -c 1 -W 3 10.64.1.1").returncode == 0
+        assert lab.inside("test-links-node-0", "ping -c 1 -W 3 10.64.1.1").returncode == 0
     finally:
-        lab.machine_commands("test-links-gw-0", "ip addr del 10.64.1.1/32 dev lo")
+        lab.inside("test-links-gw-0", "ip addr del 10.64.1.1/32 dev lo")
 
 
 def test_the_depot_is_served_everywhere_and_metadata_not_in_racks(lab: Lab) -> None:
     address = "https://depot.longhaul.internal/binaries/SHA256SUMS"
     for machine in ("alpha", "gamma", "test-links-gw-0", "test-links-node-0"):
-        lab.machine_commands(machine, f"cat > /root/authority <<'END'\n{AUTHORITY.read_text()}END")
-        assert lab.machine_commands(machine, curl(address, more=("--cacert", "/root/authority"))).stdout == "sums\n"
+        lab.inside(machine, f"cat > /root/authority <<'END'\n{AUTHORITY.read_text()}END")
+        assert lab.inside(machine, curl(address, more=("--cacert", "/root/authority"))).stdout == "sums\n"
     depot = curl(address, more=("--cacert", str(AUTHORITY)))
     assert lab.enter(*depot.split()).stdout == "sums\n"
-    assert lab.machine_commands("test-links-node-0", vain("http://169.254.169.254/"), check=False).returncode == DROPPED
+    assert lab.inside("test-links-node-0", vain("http://169.254.169.254/"), check=False).returncode == DROPPED
 
 
 def test_machines_have_what_kubelet_and_containerd_need(lab: Lab) -> None:
@@ -330,7 +327,7 @@ mkdir -p /tmp/m; cd /var/lib/containerd; mkdir -p a b c
 mount -t overlay probe -o lowerdir=a,upperdir=b,workdir=c /tmp/m; umount /tmp/m
 """
     host = Path("/proc/sys/vm/overcommit_memory").read_text()
-    assert lab.machine_commands("test-links-node-0", script).returncode == 0
+    assert lab.inside("test-links-node-0", script).returncode == 0
     assert Path("/proc/sys/vm/overcommit_memory").read_text() == host
 
 

@@ -55,7 +55,7 @@ def await_another_boot(lab: Lab, before: str) -> None:
     down."""
 
     def another() -> bool:
-        seen = lab.machine_commands("alpha", BOOT, check=False)
+        seen = lab.inside("alpha", BOOT, check=False)
         return seen.returncode == 0 and seen.stdout != before
 
     eventually(another, what="alpha has booted again")
@@ -63,7 +63,7 @@ def await_another_boot(lab: Lab, before: str) -> None:
 
 
 def boot_id(lab: Lab) -> str:
-    return lab.machine_commands("alpha", BOOT).stdout
+    return lab.inside("alpha", BOOT).stdout
 
 
 def leader(lab: Lab) -> int:
@@ -210,7 +210,7 @@ def test_a_guest_reports_before_its_user_data_is_processed(lab: Lab) -> None:
     lab.apply(world(machine("slow", "10.1.0.7/24", user_data=WAITING)))
     eventually(lambda: lab.machine("slow")["reported"], what="slow reports")
     assert lab.machine("slow")["phase"] == "starting"
-    lab.machine_commands("slow", "touch /run/go")
+    lab.inside("slow", "touch /run/go")
     lab.await_phase("running", "slow")
     lab.apply(world())
     lab.await_phase("absent", "slow")

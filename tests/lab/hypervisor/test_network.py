@@ -62,13 +62,13 @@ def without_echo(lab: Lab, *names: str) -> Iterator[None]:
     addresses = {"alpha": "10.1.0.4", "beta": "10.1.0.5"}
     try:
         for name in names:
-            lab.machine_commands(name, "systemctl stop echo")
+            lab.inside(name, "systemctl stop echo")
         down = dict.fromkeys((addresses[name] for name in names), False)
         eventually(lambda: down.items() <= lab.verdicts().items(), what=f"{names} are down")
         yield
     finally:
         for name in names:
-            lab.machine_commands(name, "systemctl start echo")
+            lab.inside(name, "systemctl start echo")
         both_up(lab)
 
 
@@ -96,19 +96,19 @@ def internet_listener(lab: Lab) -> Iterator[str]:
 
 
 def test_machines_reach_each_other_as_rules_allow(lab: Lab) -> None:
-    assert lab.machine_commands("alpha", curl("http://10.1.0.5:8000/")).stdout == "beta 10.1.0.4\n"
-    assert lab.machine_commands("alpha", "ping -c 1 -W 3 10.1.0.5").returncode == 0
+    assert lab.inside("alpha", curl("http://10.1.0.5:8000/")).stdout == "beta 10.1.0.4\n"
+    assert lab.inside("alpha", "ping -c 1 -W 3 10.1.0.5").returncode == 0
 
 
 def test_what_no_rule_allows_in_is_dropped(lab: Lab) -> None:
-    assert lab.machine_commands("beta", curl("http://127.0.0.1:9000/")).stdout == "beta 127.0.0.1\n"
-    assert lab.machine_commands("alpha", vain("http://10.1.0.5:9000/"), check=False).returncode == DROPPED
+    assert lab.inside("beta", curl("http://127.0.0.1:9000/")).stdout == "beta 127.0.0.1\n"
+    assert lab.inside("alpha", vain("http://10.1.0.5:9000/"), check=False).returncode == DROPPED
 
 
 def test_what_a_rule_denies_out_is_dropped(lab: Lab) -> None:
     with internet_listener(lab) as url:
-        assert lab.machine_commands("alpha", curl(url)).returncode == 0
-        assert lab.machine_commands("alpha", vain("http://198.51.100.53:22/"), check=False).returncode == DROPPED
+        assert lab.inside("alpha", curl(url)).returncode == 0
+        assert lab.inside("alpha", vain("http://198.51.100.53:22/"), check=False).returncode == DROPPED
 
 
 def test_a_spoofed_source_is_dropped(lab: Lab) -> None:
@@ -122,32 +122,30 @@ send("10.1.0.4", b"before")
 send("10.1.0.99", b"spoofed")
 send("10.1.0.4", b"after")
 """
-    lab.machine_commands(
-        "alpha", f"ip addr add 10.1.0.99/32 dev lo; python3 -c '{script}'; ip addr del 10.1.0.99/32 dev lo"
-    )
+    lab.inside("alpha", f"ip addr add 10.1.0.99/32 dev lo; python3 -c '{script}'; ip addr del 10.1.0.99/32 dev lo")
     heard = eventually(
-        lambda: "after" in (text := lab.machine_commands("beta", "cat /run/heard", check=False).stdout) and text,
+        lambda: "after" in (text := lab.inside("beta", "cat /run/heard", check=False).stdout) and text,
         what="the honest datagrams arrive",
     )
     assert heard.split() == ["before", "after"]
 
 
 def test_networks_are_apart(lab: Lab) -> None:
-    assert lab.machine_commands("alpha", vain("http://10.2.0.4:8000/"), check=False).returncode == DROPPED
+    assert lab.inside("alpha", vain("http://10.2.0.4:8000/"), check=False).returncode == DROPPED
 
 
 def test_an_address_that_is_not_there_never_answers(lab: Lab) -> None:
-    assert lab.machine_commands("alpha", vain("http://10.1.0.77:8000/"), check=False).returncode == DROPPED
+    assert lab.inside("alpha", vain("http://10.1.0.77:8000/"), check=False).returncode == DROPPED
 
 
 def test_egress_has_the_address_of_the_nat(lab: Lab) -> None:
     with internet_listener(lab) as url:
-        assert lab.machine_commands("alpha", curl(url)).stdout == str(EGRESS)
+        assert lab.inside("alpha", curl(url)).stdout == str(EGRESS)
 
 
 def test_without_egress_there_is_no_way_out(lab: Lab) -> None:
     with internet_listener(lab) as url:
-        assert lab.machine_commands("gamma", vain(url), check=False).returncode == DROPPED
+        assert lab.inside("gamma", vain(url), check=False).returncode == DROPPED
 
 
 def test_the_internet_does_not_come_in(lab: Lab) -> None:
@@ -170,10 +168,10 @@ def test_a_public_address_is_its_machine_s_as_rules_allow(lab: Lab) -> None:
         for name, public in (("alpha", alpha), ("gamma", gamma)):
             assert come(curl(f"http://{public}:8000/", more=asked)).stdout == f"{name} 198.51.100.53\n"
             assert come(vain(f"http://{public}:9000/", more=asked)).returncode == DROPPED
-            assert str(public) not in lab.machine_commands(name, "ip address").stdout
+            assert str(public) not in lab.inside(name, "ip address").stdout
         with internet_listener(lab) as url:
-            assert lab.machine_commands("alpha", curl(url)).stdout == str(EGRESS)
-            assert lab.machine_commands("gamma", curl(url)).stdout == str(gamma)
+            assert lab.inside("alpha", curl(url)).stdout == str(EGRESS)
+            assert lab.inside("gamma", curl(url)).stdout == str(gamma)
     finally:
         lab.apply(world())
     for public in (alpha, gamma):
@@ -194,8 +192,8 @@ def test_the_load_balancer_leaves_out_what_is_down_and_does_not_hairpin(lab: Lab
     with without_echo(lab, "beta"):
         assert lab.verdicts() == {"10.1.0.4": True, "10.1.0.5": False}
         assert {lab.enter(*curl(f"http://{FRONTEND}/").split()).stdout for _ in range(12)} == {"alpha 10.9.0.1\n"}
-        assert lab.machine_commands("beta", curl(f"http://{FRONTEND}/")).stdout == "alpha 10.1.0.5\n"
-        assert lab.machine_commands("alpha", vain(f"http://{FRONTEND}/"), check=False).returncode == DROPPED
+        assert lab.inside("beta", curl(f"http://{FRONTEND}/")).stdout == "alpha 10.1.0.5\n"
+        assert lab.inside("alpha", vain(f"http://{FRONTEND}/"), check=False).returncode == DROPPED
 
 
 def test_a_clients_rules_see_the_frontend_and_a_backends_rules_the_backend_port(lab: Lab) -> None:
@@ -205,10 +203,10 @@ def test_a_clients_rules_see_the_frontend_and_a_backends_rules_the_backend_port(
     with without_echo(lab, "alpha"):
         shut = replace(alpha, rules=(no_frontend, *alpha.rules))
         lab.apply(replace(world(), machines=(shut, replace(beta, rules=(no_backend_port, *beta.rules)), gamma)))
-        assert lab.machine_commands("alpha", curl("http://10.1.0.5:8000/")).stdout == "beta 10.1.0.4\n"
-        assert lab.machine_commands("alpha", vain(f"http://{FRONTEND}/"), check=False).returncode == DROPPED
+        assert lab.inside("alpha", curl("http://10.1.0.5:8000/")).stdout == "beta 10.1.0.4\n"
+        assert lab.inside("alpha", vain(f"http://{FRONTEND}/"), check=False).returncode == DROPPED
         lab.apply(world())
-        assert lab.machine_commands("alpha", curl(f"http://{FRONTEND}/")).stdout == "beta 10.1.0.4\n"
+        assert lab.inside("alpha", curl(f"http://{FRONTEND}/")).stdout == "beta 10.1.0.4\n"
 
 
 def test_a_load_balancer_without_backends_drops(lab: Lab) -> None:
@@ -224,12 +222,12 @@ def test_the_hosts_loopback_port_leads_to_the_api(lab: Lab) -> None:
 
 def test_names(lab: Lab) -> None:
     look = "getent ahostsv4 {} | awk '{{ print $1; exit }}'"
-    assert lab.machine_commands("alpha", look.format("api.lab.internal")).stdout == f"{FRONTEND}\n"
-    assert lab.machine_commands("alpha", look.format("my.vault.azure.net")).stdout == "198.51.100.10\n"
-    assert lab.machine_commands("gamma", look.format("login.microsoftonline.com")).stdout == "198.51.100.10\n"
+    assert lab.inside("alpha", look.format("api.lab.internal")).stdout == f"{FRONTEND}\n"
+    assert lab.inside("alpha", look.format("my.vault.azure.net")).stdout == "198.51.100.10\n"
+    assert lab.inside("gamma", look.format("login.microsoftonline.com")).stdout == "198.51.100.10\n"
     # The second network has no such zone, and other names are unknown everywhere.
-    assert lab.machine_commands("gamma", look.format("api.lab.internal")).stdout == ""
-    assert lab.machine_commands("alpha", look.format("www.example.com")).stdout == ""
+    assert lab.inside("gamma", look.format("api.lab.internal")).stdout == ""
+    assert lab.inside("alpha", look.format("www.example.com")).stdout == ""
     assert lab.enter("getent", "hosts", "api.lab.internal").stdout.split() == [str(FRONTEND), "api.lab.internal"]
 
 
@@ -241,13 +239,13 @@ def test_a_private_name_can_change(lab: Lab) -> None:
     )
     lab.apply(changed)
     eventually(
-        lambda: lab.machine_commands("alpha", "getent hosts new.lab.internal", check=False).returncode == 0,
+        lambda: lab.inside("alpha", "getent hosts new.lab.internal", check=False).returncode == 0,
         what="the new name",
     )
-    assert lab.machine_commands("alpha", "getent hosts api.lab.internal", check=False).returncode == 2
+    assert lab.inside("alpha", "getent hosts api.lab.internal", check=False).returncode == 2
     lab.apply(world())
     eventually(
-        lambda: lab.machine_commands("alpha", "getent hosts api.lab.internal", check=False).returncode == 0,
+        lambda: lab.inside("alpha", "getent hosts api.lab.internal", check=False).returncode == 0,
         what="the old name",
     )
 
@@ -255,10 +253,10 @@ def test_a_private_name_can_change(lab: Lab) -> None:
 def test_cloud_services_know_where_a_call_comes_from(lab: Lab) -> None:
     url = "https://management.azure.com/"
     cloud = curl(url)
-    assert lab.machine_commands("alpha", cloud).stdout == f"site {ONE}: 10.1.0.4\n"
+    assert lab.inside("alpha", cloud).stdout == f"site {ONE}: 10.1.0.4\n"
     assert lab.enter("sh", "-c", f'{cloud} --cacert "$SSL_CERT_FILE"').stdout == "internet: 198.51.100.2\n"
     # The subnet has no service endpoint and no egress.
-    assert lab.machine_commands("gamma", vain(url), check=False).returncode == DROPPED
+    assert lab.inside("gamma", vain(url), check=False).returncode == DROPPED
 
 
 def test_without_a_service_endpoint_the_cloud_is_reached_through_the_nat(lab: Lab) -> None:
@@ -266,12 +264,12 @@ def test_without_a_service_endpoint_the_cloud_is_reached_through_the_nat(lab: La
     plain = type(subnet)(name=subnet.name, range=subnet.range, egress=subnet.egress)
     changed = network_one(subnets=(plain,))
     lab.apply(World(networks=(changed, network_two()), machines=world().machines, load_balancers=(balancer(),)))
-    assert lab.machine_commands("alpha", curl("https://management.azure.com/")).stdout == f"internet: {EGRESS}\n"
+    assert lab.inside("alpha", curl("https://management.azure.com/")).stdout == f"internet: {EGRESS}\n"
     lab.apply(world())
 
 
 def test_metadata_is_answered_by_the_network(lab: Lab) -> None:
-    assert lab.machine_commands("gamma", curl("http://169.254.169.254/")).stdout == f"metadata {TWO}: 10.2.0.4\n"
+    assert lab.inside("gamma", curl("http://169.254.169.254/")).stdout == f"metadata {TWO}: 10.2.0.4\n"
 
 
 def test_rules_can_change_and_old_flows_live_on(lab: Lab) -> None:
@@ -281,25 +279,17 @@ def test_rules_can_change_and_old_flows_live_on(lab: Lab) -> None:
         "exec 3<>/dev/tcp/10.1.0.5/8000; touch /run/connected; while [ ! -e /run/go ]; do sleep 0.1; done; "
         "printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3 | tail -n 1 > /run/answer"
     )
-    lab.machine_commands(
-        "alpha", f'rm -f /run/go /run/answer; setsid -f bash -c "{stream}" > /dev/null 2>&1 < /dev/null'
-    )
-    eventually(
-        lambda: lab.machine_commands("alpha", "test -e /run/connected", check=False).returncode == 0, what="connected"
-    )
+    lab.inside("alpha", f'rm -f /run/go /run/answer; setsid -f bash -c "{stream}" > /dev/null 2>&1 < /dev/null')
+    eventually(lambda: lab.inside("alpha", "test -e /run/connected", check=False).returncode == 0, what="connected")
     lab.apply(World(networks=world().networks, machines=(alpha, closed, gamma), load_balancers=(balancer(),)))
-    assert lab.machine_commands("alpha", vain("http://10.1.0.5:8000/"), check=False).returncode == DROPPED
-    lab.machine_commands("alpha", "touch /run/go")
-    eventually(
-        lambda: lab.machine_commands("alpha", "cat /run/answer", check=False).stdout == "beta 10.1.0.4\n", what="answer"
-    )
+    assert lab.inside("alpha", vain("http://10.1.0.5:8000/"), check=False).returncode == DROPPED
+    lab.inside("alpha", "touch /run/go")
+    eventually(lambda: lab.inside("alpha", "cat /run/answer", check=False).stdout == "beta 10.1.0.4\n", what="answer")
     lab.apply(world())
-    assert lab.machine_commands("alpha", curl("http://10.1.0.5:8000/")).stdout == "beta 10.1.0.4\n"
+    assert lab.inside("alpha", curl("http://10.1.0.5:8000/")).stdout == "beta 10.1.0.4\n"
 
 
 def test_a_second_apply_of_the_same_changes_nothing(lab: Lab) -> None:
-    before = lab.machine_commands("alpha", "cat /proc/sys/kernel/random/boot_id; stat -c %Y /run/connected").stdout
+    before = lab.inside("alpha", "cat /proc/sys/kernel/random/boot_id; stat -c %Y /run/connected").stdout
     lab.apply(world())
-    assert (
-        lab.machine_commands("alpha", "cat /proc/sys/kernel/random/boot_id; stat -c %Y /run/connected").stdout == before
-    )
+    assert lab.inside("alpha", "cat /proc/sys/kernel/random/boot_id; stat -c %Y /run/connected").stdout == before

@@ -37,13 +37,13 @@ def test_an_instance_boots_is_made_anew_and_goes(lab: Lab) -> None:
     ask(lab, "make")
     lab.await_phase("running", NAME)
     generation = lab.machine(NAME)["generation"]
-    assert lab.machine_commands(NAME, "hostname; ls /run/made").stdout.split() == [NAME, "/run/made"]
+    assert lab.inside(NAME, "hostname; ls /run/made").stdout.split() == [NAME, "/run/made"]
 
-    name, provider, pods, first = lab.machine_commands(NAME, f"python3 -c '{PLACE}'").stdout.split()
+    name, provider, pods, first = lab.inside(NAME, f"python3 -c '{PLACE}'").stdout.split()
     assert (name, provider) == (NAME, f"azure://{sets.SET}/virtualMachines/0")
     assert int(pods) == sets.ADDRESSES - 1
     serve = f"systemd-run python3 -m http.server 8000 --bind {first} --directory /run"
-    lab.machine_commands(NAME, f"ip address add {first}/32 dev lo && {serve} && touch /var/kept")
+    lab.inside(NAME, f"ip address add {first}/32 dev lo && {serve} && touch /var/kept")
     fetch = f"import urllib.request as u; print(u.urlopen('http://{first}:8000/made', timeout=10).status)"
     # The program may not listen yet.
     eventually(lambda: lab.enter(sys.executable, "-c", fetch).stdout == "200\n", what="a pod's address is delivered")
@@ -51,9 +51,9 @@ def test_an_instance_boots_is_made_anew_and_goes(lab: Lab) -> None:
     ask(lab, "reimage")
     lab.await_phase("running", NAME)
     assert lab.machine(NAME)["generation"] != generation
-    assert lab.machine_commands(NAME, "ls /var/kept", check=False).returncode != 0
+    assert lab.inside(NAME, "ls /var/kept", check=False).returncode != 0
     instance = "curl -s -H Metadata:true '169.254.169.254/metadata/instance?api-version=2021-02-01'"
-    shown = json.loads(lab.machine_commands(NAME, instance).stdout)
+    shown = json.loads(lab.inside(NAME, instance).stdout)
     assert shown["compute"]["vmScaleSetName"] == "lab-gpu"
 
     ask(lab, "0")

@@ -184,7 +184,7 @@ def test_only_what_there_is_takes_long() -> None:
 
 def test_the_figures_are_those_of_their_sources(root: Path) -> None:
     control = root / "components/control_plane"
-    assert "Azure takes half an hour to make one" in (root / "components/azure/vpn.py").read_text(encoding="utf-8")
+    assert "Azure needs half an hour to make one" in (root / "components/azure/vpn.py").read_text(encoding="utf-8")
     secrets = " ".join((control / "secrets.py").read_text(encoding="utf-8").split())
     assert "take up to ten minutes to come into force" in secrets
     issuing = (control / "issuing.py").read_text(encoding="utf-8")
