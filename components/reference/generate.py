@@ -24,7 +24,8 @@ from components.model.policy.rules import rules_tables
 from components.reference.address_tables import environment_table, site_table, sizes_table
 from components.reference.environment_page import environment_page
 from components.reference.mermaid import topology
-from components.reference.reason_tables import reason_table
+from components.reference.metric_tables import metric_tables
+from components.reference.reason_tables import reason_tables
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("stacks", "examples")
@@ -34,7 +35,8 @@ ENVIRONMENT_PAGE = Path("docs/reference/environment.md")
 STACK_SCHEMA = Path("docs/reference/environment.schema.json")
 HOSTS_SCHEMA = Path("docs/reference/hosts.schema.json")
 MARKED = tuple(
-    map(Path, ("docs/address-plan.md", "docs/lab.md", "docs/map.md", "docs/operations.md", "docs/policy.md"))
+    Path("docs", page)
+    for page in ("address-plan.md", "lab.md", "map.md", "policy.md", "reference/metrics.md", "reference/reasons.md")
 )
 """Pages that people write and that have generated parts."""
 
@@ -53,7 +55,8 @@ PARTS: Mapping[str, Callable[[str, Loader], str]] = {
     "site-plan": lambda of, environment: site_table(environment(of.split("/")[0]), of.split("/")[1]),
     "block-sizes": lambda _, __: sizes_table(),
     "rules": lambda _, __: rules_tables(),
-    "reasons": lambda of, _: reason_table(of),
+    "reasons": lambda of, _: reason_tables(of),
+    "metrics": lambda of, _: metric_tables(of),
 }
 """Renderers of marked parts, by the word in the mark."""
 

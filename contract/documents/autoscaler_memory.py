@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from contract.reasons.autoscaler import Obstacle, WaitReason
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
@@ -18,7 +20,7 @@ class Backoff:
     """Number of consecutive failures."""
     until: datetime
     """Time until which the pool is skipped."""
-    reason: str
+    obstacle: Obstacle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,12 @@ def to_document(memory: DecisionMemory) -> dict[str, Any]:
         "sizes": dict(sorted(memory.sizes.items())),
         "lost": sorted(memory.lost),
         "backoff": {
-            name: {"failures": pause.failures, "until": pause.until.isoformat(), "reason": pause.reason}
+            name: {
+                "failures": pause.failures,
+                "until": pause.until.isoformat(),
+                "reason": pause.obstacle.reason,
+                "message": pause.obstacle.message,
+            }
             for name, pause in sorted(memory.backoff.items())
         },
         "idle": _times(memory.idle),
@@ -66,7 +73,7 @@ def of_document(document: Mapping[str, Any]) -> DecisionMemory:
             name: Backoff(
                 failures=int(pause["failures"]),
                 until=datetime.fromisoformat(pause["until"]),
-                reason=str(pause["reason"]),
+                obstacle=Obstacle(WaitReason(pause["reason"]), str(pause["message"])),
             )
             for name, pause in document["backoff"].items()
         },

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from contract.documents.autoscaler_memory import DecisionMemory
+from contract.reasons.autoscaler import AutoscalerReason, KeepReason, WaitReason
 
 
 class Verb(StrEnum):
@@ -34,12 +36,13 @@ ORDER = {verb: index for index, verb in enumerate(Verb)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingAction:
-    """One action, with its reason for the log and for people."""
+    """One action, with its reason for programs and a message for people."""
 
     verb: Verb
     target: str
     """Name of its subject: a group, a node, the first pod, a gang or a pool."""
-    reason: str
+    reason: AutoscalerReason
+    message: str
     pool: str = ""
     size: int | None = None
     """New size of a group."""
@@ -71,3 +74,7 @@ class Decision:
     actions: tuple[ScalingAction, ...] = ()
     memory: DecisionMemory = field(default_factory=DecisionMemory)
     placed: tuple[Placed, ...] = ()
+    waits: Mapping[WaitReason, int] = field(default_factory=dict)
+    """Number of pods that wait, by their reasons."""
+    kept: Mapping[str, KeepReason] = field(default_factory=dict)
+    """Reasons for which idle nodes stay, by name."""

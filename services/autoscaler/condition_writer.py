@@ -54,7 +54,7 @@ class ConditionWriter:
         new = (
             (name, action)
             for name, action in _in_turn(tells)
-            if name in pods and self._repeats.is_new(name, action.reason)
+            if name in pods and self._repeats.is_new(name, action.message)
         )
         for name, action in islice(new, AT_ONCE):
             self._guard.check()
@@ -69,12 +69,12 @@ class ConditionWriter:
             if not gang.request or gang.granted:
                 continue
             if gang.unknown and gang.created is not None and looked.now - gang.created > PATIENCE:
-                yield gang.name, [("Failed", "True", "NotUnderstood", "; ".join(gang.unknown))]
+                yield gang.name, [("Failed", "True", gang.unknown[0].reason, "; ".join(map(str, gang.unknown)))]
             elif gang.name in messages and messages[gang.name].verb is Verb.GRANT:
-                reason = messages[gang.name].reason
-                yield gang.name, [ACCEPTED, ("Provisioned", "True", "CapacityIsProvisioned", reason)]
+                message = messages[gang.name].message
+                yield gang.name, [ACCEPTED, ("Provisioned", "True", "CapacityIsProvisioned", message)]
             elif gang.name in messages:
-                yield gang.name, [ACCEPTED, ("Provisioned", "False", "CapacityIsNotFound", messages[gang.name].reason)]
+                yield gang.name, [ACCEPTED, ("Provisioned", "False", "CapacityIsNotFound", messages[gang.name].message)]
             else:
                 yield gang.name, [ACCEPTED]
         for name, item in requests.items():
@@ -123,8 +123,8 @@ class ConditionWriter:
             "kind": "Event",
             "metadata": {"name": f"{metadata['name'][:200]}.{uuid4().hex[:16]}", "namespace": metadata["namespace"]},
             "involvedObject": reference,
-            "reason": "WaitsForMachines",
-            "message": action.reason[:MESSAGE],
+            "reason": action.reason,
+            "message": action.message[:MESSAGE],
             "type": "Normal",
             "source": {"component": NAME, "host": self._instance},
             "reportingComponent": NAME,

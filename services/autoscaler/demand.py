@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 
 from clouds.base.phrases import counted
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.rooms import Ledger, PodNeed
 from services.autoscaler.shapes import COMMON, Shape
 from services.autoscaler.snapshot import Gang, PendingPod, Set
@@ -96,7 +97,7 @@ def gang_demands(gangs: Iterable[Gang], pods: Mapping[str, list[PendingPod]], le
         there = len(waiting) + len(gang.on)
         if there < gang.least:
             few = f"{there} of at least {counted(gang.least, 'member')} are there"
-            gang = replace(gang, unknown=(*gang.unknown, few))
+            gang = replace(gang, unknown=(*gang.unknown, Obstacle(WaitReason.MEMBERS_MISSING, few)))
         members = [*group_pods(waiting, ledger), *_absent(gang, waiting, ledger)]
         if members:
             priority = max([gang.priority, *(pod.priority for pod in waiting)])

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from contract.kubernetes.api import moment
 from contract.labels import GROUP_LABEL, SITE_LABEL, ZONE_LABEL
 from contract.objects import GANGS
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.pod_objects import Object, Shapes
 from services.autoscaler.snapshot import Gang, Set
 
@@ -95,14 +96,16 @@ def _request(
     for pod_set in spec.get("podSets") or ():
         template = templates.get((namespace, pod_set["podTemplateRef"]["name"]))
         if template is None:
-            unknown.append(f"its pod template {pod_set['podTemplateRef']['name']} does not exist")
+            message = f"its pod template {pod_set['podTemplateRef']['name']} does not exist"
+            unknown.append(Obstacle(WaitReason.TEMPLATE_MISSING, message))
         else:
             pod = {**template["template"], "metadata": {"namespace": namespace}}
             sets.append(Set(shape=shapes.of(pod), count=int(pod_set["count"])))
     asked = str((spec.get("parameters") or {}).get(WITHIN) or "")
     within = PLACES.get(asked, asked if "/" in asked else "")
     if asked and not within:
-        unknown.append(f"within {asked!r} is neither {', '.join(PLACES)} nor a label's key")
+        message = f"within {asked!r} is neither {', '.join(PLACES)} nor a label's key"
+        unknown.append(Obstacle(WaitReason.NOT_UNDERSTOOD, message))
     return Gang(
         name=name,
         sets=tuple(sets),

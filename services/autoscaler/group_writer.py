@@ -23,6 +23,7 @@ from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.election import terms
 from contract.kubernetes.lease import HeldError, holding
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.final_check import Ending
 from services.autoscaler.group_pauses import GroupPauses
@@ -30,7 +31,7 @@ from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.guard import Guard
 from services.autoscaler.journal import DecisionJournal
 from services.autoscaler.look import DecisionWithInput
-from services.autoscaler.metrics import CALLS_FAILED, MACHINES_REQUESTED
+from services.autoscaler.metrics import CALLS_FAILED, MACHINES_ENDED, MACHINES_REQUESTED
 from services.metrics import ServiceMetrics
 
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
@@ -64,15 +65,14 @@ class GroupWriter:
         """Sizes that the groups of a pool were last asked for, by the pool's name."""
         self._threads = ThreadPoolExecutor(max_workers=max(1, len(reader.groups)))
 
-    def closed(self) -> dict[str, str]:
+    def closed(self) -> dict[str, Obstacle]:
         """Return the pools to leave alone, with the reason."""
-        closed_groups = {
-            pool: "what it was asked for is not answered yet" for pool, job in self._jobs.items() if not job.done()
-        }
+        pending = Obstacle(WaitReason.CLOUD_SILENT, "what it was asked for is not answered yet")
+        closed_groups = {pool: pending for pool, job in self._jobs.items() if not job.done()}
         for name, live in self._reader.groups.items():
             pause = self._patience.closed(name)
             if pause:
-                closed_groups.setdefault(live.pool, pause)
+                closed_groups.setdefault(live.pool, Obstacle(WaitReason.CLOUD_SILENT, pause))
         return closed_groups
 
     def sent(self) -> dict[str, int]:
@@ -174,9 +174,11 @@ class GroupWriter:
         action = step[0]
         if action.size is None:
             live.end([end.machine for end in step])
+            for end in step:
+                self._metrics.count(MACHINES_ENDED, pool=end.pool, reason=end.reason)
             return size - len(step)
         live.resize(action.size)
-        self._metrics.count(MACHINES_REQUESTED, max(0, action.size - size), pool=action.pool)
+        self._metrics.count(MACHINES_REQUESTED, max(0, action.size - size), pool=action.pool, reason=action.reason)
         return action.size
 
     def _agreed(
@@ -199,7 +201,7 @@ class GroupWriter:
     def _fail(self, name: str, action: ScalingAction, error: CloudError) -> None:
         """Record an error. A transient one leads to a pause; a refused growth makes the pool fail, so that other pools
         get the demand."""
-        self._metrics.count(CALLS_FAILED, pool=action.pool)
+        self._metrics.count(CALLS_FAILED, pool=action.pool, verb=action.verb)
         self._journal.left(action, str(error))
         if error.passing or not error.answered:
             self._patience.failed(name, str(error))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
 from clouds.base.phrases import counted
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory
+from contract.reasons.autoscaler import EndReason, Obstacle, WaitReason
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.shapes import Resources, SchedulingTaint
 from services.autoscaler.snapshot import (
@@ -71,8 +72,8 @@ class JudgedGroup:
         if group.error:
             # Machines that were requested after the cloud's last answer will come all the same.
             self.size = max(self.size, nodes, expected)
-        self.failed = ""
-        """Reason for which it has not made what it was asked for; empty when it has, or still may."""
+        self.failed: Obstacle | None = None
+        """Reason for which it has not made what it was asked for; None when it has, or still may."""
 
     @property
     def present(self) -> int:
@@ -96,17 +97,16 @@ class JudgedPool:
     def __init__(self, pool: ScalingPool, groups: Sequence[JudgedGroup], *, capacity: Resources) -> None:
         self.pool, self.name, self.groups, self.capacity = pool, pool.name, groups, capacity
         self.taints = tuple(sorted(SchedulingTaint(*taint) for taint in pool.taints))
-        self.blocked = ""
-        """Reason for which it is asked for nothing; empty when it may be asked."""
+        self.blocked: Obstacle | None = None
+        """Reason for which it is asked for nothing; None when it may be asked."""
         self.bought = 0
         """Number of machines that this decision asks for."""
 
     @property
-    def left_alone_reason(self) -> str:
-        """Return the reason why its nodes are left alone: somebody else controls its size at the moment, or its cloud
-        does not answer. Empty without one."""
-        blind = (f"its cloud does not tell of {view.name}" for view in self.groups if view.group.error)
-        return self.pool.closed or next(blind, "")
+    def is_frozen(self) -> bool:
+        """Return whether its nodes are left alone: somebody else controls its size at the moment, or its cloud does not
+        answer."""
+        return self.pool.closed is not None or any(view.group.error for view in self.groups)
 
     @property
     def present(self) -> int:
@@ -169,11 +169,12 @@ def judge(
         if failure:
             judged.backoff[pool.name] = failure
             if now < failure.until:
-                view.blocked = f"{failure.reason}; it is asked again in {format_duration(failure.until - now)}"
+                again = f"it is asked again in {format_duration(failure.until - now)}"
+                view.blocked = Obstacle(failure.obstacle.reason, f"{failure.obstacle}; {again}")
                 judged.actions.extend(filter(None, [_put_back(view, group, failure) for group in groups]))
         if pool.closed:
             view.blocked = pool.closed
-        elif not view.left_alone_reason:
+        elif not view.is_frozen:
             judged.actions.extend(action for group in groups for action in _never_made(view, group))
     for name in judged.learned.keys() - judged.pools.keys():
         del judged.learned[name]
@@ -265,18 +266,22 @@ def _since(view: JudgedGroup, memory: DecisionMemory, now: datetime) -> datetime
     return min(memory.asked.get(view.name, now), now) if view.group.wanted > view.nodes else None
 
 
-def _failed(pool: ScalingPool, view: JudgedGroup, since: datetime, memory: DecisionMemory, now: datetime) -> str:
-    """Return why the group will not make the requested machines; empty while it may, and while its cloud does not
+def _failed(
+    pool: ScalingPool, view: JudgedGroup, since: datetime, memory: DecisionMemory, now: datetime
+) -> Obstacle | None:
+    """Return why the group will not make the requested machines; None while it may, and while its cloud does not
     answer."""
     if view.group.error:
-        return ""
+        return None
     # It is unknown when a size was raised that is observed for the first time.
     first = since if view.name in memory.asked else now - pool.join
     return _failure(pool, view, since, now, refused_since=first - CLOCKS)
 
 
-def _failure(pool: ScalingPool, view: JudgedGroup, since: datetime, now: datetime, *, refused_since: datetime) -> str:
-    """Return why the group will not make the requested machines; empty while it may. Refusals count from
+def _failure(
+    pool: ScalingPool, view: JudgedGroup, since: datetime, now: datetime, *, refused_since: datetime
+) -> Obstacle | None:
+    """Return why the group will not make the requested machines; None while it may. Refusals count from
     ``refused_since`` on, and older ones while the group has a refused machine."""
     group = view.group
     if group.wanted > group.machines:
@@ -284,22 +289,24 @@ def _failure(pool: ScalingPool, view: JudgedGroup, since: datetime, now: datetim
         if refused:
             return refused
         if now - since > pool.join:
-            return f"{counted(group.wanted - group.machines, 'machine')} not made within {format_duration(pool.join)}"
+            missing = counted(group.wanted - group.machines, "machine")
+            return Obstacle(WaitReason.NOT_MADE, f"{missing} not made within {format_duration(pool.join)}")
     if view.late and now - since > pool.join:
-        return f"{counted(len(view.late), 'machine')} not joined within {format_duration(pool.join)}"
-    return ""
+        late = counted(len(view.late), "machine")
+        return Obstacle(WaitReason.NOT_JOINED, f"{late} not joined within {format_duration(pool.join)}")
+    return None
 
 
-def _latest(failures: Iterable[Failure]) -> str:
-    """Return the latest reason; empty when there is none."""
-    latest = max(failures, key=lambda failure: (failure.at, failure.reason), default=None)
-    return latest.reason if latest else ""
+def _latest(failures: Iterable[Failure]) -> Obstacle | None:
+    """Return the reason of the latest failure; None when there is none."""
+    latest = max(failures, key=lambda failure: (failure.at, failure.obstacle.message), default=None)
+    return latest.obstacle if latest else None
 
 
 def _never_made(pool: JudgedPool, view: JudgedGroup) -> Iterator[ScalingAction]:
     """Yield the end of each refused machine. Each is ended explicitly: a lower size alone could end a working
     machine."""
-    reason = _latest(view.group.failures)
+    cause = _latest(view.group.failures) or ""
     for machine in sorted(view.group.refused):
         yield ScalingAction(
             verb=Verb.END,
@@ -307,7 +314,8 @@ def _never_made(pool: JudgedPool, view: JudgedGroup) -> Iterator[ScalingAction]:
             machine=machine,
             group=view.name,
             pool=pool.name,
-            reason=f"it was never made: {reason}",
+            reason=EndReason.NEVER_MADE,
+            message=f"it was never made: {cause}",
         )
 
 
@@ -315,22 +323,20 @@ def _skipped(view: JudgedPool, known: Backoff | None, now: datetime, settings: A
     """Return the record of a pool's failures; None when there is none."""
     if known and now < known.until:
         # After a jump of the clock, a pool is not skipped for longer than the maximum.
-        return Backoff(
-            failures=known.failures, until=min(known.until, now + settings.backoff_most), reason=known.reason
-        )
-    failed = next((group for group in view.groups if group.failed), None)
-    if failed:
-        reason = f"{failed.name}: {failed.failed}" if len(view.groups) > 1 else failed.failed
-        return next_backoff(known, reason, now, settings)
+        return replace(known, until=min(known.until, now + settings.backoff_most))
+    for group in view.groups:
+        if group.failed:
+            named = f"{group.name}: " if len(view.groups) > 1 else ""
+            return next_backoff(known, Obstacle(group.failed.reason, f"{named}{group.failed}"), now, settings)
     return known if known and now < known.until + settings.backoff_most else None
 
 
-def next_backoff(known: Backoff | None, reason: str, now: datetime, settings: AutoscalerSettings) -> Backoff:
+def next_backoff(known: Backoff | None, obstacle: Obstacle, now: datetime, settings: AutoscalerSettings) -> Backoff:
     """Return the record of a pool that has just failed."""
     failures = known.failures + 1 if known else 1
     # Further doublings change nothing, and would overflow.
     wait = min(settings.backoff * 2 ** min(failures - 1, 10), settings.backoff_most)
-    return Backoff(failures=failures, until=now + wait, reason=reason)
+    return Backoff(failures=failures, until=now + wait, obstacle=obstacle)
 
 
 def _put_back(pool: JudgedPool, view: JudgedGroup, failure: Backoff) -> ScalingAction | None:
@@ -349,7 +355,8 @@ def _put_back(pool: JudgedPool, view: JudgedGroup, failure: Backoff) -> ScalingA
         pool=pool.name,
         was=group.wanted,
         size=least,
-        reason=f"{failure.reason}; back to what exists",
+        reason=failure.obstacle.reason,
+        message=f"{failure.obstacle}; back to what exists",
     )
 
 

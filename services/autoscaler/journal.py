@@ -26,7 +26,7 @@ class DecisionJournal:
 
     def decided(self, action: ScalingAction) -> None:
         """Record a planned action."""
-        if self._repeats.is_new(f"{action.verb} {action.target}", f"{action.reason} {action.was} {action.size}"):
+        if self._repeats.is_new(f"{action.verb} {action.target}", f"{action.message} {action.was} {action.size}"):
             self._line(line(action), plain(action))
 
     def done(self, action: ScalingAction) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from components.model.nodes.labels import on_nodes
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_state import ListedObjects, list_all, read
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.plan import plan
@@ -35,8 +36,6 @@ class DecisionWithInput:
     asked: Answers
     now: datetime
     gangs: tuple[Gang, ...] = ()
-    waiting: int = 0
-    """Number of pods that wait for a node."""
     machines: frozenset[str] = frozenset()
     """Ids of machines that are nodes."""
 
@@ -72,14 +71,15 @@ def decide(
     prices: PriceBook,
     now: datetime,
     *,
-    closed: Mapping[str, str] | None = None,
+    closed: Mapping[str, Obstacle] | None = None,
     settings: AutoscalerSettings | None = None,
     were: frozenset[str] = frozenset(),
 ) -> DecisionWithInput:
     """Return the decision. ``closed`` has the reasons why pools must be left alone, in addition to those that are being
     rolled; ``were`` are the machines that were nodes at the last look."""
     cluster = read(listed, machines=machines(asked), taints=taints(environment), now=now)
-    rolled = {name: "it is being rolled" for name in environment.pools if on_nodes(name) in listed.rolled}
+    roll = Obstacle(WaitReason.POOL_ROLLING, "it is being rolled")
+    rolled = {name: roll for name in environment.pools if on_nodes(name) in listed.rolled}
     known = pools(environment, asked, cluster.nodes, prices=prices, closed={**(closed or {}), **rolled})
     snapshot = ClusterSnapshot(
         pods=cluster.pods,
@@ -96,7 +96,6 @@ def decide(
         asked=asked,
         now=now,
         gangs=cluster.gangs,
-        waiting=len(cluster.pods),
         machines=frozenset(node.machine for node in cluster.nodes if node.machine),
     )
 

@@ -7,21 +7,40 @@ from contract.metrics import Metric
 PASSES = Metric("longhaul_autoscaler_passes_total", "Passes that were made to their end")
 PASSES_FAILED = Metric("longhaul_autoscaler_passes_failed_total", "Passes that an error ended")
 PASS_SECONDS = Metric("longhaul_autoscaler_pass_seconds_total", "Time of all passes that were made to their end")
-ACTIONS = Metric("longhaul_autoscaler_actions_total", "Decided actions by what is done", ("verb",))
+ACTIONS = Metric("longhaul_autoscaler_actions_total", "Decided actions, by what is done and why", ("verb", "reason"))
 MACHINES_REQUESTED = Metric(
     "longhaul_autoscaler_machines_requested_total",
-    "Machines by which groups of a pool were asked to grow",
-    ("pool",),
+    "Machines by which groups of a pool were asked to grow, by reason",
+    ("pool", "reason"),
+)
+MACHINES_ENDED = Metric(
+    "longhaul_autoscaler_machines_ended_total", "Machines of a pool that were ended, by reason", ("pool", "reason")
 )
 CALLS_FAILED = Metric(
     "longhaul_autoscaler_calls_failed_total",
-    "Calls to change a group of a pool that its cloud refused or did not answer",
-    ("pool",),
+    "Calls to change a group of a pool that its cloud refused or did not answer, by what they were to do",
+    ("pool", "verb"),
 )
-PENDING_PODS = Metric("longhaul_autoscaler_pending_pods", "Pods that wait for a node, as of the last pass")
+PENDING_PODS = Metric(
+    "longhaul_autoscaler_pending_pods", "Pods that wait for a node, by reason, as of the last pass", ("reason",)
+)
+POOLS_SKIPPED = Metric(
+    "longhaul_autoscaler_pools_skipped",
+    "Whether a pool is skipped at the moment (1), with the reason of its last failure",
+    ("pool", "reason"),
+)
 GROUPS_UNREAD = Metric("longhaul_autoscaler_groups_unread", "Groups of which a cloud did not tell, as of the last pass")
-HOLDS = Metric("longhaul_autoscaler_holds", "What is kept that would otherwise go, as of the last pass")
-LEADER = Metric("longhaul_autoscaler_leader", "1 for the process that leads, 0 for one that waits")
+IDLE_NODES = Metric(
+    "longhaul_autoscaler_idle_nodes",
+    "Nodes on which nobody works and that stay, by reason, as of the last pass",
+    ("reason",),
+)
+HOLDS = Metric(
+    "longhaul_autoscaler_holds",
+    "Nodes and pools that are left alone although nodes should go, by reason, as of the last pass",
+    ("reason",),
+)
+LEADER = Metric("longhaul_autoscaler_leader", "Whether the process leads (1) or waits (0)")
 
 METRICS = (
     PASSES,
@@ -29,9 +48,12 @@ METRICS = (
     PASS_SECONDS,
     ACTIONS,
     MACHINES_REQUESTED,
+    MACHINES_ENDED,
     CALLS_FAILED,
     PENDING_PODS,
+    POOLS_SKIPPED,
     GROUPS_UNREAD,
+    IDLE_NODES,
     HOLDS,
     LEADER,
 )

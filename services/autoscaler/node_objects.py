@@ -148,7 +148,7 @@ class _Load:
             shape = self._shapes.of(item)
             self.apart += shape.apart
             self.ports += shape.ports
-            self.crowded |= TOO_MANY_APART in shape.unknown
+            self.crowded |= any(obstacle.message == TOO_MANY_APART for obstacle in shape.unknown)
         if pod.stays:
             return
         if pod.leaving:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
+from contract.reasons.autoscaler import GrowthReason, Obstacle, WaitReason
 from services.autoscaler.groups import JudgedGroup, JudgedPool
 from services.autoscaler.matching import mismatch
 from services.autoscaler.rooms import Ledger, NodeRoom, PodNeed, Tier
@@ -21,10 +22,10 @@ UNPRICED = Decimal("Infinity")
 class Left:
     """The remaining amount of a shared limit."""
 
-    __slots__ = ("amount", "each", "name")
+    __slots__ = ("amount", "each", "name", "reason")
 
     def __init__(self, limit: SharedLimit) -> None:
-        self.name, self.amount, self.each = limit.name, limit.left, dict(limit.each)
+        self.name, self.reason, self.amount, self.each = limit.name, limit.reason, limit.left, dict(limit.each)
 
 
 class Offer:
@@ -39,8 +40,8 @@ class Offer:
         self.limits = [(limit, limit.each[pool.name]) for limit in limits if limit.each.get(pool.name)]
         self.bought = 0
         """Number of machines that this decision asks for."""
-        self.orders: list[tuple[str, tuple[str, ...]]] = []
-        """For whom each machine is: words for all of them, and the names of its pods."""
+        self.orders: list[tuple[GrowthReason, str, tuple[str, ...]]] = []
+        """Reason for each machine, words for whom it is, and the names of its pods."""
 
     @property
     def left(self) -> int:
@@ -56,14 +57,17 @@ class Offer:
             return int(all(self.empty[index] >= amount for index, amount in need.vector))
         return min((self.empty[index] // amount for index, amount in need.vector), default=0)
 
-    def shut(self) -> str:
-        """Return why it has no machine left; empty when it has one."""
+    def shut(self) -> Obstacle:
+        """Return why it has no machine left."""
         if self.pool.blocked:
             return self.pool.blocked
         if self.group.group.error:
-            return f"its cloud does not tell of {self.group.name}: {self.group.group.error}"
-        used = [limit.name for limit, each in self.limits if limit.amount < each]
-        return f"{' and '.join(used)} is used up" if used else f"it is at its largest size, {self.pool.pool.max}"
+            message = f"its cloud does not tell of {self.group.name}: {self.group.group.error}"
+            return Obstacle(WaitReason.CLOUD_SILENT, message)
+        used = [limit for limit, each in self.limits if limit.amount < each]
+        if used:
+            return Obstacle(used[0].reason, f"{' and '.join(limit.name for limit in used)} is used up")
+        return Obstacle(WaitReason.POOL_AT_MAX, f"it is at its largest size, {self.pool.pool.max}")
 
 
 def kind_of(pool: JudgedPool, group: JudgedGroup) -> NodeKind:
@@ -97,7 +101,9 @@ class Market:
         self._ledger = ledger
         coming = sum(group.coming for pool in pools.values() for group in pool.groups)
         everywhere = tuple((name, 1) for name in pools)
-        self.joining = Left(SharedLimit(name=JOINING, left=joining - coming, each=everywhere))
+        self.joining = Left(
+            SharedLimit(name=JOINING, reason=WaitReason.TOO_MANY_JOINING, left=joining - coming, each=everywhere)
+        )
         self.limits = [*map(Left, limits), self.joining]
         self.offers: list[Offer] = []
         for pool in pools.values():
@@ -160,12 +166,13 @@ class Market:
         self, need: PodNeed, names: tuple[str, ...], *, buyer: str, domain: tuple[str, str] | None = None
     ) -> list[tuple[NodeRoom, int]]:
         """Ask for machines for as many of the pods as possible, and place the pods there. ``names`` are the pods'
-        names; ``buyer`` is a text that names all of them."""
+        names; ``buyer`` is a text that names their gang, empty for pods that start alone."""
         placed: list[tuple[NodeRoom, int]] = []
+        reason = GrowthReason.GANG_WAITS if buyer else GrowthReason.PODS_WAIT
         for offer, each in self.ranked(need, len(names), domain):
             while names and offer.left > 0:
                 pods, names = names[:each], names[each:]
-                room = self._make(offer, buyer, pods)
+                room = self._make(offer, reason, buyer, pods)
                 self._ledger.take(room, need, len(pods))
                 placed.append((room, len(pods)))
             if not names:
@@ -176,22 +183,22 @@ class Market:
         """Ask for the machines that groups should always have."""
         for offer in self.offers:
             while offer.group.size + offer.bought < offer.group.group.min and offer.left > 0:
-                self._make(offer, "its least size", ())
+                self._make(offer, GrowthReason.BELOW_MIN, "its least size", ())
 
-    def ask(self, pool: str, number: int, buyer: str) -> None:
-        """Ask a pool for up to ``number`` machines for which no pod waits."""
+    def add_spares(self, pool: str, number: int) -> None:
+        """Ask a pool for up to ``number`` spare nodes."""
         for offer in self.offers:
             while number and offer.pool.name == pool and offer.left > 0:
-                self._make(offer, buyer, ())
+                self._make(offer, GrowthReason.SPARE_MISSING, "its spare nodes", ())
                 number -= 1
 
-    def _make(self, offer: Offer, buyer: str, pods: tuple[str, ...]) -> NodeRoom:
+    def _make(self, offer: Offer, reason: GrowthReason, buyer: str, pods: tuple[str, ...]) -> NodeRoom:
         number = offer.group.present + offer.bought + 1
         room = NodeRoom(f"{offer.group.name}+{number}", offer.kind, Tier.NEW, list(offer.empty))
         self._ledger.add_new(room)
         self.made[room.name] = offer
         self._count(offer, 1)
-        offer.orders.append((buyer, pods))
+        offer.orders.append((reason, buyer, pods))
 
         def undo() -> None:
             self._count(offer, -1)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from contract.documents.autoscaler_memory import DecisionMemory
+from contract.metrics import LabelValues
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.actions import Decision, Verb
 from services.autoscaler.cluster_state import ListedObjects
 from services.autoscaler.condition_writer import ConditionWriter
@@ -18,7 +21,17 @@ from services.autoscaler.groups import next_backoff
 from services.autoscaler.guard import Guard
 from services.autoscaler.journal import DecisionJournal
 from services.autoscaler.look import DecisionWithInput, decide, names
-from services.autoscaler.metrics import ACTIONS, GROUPS_UNREAD, HOLDS, PASS_SECONDS, PASSES, PASSES_FAILED, PENDING_PODS
+from services.autoscaler.metrics import (
+    ACTIONS,
+    GROUPS_UNREAD,
+    HOLDS,
+    IDLE_NODES,
+    PASS_SECONDS,
+    PASSES,
+    PASSES_FAILED,
+    PENDING_PODS,
+    POOLS_SKIPPED,
+)
 from services.autoscaler.node_writer import NodeWriter
 from services.autoscaler.snapshot import AutoscalerSettings
 from services.autoscaler.store import MemoryStore
@@ -150,7 +163,9 @@ class Passes:
     def _failed(self, memory: DecisionMemory, refused: Mapping[str, str], now: datetime) -> DecisionMemory:
         """Return a memory in which these pools have failed."""
         failures = {
-            name: next_backoff(memory.backoff.get(name), f"refused: {why}", now, self._settings)
+            name: next_backoff(
+                memory.backoff.get(name), Obstacle(WaitReason.REFUSED, f"refused: {why}"), now, self._settings
+            )
             for name, why in refused.items()
         }
         return replace(memory, backoff={**memory.backoff, **failures})
@@ -161,10 +176,18 @@ class Passes:
             self._journal.say("not seen", blind)
         for action in decision.actions:
             self._journal.decided(action)
-            self._metrics.count(ACTIONS, verb=str(action.verb))
-        self._metrics.set(PENDING_PODS, looked.waiting)
+            self._metrics.count(ACTIONS, verb=action.verb, reason=action.reason)
+        self._metrics.replace(PENDING_PODS, {(reason,): decision.waits.get(reason, 0) for reason in WaitReason})
         self._metrics.set(GROUPS_UNREAD, len(looked.blind))
-        self._metrics.set(HOLDS, sum(action.verb is Verb.HOLD for action in decision.actions))
+        holds = Counter(action.reason for action in decision.actions if action.verb is Verb.HOLD)
+        self._metrics.replace(HOLDS, {(reason,): number for reason, number in holds.items()})
+        idle = Counter(decision.kept.values())
+        self._metrics.replace(IDLE_NODES, {(reason,): number for reason, number in idle.items()})
+        pauses = decision.memory.backoff.items()
+        skipped: dict[LabelValues, float] = {
+            (name, str(pause.obstacle.reason)): 1 for name, pause in pauses if looked.now < pause.until
+        }
+        self._metrics.replace(POOLS_SKIPPED, skipped)
 
 
 def _with(asked: Mapping[str, Sequence[GroupAnswer]], sent: Mapping[str, int]) -> dict[str, tuple[GroupAnswer, ...]]:

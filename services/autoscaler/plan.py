@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from clouds.base.phrases import counted
 from contract.documents.autoscaler_memory import DecisionMemory
+from contract.reasons.autoscaler import GrowthReason, WaitReason
 from services.autoscaler.actions import ORDER, Decision, ScalingAction, Verb
 from services.autoscaler.demand import Demand, GangDemand, gang_demands, group_pods, names_text, shapes_of
 from services.autoscaler.groups import JudgedPool, JudgedPools, format_duration, judge
@@ -16,7 +18,7 @@ from services.autoscaler.placement import Placer
 from services.autoscaler.rooms import Ledger, NodeRoom, Tier
 from services.autoscaler.scale_in import ScaleIn, is_stuck
 from services.autoscaler.shapes import Apart, Shape
-from services.autoscaler.shortage_reasons import shortage_action
+from services.autoscaler.shortage_reasons import shortage_action, unknown_demands
 from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Cordon, Gang, Health, PendingPod, ScalingPool
 from services.autoscaler.spares import keep as keep_spares
 
@@ -57,7 +59,7 @@ def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: Decisi
         *_unreadable(snapshot.gangs, gangs),
     ]
     return Decision(
-        actions=tuple(sorted(actions, key=lambda action: (ORDER[action.verb], action.target, action.reason))),
+        actions=tuple(sorted(actions, key=lambda action: (ORDER[action.verb], action.target, action.message))),
         memory=DecisionMemory(
             asked={**groups.asked, **_asked(market, groups, now)},
             sizes=_sizes(market, groups),
@@ -67,6 +69,8 @@ def plan(snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: Decisi
             learned=groups.learned,
         ),
         placed=tuple(sorted(placer.placed, key=lambda placement: (placement.node, placement.gang, placement.pods))),
+        kept=scale_in.kept,
+        waits=_waits(snapshot.pods, actions, placer),
     )
 
 
@@ -128,7 +132,7 @@ def _tier(node: ClusterNode, pool: JudgedPool | None, now: datetime) -> Tier | N
         return None if stuck or node.cordon is not Cordon.NONE else Tier.COMING
     if node.cordon is Cordon.OURS:
         # A request to end it may be running, since its cloud does not answer.
-        return None if node.keep or (pool is not None and pool.left_alone_reason) else Tier.CORDONED
+        return None if node.keep or (pool is not None and pool.is_frozen) else Tier.CORDONED
     if pool is None or not pool.groups:
         return Tier.RACK
     return Tier.BUSY if node.work else Tier.IDLE
@@ -179,14 +183,15 @@ def _growth(market: Market) -> Iterator[ScalingAction]:
                 pool=offer.pool.name,
                 was=size,
                 size=size + offer.bought,
-                reason=f"for {_buyers(offer.orders)}",
+                reason=min((reason for reason, _, _ in offer.orders), key=[*GrowthReason].index),
+                message=f"for {_buyers(offer.orders)}",
             )
 
 
-def _buyers(orders: Iterable[tuple[str, tuple[str, ...]]]) -> str:
+def _buyers(orders: Iterable[tuple[GrowthReason, str, tuple[str, ...]]]) -> str:
     """Return text that names the pods and gangs for which machines are requested, gangs first."""
     buyers: dict[str, list[str]] = {}
-    for buyer, pods in orders:
+    for _, buyer, pods in orders:
         buyers.setdefault(buyer, []).extend(pods)
     alone = buyers.pop("", [])
     parts = [f"{buyer}, {counted(len(pods), 'member')}" if pods else buyer for buyer, pods in buyers.items()]
@@ -226,11 +231,12 @@ def _grants(placer: Placer) -> Iterator[ScalingAction]:
         if gang.request and not gang.granted:
             count = counted(len(seated.rooms), "node")
             if seated.waits:
-                reason = f"it has room as soon as {seated.waits} of {count} are ready"
-                yield ScalingAction(verb=Verb.TELL, target=gang.name, reason=reason)
+                verb, reason = Verb.TELL, WaitReason.MACHINES_REQUESTED
+                message = f"it has room as soon as {seated.waits} of {count} are ready"
             else:
-                reason = f"all {seated.gang.count} members have room on {count}"
-                yield ScalingAction(verb=Verb.GRANT, target=gang.name, reason=reason)
+                verb, reason = Verb.GRANT, WaitReason.GANG_FITS
+                message = f"all {seated.gang.count} members have room on {count}"
+            yield ScalingAction(verb=verb, target=gang.name, reason=reason, message=message)
 
 
 def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterator[ScalingAction]:
@@ -238,9 +244,8 @@ def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterato
     known = {demand.gang.name for demand in demands}
     for gang in gangs:
         if gang.unknown and gang.name not in known:
-            yield ScalingAction(
-                verb=Verb.TELL, target=gang.name, reason=f"no node is asked for: {'; '.join(gang.unknown)}"
-            )
+            obstacle = unknown_demands(gang.unknown)
+            yield ScalingAction(verb=Verb.TELL, target=gang.name, reason=obstacle.reason, message=obstacle.message)
 
 
 def _coming(placer: Placer, groups: JudgedPools, now: datetime) -> Iterator[ScalingAction]:
@@ -259,7 +264,23 @@ def _coming(placer: Placer, groups: JudgedPools, now: datetime) -> Iterator[Scal
         many = (
             f"{group.coming} {pool.pool.machine_type}" if pool.pool.machine_type else counted(group.coming, "machine")
         )
-        reason = f"asked {pool.pool.region or pool.pool.site} for {many} {ago} ago"
         yield ScalingAction(
-            verb=Verb.TELL, target=names_text(tuple(sorted(pods))[:1]), reason=reason, pods=tuple(sorted(pods))
+            verb=Verb.TELL,
+            target=names_text(tuple(sorted(pods))[:1]),
+            reason=WaitReason.MACHINES_REQUESTED,
+            message=f"asked {pool.pool.region or pool.pool.site} for {many} {ago} ago",
+            pods=tuple(sorted(pods)),
         )
+
+
+def _waits(pods: Iterable[PendingPod], actions: Iterable[ScalingAction], placer: Placer) -> Counter[WaitReason]:
+    """Return the number of pods that wait, by their reasons."""
+    reasons: dict[str, WaitReason] = {}
+    for placed in placer.placed:
+        # The name of a machine that is to become a node ends with its number.
+        coming = "+" in placed.node
+        reasons |= dict.fromkeys(placed.pods, WaitReason.MACHINES_REQUESTED if coming else WaitReason.FITS_NODE)
+    for action in actions:
+        if action.verb is Verb.TELL and isinstance(action.reason, WaitReason):
+            reasons |= dict.fromkeys(action.pods, action.reason)
+    return Counter(reasons.get(pod.id, WaitReason.FITS_NODE) for pod in pods)

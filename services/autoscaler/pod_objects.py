@@ -7,6 +7,7 @@ from typing import Any
 
 from contract.kubernetes.quantities import whole
 from contract.labels import HOSTNAME_LABEL
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.shapes import (
     COMMON,
     PODS,
@@ -56,7 +57,14 @@ class Shapes:
             where=where,
             apart=apart,
             ports=tuple(sorted(_ports(spec))),
-            unknown=tuple(dict.fromkeys([*unknown, *strange, *_unknown(spec), *(why for _, why in volumes if why)])),
+            unknown=tuple(
+                dict.fromkeys(
+                    [
+                        *(Obstacle(WaitReason.NOT_UNDERSTOOD, why) for why in (*unknown, *strange, *_unknown(spec))),
+                        *(Obstacle(WaitReason.CLAIM_MISSING, why) for _, why in volumes if why),
+                    ]
+                )
+            ),
         )
         return self._known.setdefault(shape, shape)
 

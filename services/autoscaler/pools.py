@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from clouds.base.live_groups import Life
 from clouds.base.machine_types import Rdma
 from clouds.base.prices import MachineKey
-from clouds.base.refusals import Refusal
+from clouds.base.refusals import Cause, Refusal
 from clouds.registry import cloud_of
 from components.model import plan
 from components.model.autoscaler.section import Autoscaler
@@ -23,6 +23,7 @@ from components.model.sites.places import site_ranges
 from contract.kubernetes.api import moment
 from contract.kubernetes.quantities import whole
 from contract.labels import GROUP_LABEL, HOSTS_POOL_LABEL, ZONE_LABEL
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from contract.resources import GPU_RESOURCE
 from services.autoscaler.group_reader import GroupAnswer
 from services.autoscaler.node_objects import MachineFacts
@@ -75,7 +76,7 @@ def pools(
     nodes: Sequence[ClusterNode],
     *,
     prices: PriceBook,
-    closed: Mapping[str, str],
+    closed: Mapping[str, Obstacle],
 ) -> tuple[ScalingPool, ...]:
     """Return every pool, and the hosts as one. ``closed`` has the reasons why somebody else controls pools' sizes at
     the moment."""
@@ -102,7 +103,7 @@ def pools(
             price=amounts.get(name),
             spot=declared.spot,
             reserved=declared.reservation is not None,
-            closed=closed.get(name, ""),
+            closed=closed.get(name),
             join=timedelta(minutes=declared.join_minutes or settings.join_minutes),
             idle=timedelta(minutes=declared.idle_minutes or settings.idle_minutes),
         )
@@ -143,15 +144,25 @@ def _group(asked: GroupAnswer, nodes: set[str], *, labelled: bool) -> ScalingGro
             if machine.node not in nodes
         ),
         refused=tuple(sorted(refused)),
-        failures=tuple(Failure(at=refusal.at, reason=_reason(refusal)) for refusal in asked.refusals),
+        failures=tuple(Failure(at=refusal.at, obstacle=_obstacle(refusal)) for refusal in asked.refusals),
         labels=labels,
         error=asked.error,
     )
 
 
-def _reason(refusal: Refusal) -> str:
+REASONS = {
+    Cause.CAPACITY: WaitReason.OUT_OF_CAPACITY,
+    Cause.QUOTA: WaitReason.QUOTA_EXCEEDED,
+    Cause.SPOT: WaitReason.SPOT_UNAVAILABLE,
+    Cause.OTHER: WaitReason.REFUSED,
+}
+"""Reasons for which pods wait, by the cause of a refusal."""
+
+
+def _obstacle(refusal: Refusal) -> Obstacle:
     """Return the cause and the first sentence of the cloud's message: the rest is advice."""
-    return f"refused ({refusal.cause}): {refusal.words.partition('. ')[0].rstrip('.')}"
+    message = f"refused ({refusal.cause}): {refusal.words.partition('. ')[0].rstrip('.')}"
+    return Obstacle(REASONS[refusal.cause], message)
 
 
 def _labelled(asked: Mapping[str, Sequence[GroupAnswer]], nodes: Sequence[ClusterNode]) -> set[str]:
@@ -222,18 +233,25 @@ def limits(
     present = {pool.name: _present(pool, there[pool.name], sizes) for pool in known}
     if environment.max_nodes is not None:
         left = environment.max_nodes - hosts - sum(present.values())
-        yield SharedLimit(name=f"max_nodes, {environment.max_nodes:,},", left=left, each=_each(environment.pools))
-    addresses = plan(environment)
+        yield SharedLimit(
+            name=f"max_nodes, {environment.max_nodes:,},",
+            reason=WaitReason.MAX_NODES,
+            left=left,
+            each=_each(environment.pools),
+        )
+    addresses, used_up = plan(environment), WaitReason.ADDRESSES_USED_UP
     for site, declared in environment.sites.items():
         of_site = {name: pool for name, pool in environment.pools.items() if pool.site == site}
         rooms = cloud_of(declared).limits.rooms(declared, site_ranges(addresses, site)) if of_site else ()
         for room in rooms:
             confined = [name for name, pool in of_site.items() if pool.zones and {*pool.zones} <= {*room.zones}]
             left = room.nodes - sum(present[name] for name in confined)
-            yield SharedLimit(name=f"what has addresses in {room.range}", left=left, each=_each(confined))
+            yield SharedLimit(
+                name=f"what has addresses in {room.range}", reason=used_up, left=left, each=_each(confined)
+            )
         if rooms:
             left = sum(room.nodes for room in rooms) - sum(present[name] for name in of_site)
-            yield SharedLimit(name=f"what has addresses in {site}", left=left, each=_each(of_site))
+            yield SharedLimit(name=f"what has addresses in {site}", reason=used_up, left=left, each=_each(of_site))
 
 
 def _present(pool: ScalingPool, nodes: int, sizes: Mapping[str, int]) -> int:

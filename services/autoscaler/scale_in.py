@@ -12,11 +12,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from clouds.base.phrases import counted
+from contract.reasons.autoscaler import AutoscalerReason, EndReason, KeepReason
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.groups import JudgedPool, format_duration, unjoined
 from services.autoscaler.placement import Placer
 from services.autoscaler.rooms import Ledger, NodeRoom
 from services.autoscaler.snapshot import AutoscalerSettings, ClusterNode, Cordon, Health
+
+UNTOUCHED = (KeepReason.POOL_FROZEN, KeepReason.TOO_MANY_DEAD, KeepReason.MACHINE_UNKNOWN)
+"""Reasons for which a node stays as it is, a cordon included."""
 
 
 @dataclass(kw_only=True)
@@ -34,8 +38,8 @@ class _Pool:
     it, since these machines are replaced."""
     spare: dict[str, int] = field(default_factory=dict)
     """Number of machines that a group may lose, by group."""
-    hold_reason: str = ""
-    """Reason why the pool is left alone; empty when it is not."""
+    held: bool = False
+    """True when the pool is left alone."""
 
 
 class ScaleIn:
@@ -57,6 +61,8 @@ class ScaleIn:
         self._pools = {name: _Pool(view=view) for name, view in pools.items() if view.groups}
         self.actions: list[ScalingAction] = []
         self.idle: dict[str, datetime] = {}
+        self.kept: dict[str, KeepReason] = {}
+        """Reasons for which idle nodes stay, by name."""
 
     def run(self, nodes: Sequence[ClusterNode], idle: Mapping[str, datetime]) -> None:
         """Decide on every node. ``idle`` are the times since which nodes were idle in the last pass."""
@@ -65,40 +71,40 @@ class ScaleIn:
                 self._pools[node.pool].nodes.append(node)
             elif node.cordon is Cordon.OURS and self._needed(node):
                 self._uncordon(node)
-        self._guard()
+        self._limit_removals()
         idling = [(node, pool) for pool in self._pools.values() for node in pool.nodes if self._is_idle(node)]
         for node, _ in idling:
             self.idle[node.name] = min(idle.get(node.name, self._now), self._now)
         for pool in self._pools.values():
             for node in pool.nodes:
-                self._give_back(node, pool)
-        for node, pool in sorted(idling, key=self._turn):
+                self._uncordon_needed(node, pool)
+        for node, pool in sorted(idling, key=self._removal_order):
             self._remove(node, pool, self.idle[node.name])
         for pool in self._pools.values():
             self._end_dead_nodes(pool)
 
-    def _turn(self, candidate: tuple[ClusterNode, _Pool]) -> tuple[bool, datetime, str]:
+    def _removal_order(self, candidate: tuple[ClusterNode, _Pool]) -> tuple[bool, datetime, str]:
         """Return a sort key: nodes that are being removed first, then those that have been idle longest."""
         node = candidate[0]
         return node.cordon is not Cordon.OURS, self.idle[node.name], node.name
 
-    def _give_back(self, node: ClusterNode, pool: _Pool) -> None:
+    def _uncordon_needed(self, node: ClusterNode, pool: _Pool) -> None:
         """Remove our cordon from a node that is needed, or on which somebody works."""
         ours = node.cordon is Cordon.OURS and not node.keep and node.name not in self.idle
-        if ours and not pool.view.left_alone_reason and (node.work or self._needed(node)):
+        if ours and not pool.view.is_frozen and (node.work or self._needed(node)):
             self._uncordon(node)
 
-    def _guard(self) -> None:
+    def _limit_removals(self) -> None:
         """Compute how many machines of each pool may be removed, and hold pools in which too many look dead."""
         silent = every = 0
         for pool in self._pools.values():
             # A machine that was never a node has no work, however many of them there are.
-            dead = sum(group.lost for group in pool.view.groups) + sum(map(self._silent, pool.nodes))
+            dead = sum(group.lost for group in pool.view.groups) + sum(map(self._looks_dead, pool.nodes))
             size = sum(len(group.late) for group in pool.view.groups) + len(pool.nodes)
             silent, every = silent + dead, every + size
-            most = self._share(size)
+            most = self._most_at_once(size)
             # Machines that are ending are already excluded from their groups' size.
-            out = sum(self._is_going(node) for node in pool.nodes)
+            out = sum(self._is_leaving(node) for node in pool.nodes)
             groups = [group.group for group in pool.view.groups]
             pool.total = sum(min(group.wanted, group.machines) for group in groups) - out
             pool.spare = {group.name: group.wanted - group.min for group in groups}
@@ -106,23 +112,23 @@ class ScaleIn:
             pool.late = max(0, most - out - leaving)
             pool.slots = min(pool.late, pool.total - pool.view.pool.min)
             many = f"{dead} of {size} machines look dead at once, {most} may" if dead > most else ""
-            pool.hold_reason = many or pool.view.left_alone_reason
+            pool.held = bool(many) or pool.view.is_frozen
             if many:
-                self._hold(f"pool {pool.view.name}", f"{many}: none of it is touched")
-        most = self._share(every)
+                self._hold(f"pool {pool.view.name}", KeepReason.TOO_MANY_DEAD, f"{many}: none of it is touched")
+        most = self._most_at_once(every)
         if silent > most:
-            reason = f"{silent} of {every} machines look dead at once, {most} may: none is touched"
-            self._hold("all pools", reason)
+            message = f"{silent} of {every} machines look dead at once, {most} may: none is touched"
+            self._hold("all pools", KeepReason.TOO_MANY_DEAD, message)
             for pool in self._pools.values():
-                pool.hold_reason = pool.hold_reason or reason
+                pool.held = True
 
     @staticmethod
-    def _is_going(node: ClusterNode) -> bool:
+    def _is_leaving(node: ClusterNode) -> bool:
         """Return whether a node is being removed and its group does not know that yet. A node that somebody wants kept
         stays."""
         return node.cordon is Cordon.OURS and node.health is not Health.ENDING and not node.keep
 
-    def _silent(self, node: ClusterNode) -> bool:
+    def _looks_dead(self, node: ClusterNode) -> bool:
         """Return whether a node looks dead: it does not answer, or has been starting for longer than its pool
         allows."""
         if node.health is Health.STARTING:
@@ -135,11 +141,11 @@ class ScaleIn:
         room = self._rooms.get(node.name)
         return room is not None and (room.taken > 0 or room.spare)
 
-    def _share(self, size: int) -> int:
+    def _most_at_once(self, size: int) -> int:
         return max(1, int(self._settings.share * size))
 
-    def _hold(self, target: str, reason: str) -> None:
-        self.actions.append(ScalingAction(verb=Verb.HOLD, target=target, reason=reason))
+    def _hold(self, target: str, reason: KeepReason, message: str) -> None:
+        self.actions.append(ScalingAction(verb=Verb.HOLD, target=target, reason=reason, message=message))
 
     def _is_idle(self, node: ClusterNode) -> bool:
         """Return whether a ready node has no work, no pod waits for it, and nobody wants it kept."""
@@ -148,45 +154,67 @@ class ScaleIn:
         return not busy and not self._needed(node)
 
     def _remove(self, node: ClusterNode, pool: _Pool, since: datetime) -> None:
-        """Take the next step towards the removal of an idle node."""
-        ours = node.cordon is Cordon.OURS
-        if pool.view.left_alone_reason:
-            return
-        if self._needed(node) or (ours and pool.total < pool.view.pool.min):
-            # Pods from another node were placed here meanwhile, or the pool's minimum was raised.
-            self._stay(node)
-        elif ours and not pool.hold_reason and self._is_stuck(node):
-            self._stay(node, f"its pods have not left within {format_duration(self._settings.leave)}")
-        elif not pool.hold_reason and node.machine and (ours or self._is_due(node, pool, since)):
-            if not self._moved(node):
-                self._stay(node)
-            elif ours:
-                self._onward(node)
-            else:
-                pool.slots, pool.late = pool.slots - 1, pool.late - 1
-                pool.spare[node.group] -= 1
-                self._act(Verb.CORDON, node, f"nobody has worked on it for {format_duration(self._now - since)}")
+        """Take the next step towards the removal of an idle node, or record why it stays."""
+        reason = self._keep_reason(node, pool, since)
+        if reason is not None:
+            self.kept[node.name] = reason
+            if reason not in UNTOUCHED:
+                self._stay(node, reason)
+        elif node.cordon is Cordon.OURS:
+            self._empty_or_end(node)
+        else:
+            pool.slots, pool.late = pool.slots - 1, pool.late - 1
+            pool.spare[node.group] -= 1
+            message = f"nobody has worked on it for {format_duration(self._now - since)}"
+            self._act(Verb.CORDON, node, EndReason.UNDERUSED if node.moving else EndReason.EMPTY, message)
 
-    def _is_due(self, node: ClusterNode, pool: _Pool, since: datetime) -> bool:
-        """Return whether a node has been idle long enough and may be removed. A node that cannot be drained now is not
-        due, since it would block others."""
-        if node.leaving or any(pod.block_reason for pod in node.moving):
-            return False
-        long = self._now - since >= pool.view.pool.idle
-        return long and pool.slots > 0 and pool.spare.get(node.group, 0) > 0
+    def _keep_reason(self, node: ClusterNode, pool: _Pool, since: datetime) -> KeepReason | None:
+        """Return why an idle node stays; None when it may be removed. Then its pods are placed on other nodes."""
+        ours = node.cordon is Cordon.OURS
+        if pool.view.is_frozen:
+            return KeepReason.POOL_FROZEN
+        if self._needed(node):
+            # Pods from another node were placed here meanwhile.
+            return KeepReason.PODS_WAIT
+        if ours and pool.total < pool.view.pool.min:
+            # The pool's minimum was raised.
+            return KeepReason.POOL_AT_MIN
+        if pool.held:
+            return KeepReason.TOO_MANY_DEAD
+        if ours and self._is_stuck(node):
+            return KeepReason.PODS_STAY
+        if not node.machine:
+            return KeepReason.MACHINE_UNKNOWN
+        reason = None if ours else self._cordon_obstacle(node, pool, since)
+        if reason is not None:
+            return reason
+        return None if self._move_pods(node) else KeepReason.NO_ROOM_ELSEWHERE
+
+    def _cordon_obstacle(self, node: ClusterNode, pool: _Pool, since: datetime) -> KeepReason | None:
+        """Return why an idle node is not cordoned now; None when it may be. A node that cannot be drained now would
+        block others."""
+        if node.leaving:
+            return KeepReason.PODS_LEAVING
+        if any(pod.block_reason for pod in node.moving):
+            return KeepReason.DISRUPTION_BUDGET
+        if self._now - since < pool.view.pool.idle:
+            return KeepReason.IDLE_BRIEFLY
+        if pool.late <= 0:
+            return KeepReason.TOO_MANY_LEAVING
+        return KeepReason.POOL_AT_MIN if pool.slots <= 0 or pool.spare.get(node.group, 0) <= 0 else None
 
     def _is_stuck(self, node: ClusterNode) -> bool:
         """Return whether a node that is being removed was not drained in time, or its cordon has no known time."""
         late = node.cordoned_at is None or self._now - node.cordoned_at > self._settings.leave
         return late and (node.cordoned_at is None or bool(node.moving or node.leaving))
 
-    def _stay(self, node: ClusterNode, reason: str = "") -> None:
+    def _stay(self, node: ClusterNode, reason: KeepReason | None = None) -> None:
         """Let a node stay, and restart its idle time."""
         if node.cordon is Cordon.OURS:
             self.idle.pop(node.name)
             self._uncordon(node, reason)
 
-    def _moved(self, node: ClusterNode) -> bool:
+    def _move_pods(self, node: ClusterNode) -> bool:
         """Place the pods that a node would lose on other nodes. Return False, and place none, when one has no room."""
         room = self._rooms.get(node.name)
         mark = self._ledger.mark()
@@ -200,39 +228,46 @@ class ScaleIn:
                 return False
         return True
 
-    def _onward(self, node: ClusterNode) -> None:
+    def _empty_or_end(self, node: ClusterNode) -> None:
         """Drain a cordoned node, or end its machine."""
         if node.cordoned_at is None or self._now - node.cordoned_at < self._settings.settle:
             return
         if node.moving:
             self._drain(node)
         elif not node.leaving:
-            self._end(node, "it is cordoned and empty")
+            self._end(node, EndReason.EMPTY, "it is cordoned and empty")
 
     def _drain(self, node: ClusterNode) -> None:
         free = tuple(sorted(pod.id for pod in node.moving if not pod.block_reason))
         blocked = "; ".join(sorted(f"{pod.id}: {pod.block_reason}" for pod in node.moving if pod.block_reason))
         if free:
-            reason = f"{counted(len(free), 'pod')} with room elsewhere" + (f"; not yet: {blocked}" if blocked else "")
+            message = f"{counted(len(free), 'pod')} with room elsewhere" + (f"; not yet: {blocked}" if blocked else "")
             self.actions.append(
-                ScalingAction(verb=Verb.DRAIN, target=node.name, pool=node.pool, pods=free, reason=reason)
+                ScalingAction(
+                    verb=Verb.DRAIN,
+                    target=node.name,
+                    pool=node.pool,
+                    pods=free,
+                    reason=EndReason.UNDERUSED,
+                    message=message,
+                )
             )
         else:
-            self._hold(node.name, f"its pods may not leave yet: {blocked}")
+            self._hold(node.name, KeepReason.DISRUPTION_BUDGET, f"its pods may not leave yet: {blocked}")
 
     def _end_dead_nodes(self, pool: _Pool) -> None:
         """End the dead machines of a pool: nodes that have not answered for long and have no work, and machines that
         never became nodes."""
-        if pool.hold_reason:
+        if pool.held:
             return
         room = max(0, pool.slots)
         for node in sorted(filter(self._is_dead, pool.nodes), key=lambda candidate: candidate.name):
-            going = self._is_going(node)
+            going = self._is_leaving(node)
             if not (room or going):
                 continue
             room, pool.late = room - (not going), pool.late - (not going)
             silent = format_duration(self._now - node.since) if node.since else ""
-            self._end(node, f"it has not been ready for {silent}, and no work is on it")
+            self._end(node, EndReason.NODE_DEAD, f"it has not been ready for {silent}, and no work is on it")
         for group in pool.view.groups:
             for machine in unjoined(group):
                 if pool.late <= 0:
@@ -245,33 +280,51 @@ class ScaleIn:
                         machine=machine.id,
                         group=group.name,
                         pool=pool.view.name,
-                        reason=f"it has not become a node within {format_duration(pool.view.pool.join)}",
+                        reason=EndReason.NEVER_JOINED,
+                        message=f"it has not become a node within {format_duration(pool.view.pool.join)}",
                     )
                 )
 
     def _is_dead(self, node: ClusterNode) -> bool:
-        if not node.machine or node.since is None or not self._silent(node):
+        if not node.machine or node.since is None or not self._looks_dead(node):
             return False
         kept = node.keep or node.work or node.leaving or node.cordon is Cordon.OTHERS
         return not kept and self._now - node.since >= self._settings.dead
 
-    def _end(self, node: ClusterNode, reason: str) -> None:
+    def _end(self, node: ClusterNode, reason: EndReason, message: str) -> None:
         self.actions.append(
             ScalingAction(
-                verb=Verb.END, target=node.name, machine=node.machine, group=node.group, pool=node.pool, reason=reason
+                verb=Verb.END,
+                target=node.name,
+                machine=node.machine,
+                group=node.group,
+                pool=node.pool,
+                reason=reason,
+                message=message,
             )
         )
 
-    def _uncordon(self, node: ClusterNode, reason: str = "") -> None:
+    def _uncordon(self, node: ClusterNode, reason: KeepReason | None = None) -> None:
+        """Take the cordon off a node. The reason is worked out unless it is given."""
         room = self._rooms.get(node.name)
         if room is not None and room.spare:
-            self._act(Verb.UNCORDON, node, "it is one of its pool's spare nodes")
-            return
-        why = f"{counted(node.work, 'pod')} at work on it" if node.work else "its pods have no room elsewhere"
-        self._act(Verb.UNCORDON, node, reason or ("pods that wait have room on it" if self._needed(node) else why))
+            reason = KeepReason.SPARE
+        elif reason is None and self._needed(node):
+            reason = KeepReason.PODS_WAIT
+        elif reason is None:
+            reason = KeepReason.POD_AT_WORK if node.work else KeepReason.NO_ROOM_ELSEWHERE
+        messages = {
+            KeepReason.SPARE: "it is one of its pool's spare nodes",
+            KeepReason.PODS_STAY: f"its pods have not left within {format_duration(self._settings.leave)}",
+            KeepReason.PODS_WAIT: "pods that wait have room on it",
+            KeepReason.POD_AT_WORK: f"{counted(node.work, 'pod')} at work on it",
+            KeepReason.POOL_AT_MIN: "its pool has no more machines than it should always have",
+            KeepReason.NO_ROOM_ELSEWHERE: "its pods have no room elsewhere",
+        }
+        self._act(Verb.UNCORDON, node, reason, messages[reason])
 
-    def _act(self, verb: Verb, node: ClusterNode, reason: str) -> None:
-        self.actions.append(ScalingAction(verb=verb, target=node.name, pool=node.pool, reason=reason))
+    def _act(self, verb: Verb, node: ClusterNode, reason: AutoscalerReason, message: str) -> None:
+        self.actions.append(ScalingAction(verb=verb, target=node.name, pool=node.pool, reason=reason, message=message))
 
 
 def is_stuck(node: ClusterNode, join: timedelta, now: datetime) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from contract.labels import HOSTNAME_LABEL
+from contract.reasons.autoscaler import Obstacle
 
 Resources = dict[str, int]
 """Amounts by Kubernetes' resource name: ``cpu`` in thousandths of a core, memory and storage in bytes, all others in
@@ -130,7 +131,7 @@ class Shape:
     apart: tuple[Apart, ...] = ()
     ports: tuple[str, ...] = ()
     """Ports of the node that it uses, such as ``TCP/8080``."""
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[Obstacle, ...] = ()
     """Unsupported demands: no node is requested, and the pod is told."""
 
 

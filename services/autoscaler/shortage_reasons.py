@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.demand import GangDemand
 from services.autoscaler.matching import mismatch
@@ -35,47 +36,61 @@ def request_words(need: PodNeed) -> str:
 
 def shortage_action(short: ShortDemand, ledger: Ledger, market: Market) -> ScalingAction:
     """Return the message about demand without room."""
-    reason = _reason(short.demand.need, ledger, market, short.domain)
     unknown = short.demand.need.shape.unknown or (short.gang.gang.unknown if short.gang else ())
-    if unknown:
-        reason = f"no node is asked for: {'; '.join(unknown)}"
+    obstacle = unknown_demands(unknown) if unknown else _obstacle(short.demand.need, ledger, market, short.domain)
     if short.gang is None:
-        return ScalingAction(verb=Verb.TELL, target=short.pods[0], reason=reason, pods=short.pods)
-    gang = short.gang
-    if not unknown:
-        reason = f"it waits as a whole: {_gang_reason(short, gang, reason)}"
-    pods = tuple(name for member in gang.members if not member.declared for name in member.pods)
-    return ScalingAction(verb=Verb.TELL, target=gang.gang.name, reason=reason, pods=pods)
+        target, pods = short.pods[0], short.pods
+    else:
+        target = short.gang.gang.name
+        pods = tuple(name for member in short.gang.members if not member.declared for name in member.pods)
+        if not unknown:
+            obstacle = _gang_obstacle(short, short.gang, obstacle)
+    return ScalingAction(verb=Verb.TELL, target=target, reason=obstacle.reason, message=obstacle.message, pods=pods)
 
 
-def _gang_reason(short: ShortDemand, gang: GangDemand, reason: str) -> str:
+def unknown_demands(unknown: Sequence[Obstacle]) -> Obstacle:
+    """Return what is said of demands that are not understood: of several, the reason is the first one's."""
+    return Obstacle(unknown[0].reason, f"no node is asked for: {'; '.join(map(str, unknown))}")
+
+
+def _gang_obstacle(short: ShortDemand, gang: GangDemand, obstacle: Obstacle) -> Obstacle:
     within = gang.gang.within
     if within and short.domain is None:
-        return f"no node, nor one to be made, is known to have the label {within}"
+        message = f"it waits as a whole: no node, nor one to be made, is known to have the label {within}"
+        return Obstacle(WaitReason.NO_DOMAIN, message)
     place = f" with {'='.join(short.domain)}" if short.domain else ""
-    return f"{short.fitted} of {gang.count} members have room{place}; {reason}"
+    fitted = f"{short.fitted} of {gang.count} members have room{place}"
+    return Obstacle(obstacle.reason, f"it waits as a whole: {fitted}; {obstacle}")
 
 
-def _reason(need: PodNeed, ledger: Ledger, market: Market, domain: Domain | None) -> str:
+def _obstacle(need: PodNeed, ledger: Ledger, market: Market, domain: Domain | None) -> Obstacle:
+    asks = f"asks {request_words(need)}"
     if need.by_name:
-        return f"asks {request_words(need)}; it may be on nodes of certain names alone, and these have no room"
+        message = f"{asks}; it may be on nodes of certain names alone, and these have no room"
+        return Obstacle(WaitReason.NAMED_NODES_FULL, message)
     fitting = market.fitting(need)
     if not fitting:
-        return f"no pool can hold this: {_too_small(need, ledger, market) or _unlike(need, market)}"
+        too_small = _too_small(need, ledger, market)
+        reason = WaitReason.NO_MACHINE_FITS if too_small else WaitReason.NO_POOL_MATCHES
+        return Obstacle(reason, f"no pool can hold this: {too_small or _unlike(need, market)}")
     there = [
         _shut(name, [offer for offer, _ in offers])
         for name, offers in fitting.items()
         if domain is None or any(domain in offer.kind.labels for offer, _ in offers)
     ]
-    if there or not domain:
-        return f"asks {request_words(need)}; {_listed(there)}"
-    return f"asks {request_words(need)}; no pool that could hold it has nodes that are known to be {'='.join(domain)}"
+    if there:
+        return Obstacle(there[0].reason, f"{asks}; {_listed(map(str, there))}")
+    label = "=".join(domain or ())
+    message = f"{asks}; no pool that could hold it has nodes that are known to be {label}"
+    return Obstacle(WaitReason.NO_DOMAIN, message)
 
 
-def _shut(name: str, offers: Sequence[Offer]) -> str:
+def _shut(name: str, offers: Sequence[Offer]) -> Obstacle:
     """Return why a pool gives no machine, or too few."""
     shut = [offer.shut() for offer in offers if not offer.left]
-    return f"pool {name}: {shut[0]}" if len(shut) == len(offers) else f"pool {name} has room for too few"
+    if len(shut) == len(offers):
+        return Obstacle(shut[0].reason, f"pool {name}: {shut[0]}")
+    return Obstacle(WaitReason.TOO_FEW_MACHINES, f"pool {name} has room for too few")
 
 
 def _too_small(need: PodNeed, ledger: Ledger, market: Market) -> str:

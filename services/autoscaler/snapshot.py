@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from components.model.autoscaler.section import IDLE_MINUTES, JOIN_MINUTES, JOINING, LEAVING_PERCENT
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.shapes import Apart, NodeKind, Resources, Shape
 
 LabelPairs = tuple[tuple[str, str], ...]
@@ -118,7 +119,7 @@ class Failure:
     """A cloud's refusal to make machines for a group."""
 
     at: datetime
-    reason: str
+    obstacle: Obstacle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +179,8 @@ class ScalingPool:
     """True when its machines use capacity that is already paid for."""
     racks: bool = False
     """True for bare-metal hosts, which no cloud makes or takes back."""
-    closed: str = ""
-    """Reason why somebody else, such as a roll, controls its size at the moment; empty without one."""
+    closed: Obstacle | None = None
+    """Reason why somebody else, such as a roll, controls its size at the moment; None without one."""
     join: timedelta = timedelta(minutes=JOIN_MINUTES)
     """Time in which a requested machine must become a node."""
     idle: timedelta = timedelta(minutes=IDLE_MINUTES)
@@ -214,7 +215,7 @@ class Gang:
     """Shapes of running members, and of those that have succeeded, when the gang declares sets."""
     least: int = 0
     """Minimum number of members: while fewer exist as pods, others are still being made."""
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[Obstacle, ...] = ()
     """Unsupported demands."""
 
 
@@ -224,6 +225,8 @@ class SharedLimit:
 
     name: str
     """Text for people, such as ``max_nodes``."""
+    reason: WaitReason
+    """Reason for which pods wait when it is used up."""
     left: int
     each: tuple[tuple[str, int], ...]
     """Amount that one machine uses, by pool; missing pools use none."""

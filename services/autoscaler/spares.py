@@ -26,7 +26,7 @@ def keep(pools: Mapping[str, JudgedPool], ledger: Ledger, market: Market) -> Non
             lacking[pool] -= 1
             room.spare = room.closed = True
     for name, number in lacking.items():
-        market.ask(name, number, "its spare nodes")
+        market.add_spares(name, number)
 
 
 def _is_empty(room: NodeRoom) -> bool:

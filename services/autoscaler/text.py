@@ -11,8 +11,8 @@ from services.autoscaler.demand import names_text
 
 
 def line(action: ScalingAction) -> str:
-    """Return an action with its reason as one line."""
-    return f"{action.verb} {_what(action)}: {action.reason}"
+    """Return an action with its message as one line."""
+    return f"{action.verb} {_what(action)}: {action.message}"
 
 
 def _what(action: ScalingAction) -> str:
@@ -39,13 +39,18 @@ def to_plain(decision: Decision, blind: Iterable[str] = ()) -> dict[str, Any]:
     return {
         "not_seen": list(blind),
         "actions": [plain(action) for action in decision.actions],
-        "idle": sorted(decision.memory.idle),
+        "idle": {name: decision.kept.get(name) for name in sorted(decision.memory.idle)},
     }
 
 
 def plain(action: ScalingAction) -> dict[str, Any]:
     """Return an action as plain values."""
-    entry: dict[str, Any] = {"action": str(action.verb), "target": action.target, "reason": action.reason}
+    entry: dict[str, Any] = {
+        "action": str(action.verb),
+        "target": action.target,
+        "reason": str(action.reason),
+        "message": action.message,
+    }
     for name in ("pool", "group", "machine", "was", "size"):
         value = getattr(action, name)
         if value not in ("", None):

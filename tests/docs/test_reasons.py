@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import contract.reasons
-from components.reference.reason_tables import meanings
+from components.reference.reason_tables import reason_sources
 
 PARTS = sorted(path.stem for path in Path(contract.reasons.__path__[0]).glob("[a-z]*.py"))
 
@@ -26,11 +26,11 @@ def enumerations(part: str) -> Iterator[type[StrEnum]]:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_each_reason_is_named_as_those_of_kubernetes_and_has_a_meaning(part: str) -> None:
-    told = dict(meanings(part))
-    members = [member for enumeration in enumerations(part) for member in enumeration]
-    assert [str(member) for member in members] == [*told]
-    assert [member for member in members if member != "".join(map(str.title, member.name.split("_")))] == []
-    assert [member for member, meaning in told.items() if not meaning.endswith(".")] == []
+    for enumeration, source in zip(enumerations(part), reason_sources(part), strict=True):
+        assert (source.name, source.meaning[-1:]) == (enumeration.__name__, ".")
+        assert [value for value, _ in source.members] == [*enumeration]
+        assert [member for member in enumeration if member != "".join(map(str.title, member.name.split("_")))] == []
+        assert [value for value, meaning in source.members if not meaning.endswith(".")] == []
 
 
 @pytest.mark.parametrize("part", PARTS)

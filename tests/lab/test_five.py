@@ -36,7 +36,7 @@ def test_every_member_measured_its_disk(project: Project) -> None:
         (disk,) = [check for check in checks if check["name"] == "disk"]
         assert disk["ok"], disk
         metrics = project.on(machine, "cat /var/lib/longhaul/metrics/disk-gate.prom").stdout
-        assert 'longhaul_disk_sync_limit_seconds{quantile="0.99"} 2.000000000' in metrics
+        assert 'longhaul_disk_sync_limit_seconds{quantile="0.99"} 2' in metrics.splitlines()
 
 
 def test_a_disk_that_is_too_slow_keeps_its_member_out(project: Project) -> None:

@@ -55,7 +55,8 @@ def _declared(
         kind=pool.kind,
         most=pool.max,
         asked=min(asked, default=None),
-        skipped=skipped.reason if skipped else "",
+        skipped=skipped.obstacle.message if skipped else "",
+        reason=skipped.obstacle.reason if skipped else "",
         skipped_until=skipped.until if skipped else None,
         **_counts(nodes, taken),
     )

@@ -70,7 +70,9 @@ class PoolCapacity:
     asked: datetime | None = None
     """Start of the autoscaler's current request for more machines than there are nodes; None without one."""
     skipped: str = ""
-    """Reason why the autoscaler skips the pool; empty when it does not."""
+    """Reason why the autoscaler skips the pool, for people; empty when it does not."""
+    reason: str = ""
+    """The same for programs, a member of :class:`contract.reasons.autoscaler.WaitReason`."""
     skipped_until: datetime | None = None
 
 

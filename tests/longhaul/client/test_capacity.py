@@ -12,6 +12,7 @@ import pytest
 from contract.documents import autoscaler_memory
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory
 from contract.documents.pools import of_text
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import is_waiting, team
 from longhaul.client.capacity.state import Amount, ClusterCapacity, PoolCapacity
@@ -172,14 +173,21 @@ def test_a_pool_without_nodes_is_there_and_what_its_cloud_was_asked_for() -> Non
     memory = DecisionMemory(
         asked={"e-west": NOW - timedelta(seconds=40)},
         backoff={
-            "h100": Backoff(failures=1, until=until, reason="refused (capacity): none left"),
-            "west": Backoff(failures=1, until=NOW - timedelta(minutes=1), reason="over"),
+            "h100": Backoff(
+                failures=1,
+                until=until,
+                obstacle=Obstacle(WaitReason.OUT_OF_CAPACITY, "refused (capacity): none left"),
+            ),
+            "west": Backoff(
+                failures=1, until=NOW - timedelta(minutes=1), obstacle=Obstacle(WaitReason.REFUSED, "over")
+            ),
         },
     )
     found = found_pools([], [], memory)
     assert (found["west"].nodes, found["west"].most, found["west"].skipped) == (0, 9, "")
     assert found["west"].asked == NOW - timedelta(seconds=40)
     assert (found["h100"].skipped_until, found["h100"].asked) == (until, None)
+    assert (found["h100"].reason, found["west"].reason) == ("OutOfCapacity", "")
     text = to_text(ClusterCapacity(at=NOW, teams=(), pools=tuple(found.values()), hidden=()))
     assert "refused (capacity): none left, asked again in 4 min" in text
     assert "us-west-2 was asked for more 40 s ago" in text

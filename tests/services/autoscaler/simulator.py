@@ -45,7 +45,7 @@ class Simulator:
             quiet = 0 if done else quiet + 1
             if quiet > QUIET:
                 return
-        last = [f"{at:%H:%M} {action.verb} {action.target}: {action.reason}" for at, action in self.log[-12:]]
+        last = [f"{at:%H:%M} {action.verb} {action.target}: {action.message}" for at, action in self.log[-12:]]
         raise AssertionError("no end to it:\n" + "\n".join(last))
 
     def step(self) -> bool:

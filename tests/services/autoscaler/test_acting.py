@@ -46,10 +46,10 @@ def test_what_aws_refuses_is_asked_of_azure(world: World) -> None:
     assert world.sizes() == {"h100": 1, "h100-azure": 2}
     assert all(pod["spec"].get("nodeName") for pod in world.admin.items(PODS))
     text = world.metrics.text()
-    assert 'longhaul_autoscaler_machines_requested_total{pool="h100"} 3\n' in text
-    assert 'longhaul_autoscaler_machines_requested_total{pool="h100-azure"} 2\n' in text
+    assert 'longhaul_autoscaler_machines_requested_total{pool="h100",reason="PodsWait"} 3\n' in text
+    assert 'longhaul_autoscaler_machines_requested_total{pool="h100-azure",reason="PodsWait"} 2\n' in text
     memory = json.loads(world.admin.get(MEMORY)["data"]["memory"])
-    assert "do not have sufficient m6id.xlarge capacity" in memory["backoff"]["h100"]["reason"]
+    assert "do not have sufficient m6id.xlarge capacity" in memory["backoff"]["h100"]["message"]
 
 
 def test_pods_are_told_once_what_they_wait_for(world: World) -> None:

@@ -11,12 +11,14 @@ import pytest
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import LiveMachine
 from contract.kubernetes.paths import NODES
+from contract.reasons.autoscaler import GrowthReason
 from services.autoscaler import group_writer, passes
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.final_check import Ending
 from services.autoscaler.group_pauses import GroupPauses
 from services.autoscaler.guard import LostError
 from services.autoscaler.look import DecisionWithInput, decide
+from services.autoscaler.passes import Passes
 from tests.lab.cloud import sets
 from tests.lab.cloud.aws.site import client
 from tests.services.autoscaler.acting import GROUPS, PODS, SPEC, World
@@ -41,7 +43,15 @@ def _told(monkeypatch: pytest.MonkeyPatch) -> list[ScalingAction]:
 
 
 def grow(was: int, size: int, *, pool: str = "h100") -> ScalingAction:
-    return ScalingAction(verb=Verb.GROW, target=GROUPS[pool], pool=pool, was=was, size=size, reason="a test")
+    return ScalingAction(
+        verb=Verb.GROW,
+        target=GROUPS[pool],
+        pool=pool,
+        was=was,
+        size=size,
+        reason=GrowthReason.PODS_WAIT,
+        message="a test",
+    )
 
 
 def idle_nodes(world: World, count: int) -> list[str]:
@@ -172,6 +182,10 @@ def test_growth_that_would_not_raise_a_size_is_left(world: World, told: list[Sca
     assert f"not done: grow prod-h100 from 2 to {size}: its size is 2 already" in world.lines
 
 
+def closed(process: Passes) -> dict[str, str]:
+    return {pool: obstacle.message for pool, obstacle in process._groups.closed().items()}
+
+
 def test_a_write_that_succeeds_makes_the_next_pause_short_again(
     world: World, told: list[ScalingAction], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +203,7 @@ def test_a_write_that_succeeds_makes_the_next_pause_short_again(
     with world.process() as process:
         for pause in (5, 10):
             world.once(process)
-            assert process._groups.closed() == {"h100": f"too many requests; it is asked again in {pause} s"}
+            assert closed(process) == {"h100": f"too many requests; it is asked again in {pause} s"}
             seconds[0] += pause
         busy.clear()
         world.once(process)
@@ -197,7 +211,7 @@ def test_a_write_that_succeeds_makes_the_next_pause_short_again(
         busy.append(True)
         told[:] = [grow(1, 2)]
         world.once(process)
-        assert process._groups.closed() == {"h100": "too many requests; it is asked again in 5 s"}
+        assert closed(process) == {"h100": "too many requests; it is asked again in 5 s"}
 
 
 def test_a_quota_on_azure_is_a_failure_of_its_pool_and_no_pause(world: World, told: list[ScalingAction]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.quantities import whole
 from contract.objects import GANGS
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_state import DAEMON_SETS, NAMESPACES, ListedObjects, cluster_state, read
 from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.node_objects import DisruptionBudget, MachineFacts, Nodes, budget_of
@@ -142,7 +143,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 )
 def test_what_is_not_understood_is_said(spec: Object, word: str) -> None:
     (unknown,) = Shapes().of(pod("p", **spec)).unknown
-    assert word in unknown
+    assert word in unknown.message
 
 
 def many_apart(count: int) -> Object:
@@ -154,11 +155,12 @@ def test_more_than_is_reckoned_with_is_said() -> None:
     shapes = Shapes()
     assert shapes.of(pod("p", affinity=many_apart(MOST_APART))).unknown == ()
     crowded = shapes.of(pod("p", affinity=many_apart(MOST_APART + 1)))
-    assert (crowded.apart, crowded.unknown) == ((), (TOO_MANY_APART,))
+    assert (crowded.apart, crowded.unknown) == ((), (Obstacle(WaitReason.NOT_UNDERSTOOD, TOO_MANY_APART),))
     asked = {f"example.com/{one}": "1" for one in range(MOST_RESOURCES)}
     assert len(shapes.of(pod("p", requests=asked)).requests) == MOST_RESOURCES + 1
     greedy = shapes.of(pod("p", requests={"cpu": "1", **asked}))
-    assert (greedy.requests, greedy.unknown) == ((("cpu", 1000), ("pods", 1)), (TOO_MANY_RESOURCES,))
+    assert greedy.requests == (("cpu", 1000), ("pods", 1))
+    assert greedy.unknown == (Obstacle(WaitReason.NOT_UNDERSTOOD, TOO_MANY_RESOURCES),)
 
 
 def test_a_node_takes_nothing_beside_a_pod_that_keeps_apart_from_too_much() -> None:

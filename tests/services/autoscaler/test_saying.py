@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+from contract.reasons.autoscaler import GrowthReason
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.group_pauses import GroupPauses
 from services.autoscaler.journal import DecisionJournal
@@ -59,7 +60,15 @@ def test_pauses_double_and_end_with_an_answer() -> None:
 
 
 def test_a_line_for_people_and_one_for_programs() -> None:
-    grow = ScalingAction(verb=Verb.GROW, target="prod-h100", pool="h100", was=0, size=2, reason="for team/a")
+    grow = ScalingAction(
+        verb=Verb.GROW,
+        target="prod-h100",
+        pool="h100",
+        was=0,
+        size=2,
+        reason=GrowthReason.PODS_WAIT,
+        message="for team/a",
+    )
     plain: list[str] = []
     journal = DecisionJournal(plain.append, as_json=False, now=lambda: NOW)
     for _ in range(2):
@@ -76,7 +85,8 @@ def test_a_line_for_people_and_one_for_programs() -> None:
         "time": "2026-03-01T12:00:00.000+00:00",
         "action": "grow",
         "target": "prod-h100",
-        "reason": "for team/a",
+        "reason": "PodsWait",
+        "message": "for team/a",
         "pool": "h100",
         "was": 0,
         "size": 2,

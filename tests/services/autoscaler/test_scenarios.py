@@ -1,7 +1,9 @@
-"""Scenario files: pods, nodes and pools in, actions out. Each says in ``about`` what it shows."""
+"""Scenario files: pods, nodes and pools in; out come actions with reasons, why pods wait, and why idle nodes stay. Each
+says in ``about`` what it shows."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,9 @@ def test_scenario(scenario: dict[str, Any]) -> None:
     cluster, pools = world.snapshot(scenario)
     decision = plan(cluster, pools, world.memory(scenario.get("memory", {})), world.NOW)
     assert [line(action) for action in decision.actions] == scenario["actions"]
+    assert [action.reason for action in decision.actions] == scenario.get("reasons", [])
+    assert Counter(decision.kept.values()) == scenario.get("kept", {})
+    assert decision.waits == scenario["waits"] if "waits" in scenario else {*decision.waits} <= {"MachinesRequested"}
     for group, expected in scenario.get("remembers", {}).items():
         found = getattr(decision.memory, group)
         assert (found == expected) if isinstance(expected, dict) else (sorted(found) == sorted(expected))

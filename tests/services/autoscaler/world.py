@@ -9,6 +9,7 @@ from typing import Any
 
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory
 from contract.kubernetes.quantities import whole
+from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.shapes import (
     Apart,
     NodeKind,
@@ -105,7 +106,7 @@ def shape(raw: Mapping[str, Any]) -> Shape:
         where=where,
         apart=tuple(Apart((raw.get("namespace", "team"),), (requirement(one),)) for one in raw.get("apart", ())),
         ports=tuple(raw.get("ports", ())),
-        unknown=tuple(raw.get("unknown", ())),
+        unknown=tuple(Obstacle(WaitReason.NOT_UNDERSTOOD, words) for words in raw.get("unknown", ())),
     )
 
 
@@ -213,7 +214,7 @@ def pool(name: str, raw: Mapping[str, Any], there: Sequence[ClusterNode]) -> Sca
         spot=raw.get("spot", False),
         reserved=raw.get("reserved", False),
         racks=raw.get("racks", False),
-        closed=raw.get("closed", ""),
+        closed=Obstacle(WaitReason.POOL_ROLLING, raw["closed"]) if "closed" in raw else None,
         join=span(raw.get("join", "15m")),
         idle=span(raw.get("idle", "10m")),
     )
@@ -231,7 +232,10 @@ def _group(name: str, raw: Mapping[str, Any], count: int) -> ScalingGroup:
         leaving=raw.get("leaving", 0),
         unjoined=unjoined,
         refused=tuple(raw.get("refused", ())),
-        failures=tuple(Failure(at=ago(one["at"]) or NOW, reason=one["reason"]) for one in raw.get("failures", ())),
+        failures=tuple(
+            Failure(at=ago(failure["at"]) or NOW, obstacle=Obstacle(WaitReason.OUT_OF_CAPACITY, failure["reason"]))
+            for failure in raw.get("failures", ())
+        ),
         labels=pairs(raw.get("group_labels", {})),
         error=raw.get("error", ""),
     )
@@ -249,12 +253,14 @@ def gang(raw: Mapping[str, Any]) -> Gang:
         on=tuple(raw.get("runs_on", ())),
         runs=tuple(map(shape, raw.get("runs", ()))),
         least=raw.get("least", 0),
-        unknown=tuple(raw.get("unknown", ())),
+        unknown=tuple(Obstacle(WaitReason.NOT_UNDERSTOOD, words) for words in raw.get("unknown", ())),
     )
 
 
 def limit(raw: Mapping[str, Any]) -> SharedLimit:
-    return SharedLimit(name=raw["name"], left=raw["left"], each=pairs_of_numbers(raw["each"]))
+    return SharedLimit(
+        name=raw["name"], reason=WaitReason.MAX_NODES, left=raw["left"], each=pairs_of_numbers(raw["each"])
+    )
 
 
 def pairs_of_numbers(raw: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -267,8 +273,12 @@ def memory(raw: Mapping[str, Any]) -> DecisionMemory:
         sizes=raw.get("sizes", {}),
         lost=frozenset(raw.get("lost", ())),
         backoff={
-            name: Backoff(failures=one["failures"], until=ago(one["until"]) or NOW, reason=one["reason"])
-            for name, one in raw.get("backoff", {}).items()
+            name: Backoff(
+                failures=pause["failures"],
+                until=ago(pause["until"]) or NOW,
+                obstacle=Obstacle(WaitReason.QUOTA_EXCEEDED, pause["reason"]),
+            )
+            for name, pause in raw.get("backoff", {}).items()
         },
         idle={name: ago(text) or NOW for name, text in raw.get("idle", {}).items()},
         learned={name: resources(one) for name, one in raw.get("learned", {}).items()},

@@ -9,10 +9,21 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from contract.metrics import Metric
+
 FOLDER = Path("/var/lib/longhaul-backup")
 STATE = "state.json"
 METRICS = "backup.prom"
 """Metrics in Prometheus' text format, for node_exporter's textfile collector."""
+
+FAILED = Metric("longhaul_backup_failed", "Whether the last look or backup failed (1)", ("etcd",))
+LOOKED = Metric("longhaul_backup_looked_timestamp_seconds", "Time of the last look", ("etcd",))
+INTERVAL = Metric("longhaul_backup_interval_seconds", "Time between two backups", ("etcd",))
+REJECTED = Metric("longhaul_backup_rejected", "Blobs in the storage that do not count as backups", ("etcd",))
+NEWEST_TIME = Metric("longhaul_backup_newest_timestamp_seconds", "Time of the newest backup", ("etcd",))
+NEWEST_SIZE = Metric("longhaul_backup_newest_size_bytes", "Encrypted size of the newest backup", ("etcd",))
+NEWEST_DURATION = Metric("longhaul_backup_newest_duration_seconds", "Time that the newest backup took", ("etcd",))
+NEWEST_KEYS = Metric("longhaul_backup_newest_keys", "Keys in the newest backup", ("etcd",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,22 +98,18 @@ def last_seen(folder: Path = FOLDER) -> StorageLook:
 
 def metrics(state: BackupState, role: str) -> str:
     """Return the state as metrics. Times are exported, not ages, so that they are right whenever they are read."""
-    values: dict[str, tuple[str, float]] = {}
+    values: dict[Metric, float] = {}
     if state.declared:
-        values["failed"] = ("1 when the last look or backup failed", float(bool(state.error)))
-        values["looked_timestamp_seconds"] = ("Time of the last look", state.looked)
-        values["interval_seconds"] = ("Time between two backups", state.every_s)
-        values["rejected"] = ("Number of blobs in the storage that do not count as backups", state.rejected)
+        values[FAILED] = float(bool(state.error))
+        values[LOOKED] = state.looked
+        values[INTERVAL] = state.every_s
+        values[REJECTED] = state.rejected
     if state.newest is not None:
-        values["newest_timestamp_seconds"] = ("Time of the newest backup", state.newest.made)
-        values["newest_size_bytes"] = ("Encrypted size of the newest backup", state.newest.size)
-        values["newest_duration_seconds"] = ("Time that the newest backup took", state.took_s)
-        values["newest_keys"] = ("Number of keys in the newest backup", state.newest.keys)
-    return "".join(
-        f"# HELP longhaul_backup_{name} {help_}.\n# TYPE longhaul_backup_{name} gauge\n"
-        f'longhaul_backup_{name}{{etcd="{role}"}} {value:.15g}\n'
-        for name, (help_, value) in values.items()
-    )
+        values[NEWEST_TIME] = state.newest.made
+        values[NEWEST_SIZE] = state.newest.size
+        values[NEWEST_DURATION] = state.took_s
+        values[NEWEST_KEYS] = state.newest.keys
+    return "".join(metric.text({(role,): value}) for metric, value in values.items())
 
 
 def _replace(path: Path, text: str) -> None:

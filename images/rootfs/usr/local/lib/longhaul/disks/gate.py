@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from contract.documents.disks import LIMITS_PATH, Limits, limits_of_text
+from contract.metrics import Metric
 from contract.paths import SSD
 
 DISK = Path(SSD)
@@ -29,6 +30,13 @@ RECORD = DISK / "disk-gate.json"
 LIMITS = Path(LIMITS_PATH)
 METRICS = Path("/var/lib/longhaul/metrics/disk-gate.prom")
 """File for a collector of text files, such as node_exporter's."""
+
+SYNC = Metric(
+    "longhaul_disk_sync_seconds", "Time of fdatasync on the data disk, measured when it was blank", ("quantile",)
+)
+SYNC_LIMIT = Metric(
+    "longhaul_disk_sync_limit_seconds", "Longest time of fdatasync with which a member joins", ("quantile",)
+)
 
 BYTES = 2300
 """Size of one write: the average in etcd's log on an observed cluster (IBM, "Using Fio to Tell Whether Your Storage is
@@ -113,25 +121,9 @@ def measure(
 def metrics(measured: Measured) -> str:
     """Return the metrics in Prometheus' text format, in seconds."""
     return "".join(
-        f"# HELP longhaul_disk_sync_{name} {what}\n# TYPE longhaul_disk_sync_{name} gauge\n{samples}"
-        for name, what, samples in (
-            (
-                "seconds",
-                "Time of fdatasync on the data disk, measured when it was blank.",
-                _sample("seconds", "0.5", measured.median_ms) + _sample("seconds", "0.99", measured.p99_ms),
-            ),
-            (
-                "limit_seconds",
-                "Longest time of fdatasync with which a member joins.",
-                _sample("limit_seconds", "0.5", measured.limits.median_ms)
-                + _sample("limit_seconds", "0.99", measured.limits.p99_ms),
-            ),
-        )
+        metric.text({("0.5",): times.median_ms / 1000, ("0.99",): times.p99_ms / 1000})
+        for metric, times in ((SYNC, measured), (SYNC_LIMIT, measured.limits))
     )
-
-
-def _sample(name: str, quantile: str, ms: float) -> str:
-    return f'longhaul_disk_sync_{name}{{quantile="{quantile}"}} {ms / 1000:.9f}\n'
 
 
 def _write(path: Path, text: str) -> None:

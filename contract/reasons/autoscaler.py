@@ -1,0 +1,134 @@
+"""Reasons of the autoscaler: events on pods, its log, its metrics and ``longhaul capacity --json`` carry them beside
+their sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class WaitReason(StrEnum):
+    """Reason for which a pod or a gang waits. Of several pools that could hold it, it is the first one's."""
+
+    FITS_NODE = "FitsNode"
+    """A node has room for it; the scheduler has yet to bind it."""
+    MACHINES_REQUESTED = "MachinesRequested"
+    """Machines for it are asked for, or are starting."""
+    GANG_FITS = "GangFits"
+    """All members of the gang have room."""
+    NOT_UNDERSTOOD = "NotUnderstood"
+    """It asks for something that the autoscaler does not reckon with, so no machine is asked for."""
+    CLAIM_MISSING = "ClaimMissing"
+    """A volume claim that it names does not exist."""
+    TEMPLATE_MISSING = "TemplateMissing"
+    """A pod template that its request names does not exist."""
+    MEMBERS_MISSING = "MembersMissing"
+    """The gang has fewer pods than it needs to start."""
+    NAMED_NODES_FULL = "NamedNodesFull"
+    """It may be on nodes of certain names alone, and these have no room."""
+    NO_POOL_MATCHES = "NoPoolMatches"
+    """No pool has the labels that it asks for, or it does not tolerate the pools' taints."""
+    NO_MACHINE_FITS = "NoMachineFits"
+    """Pools match it, and none has machines that are large enough."""
+    NO_DOMAIN = "NoDomain"
+    """No node, nor one to be made, is known to have the label on which the gang's nodes must agree."""
+    TOO_FEW_MACHINES = "TooFewMachines"
+    """A pool can be asked for machines, though not for enough."""
+    POOL_AT_MAX = "PoolAtMax"
+    """The pool, or its group, has as many machines as it may have."""
+    MAX_NODES = "MaxNodes"
+    """The environment has as many nodes as it may have."""
+    ADDRESSES_USED_UP = "AddressesUsedUp"
+    """The pool's site or zone has no addresses left."""
+    TOO_MANY_JOINING = "TooManyJoining"
+    """As many machines are on their way as may join at once."""
+    POOL_ROLLING = "PoolRolling"
+    """The pool is being rolled, and its size is the roll's."""
+    CLOUD_SILENT = "CloudSilent"
+    """The pool's cloud does not answer, has too many requests, or has not answered the last call yet."""
+    OUT_OF_CAPACITY = "OutOfCapacity"
+    """The cloud has no such machine there now; the pool is asked again later."""
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    """The account may have no more such machines; the pool is asked again later."""
+    SPOT_UNAVAILABLE = "SpotUnavailable"
+    """The cloud has no spare machine, or not at the price; the pool is asked again later."""
+    REFUSED = "Refused"
+    """The cloud refused for another cause; the pool is asked again later."""
+    NOT_MADE = "NotMade"
+    """The cloud has not made the pool's machines in time; it is asked again later."""
+    NOT_JOINED = "NotJoined"
+    """Machines of the pool have not become nodes in time; it is asked again later."""
+
+
+class GrowthReason(StrEnum):
+    """Reason for which a group is asked for machines."""
+
+    GANG_WAITS = "GangWaits"
+    """A gang waits for them."""
+    PODS_WAIT = "PodsWait"
+    """Pods wait for them."""
+    BELOW_MIN = "BelowMin"
+    """The group has fewer machines than it should always have."""
+    SPARE_MISSING = "SpareMissing"
+    """The pool has fewer spare nodes than it should keep."""
+
+
+class EndReason(StrEnum):
+    """Reason for which a node is cordoned or emptied, or a machine ended."""
+
+    EMPTY = "Empty"
+    """The node has no pods but those that every node has."""
+    UNDERUSED = "Underused"
+    """Nobody works on the node, and the pods on it have room elsewhere."""
+    NODE_DEAD = "NodeDead"
+    """The node has not been ready for long, and no work is on it."""
+    NEVER_JOINED = "NeverJoined"
+    """The machine has not become a node in time."""
+    NEVER_MADE = "NeverMade"
+    """The cloud counts a machine that it could not make."""
+
+
+class KeepReason(StrEnum):
+    """Reason for which a node stays, or gets its cordon taken off."""
+
+    POD_AT_WORK = "PodAtWork"
+    """A pod on it would lose work."""
+    PODS_WAIT = "PodsWait"
+    """Waiting pods have room on it."""
+    SPARE = "Spare"
+    """It is one of the pool's spare nodes."""
+    POOL_AT_MIN = "PoolAtMin"
+    """The pool or its group would have fewer machines than it should always have."""
+    NO_ROOM_ELSEWHERE = "NoRoomElsewhere"
+    """Its pods have no room on other nodes."""
+    PODS_STAY = "PodsStay"
+    """Its pods have not left in time."""
+    PODS_LEAVING = "PodsLeaving"
+    """Pods on it are being ended."""
+    DISRUPTION_BUDGET = "DisruptionBudget"
+    """A disruption budget does not let its pods go yet."""
+    IDLE_BRIEFLY = "IdleBriefly"
+    """It has not been idle for as long as the pool keeps idle nodes."""
+    TOO_MANY_LEAVING = "TooManyLeaving"
+    """As many nodes of the pool are on their way out as may be at once."""
+    POOL_FROZEN = "PoolFrozen"
+    """The pool is being rolled, or its cloud does not tell of it."""
+    MACHINE_UNKNOWN = "MachineUnknown"
+    """No group of the pool knows its machine."""
+    TOO_MANY_DEAD = "TooManyDead"
+    """So many nodes look dead at once that the cause is hardly theirs: none is touched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Obstacle between a pod, a gang or a pool and new machines."""
+
+    reason: WaitReason
+    message: str
+    """Text for people."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+AutoscalerReason = WaitReason | GrowthReason | EndReason | KeepReason
