@@ -12,6 +12,7 @@ from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.ranges import SiteRanges
 from clouds.base.regions import Regions, region_cautions
+from contract.reasons.plan import FileReason
 
 KEPT = 5
 """Addresses of a subnet that Azure keeps for itself (learn.microsoft.com, "Azure Virtual Network FAQ")."""
@@ -53,7 +54,7 @@ class AzureSiteLimits(SiteLimits[AzureSite]):
         unknown = [zone for zone in place.site.zones if zone not in ZONES]
         if unknown:
             yield Caution(
-                name="zones",
+                reason=FileReason.UNKNOWN_ZONES,
                 site=place.name,
                 at=("sites", place.name, "zones"),
                 wrong=f"no region of Azure is known to have the zone {word_list(unknown)}: "

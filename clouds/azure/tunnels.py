@@ -14,6 +14,7 @@ from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.site import SiteBase
 from clouds.base.tunnels import Risk, SiteTunnels, TunnelView, link_of
+from contract.reasons.plan import FileReason
 
 CONNECTIONS, THROUGHPUT = 30, "1 Gbit/s"
 """Largest number of connections of a gateway that Longhaul makes (VpnGw2AZ, ``components/azure/vpn.py``), and what it
@@ -56,7 +57,7 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
         to = word_list(list(others))
         if gateway_addresses(place.site) == 1:
             yield Risk(
-                name="vpn-instance",
+                reason=FileReason.ONE_GATEWAY_INSTANCE,
                 what=f"The VPN gateway of {place.name} has one active instance.",
                 where=f"sites.{place.name}",
                 why="When the other one takes over, all of the site's tunnels break: for 10 to 15 s in maintenance, "
@@ -64,7 +65,7 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
                 do="Two active instances need BGP, which is not there yet.",
             )
         yield Risk(
-            name="vpn-static",
+            reason=FileReason.ROUTES_STATIC,
             what=f"Nothing takes over from the one connection of {place.name} to each of {to}.",
             where=f"sites.{place.name}",
             why="Its routes are static, and Azure documents several connections to one site with BGP only "
@@ -74,7 +75,7 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
         )
         if place.site.existing.vpn_gateway is None:
             yield Risk(
-                name="vpn-throughput",
+                reason=FileReason.GATEWAY_THROUGHPUT,
                 what=f"The VPN gateway of {place.name} carries {THROUGHPUT} in all, to and from {to}.",
                 where=f"sites.{place.name}",
                 why="That is Azure's benchmark for its size "
@@ -84,7 +85,7 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
             )
             if len(others) > CONNECTIONS:
                 yield Risk(
-                    name="vpn-connections",
+                    reason=FileReason.TOO_MANY_CONNECTIONS,
                     what=f"The VPN gateway of {place.name} would have {len(others)} connections, of {CONNECTIONS}.",
                     where="sites",
                     why="Azure refuses more (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus).",
@@ -131,7 +132,7 @@ def _holds_all(site: AzureSite, others: Mapping[str, SiteBase]) -> bool:
 
 def _undefined(place: Place[AzureSite], others: Mapping[str, SiteBase]) -> Risk:
     return Risk(
-        name="vpn-active-active",
+        reason=FileReason.ACTIVE_WITHOUT_BGP,
         what=f"Both instances of the VPN gateway of {place.name} are active, without BGP to {word_list(list(others))}.",
         where=f"sites.{place.name}.existing.vpn_gateway",
         why="Azure gives each instance a share of the traffic, and an instance without a tunnel drops it; of several "

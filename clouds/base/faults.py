@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from contract.reasons.plan import FileReason
+
 Location = tuple[str | int, ...]
 """Place of a value in a document: keys and list indices from the top."""
 
@@ -34,14 +36,20 @@ class Fault:
 class Caution(Fault):
     """A warning about a valid file. Files with it keep working; ``validate`` and ``plan`` show it."""
 
-    name: str
-    """Name, unique for its place, by which two files of an environment are compared."""
+    reason: FileReason
     pool: str = ""
     """Pool that it is about; empty for one about the site or the environment."""
     site: str = ""
     """Site that it is about; empty for one about the environment."""
+    about: str = ""
+    """Other subject, which distinguishes cautions of equal reason, site and pool."""
     never_safe: bool = False
     """True when every plan of the file is unsafe, whatever changes."""
     refused: bool = False
     """True when a plan that introduces it is refused. A caution that existed before needs care and blocks no other
     change."""
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return the values by which two files of an environment are compared."""
+        return (self.reason, self.site, self.pool, self.about)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
 
 class Severity(StrEnum):
@@ -41,6 +42,9 @@ class Finding:
     """Full content that is too long for a sentence: keys of a file, security rules."""
     check: str = ""
     """Name of the check or rule that reported it."""
+
+
+FindingT = TypeVar("FindingT", bound=Finding)
 
 
 class NotAskedError(Exception):
@@ -80,7 +84,7 @@ def gravest(findings: Iterable[Finding]) -> Severity:
     return max((finding.severity for finding in findings), key=lambda severity: severity.weight, default=Severity.OK)
 
 
-def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def in_order(findings: Iterable[FindingT]) -> tuple[FindingT, ...]:
     """Sort findings by severity, highest first; the order is otherwise kept."""
     return tuple(sorted(findings, key=lambda finding: -finding.severity.weight))
 

@@ -14,6 +14,7 @@ from typing import Any
 from clouds.base.faults import Caution
 from clouds.base.phrases import word_list
 from clouds.base.place import Place
+from contract.reasons.plan import FileReason
 
 FILE = "regions.json"
 """Name of a cloud's table, beside its modules. Its ``region_table`` module writes it; nobody edits it."""
@@ -62,7 +63,7 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
     region, at = place.site.region, ("sites", place.name, "region")
     if region not in table.regions:
         yield Caution(
-            name="unknown-region",
+            reason=FileReason.UNKNOWN_REGION,
             at=at,
             site=place.name,
             wrong=f"{region!r} is no region of {title} in its table of {table.day}",
@@ -73,7 +74,7 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
     # Accounts have different letters, so a letter that the table lacks in between causes no caution.
     if zones and (len(named) > len(zones) or max(named) > max(zones)):
         yield Caution(
-            name="unknown-zones",
+            reason=FileReason.UNKNOWN_ZONES,
             at=("sites", place.name, "zones"),
             site=place.name,
             wrong=f"{region} has the zones {word_list(zones)} in {title}'s table of {table.day}; "
@@ -85,7 +86,7 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
         if sold is None or region not in sold:
             offer = "of no such type" if sold is None else f"of {', '.join(sorted(sold))} alone"
             yield Caution(
-                name=f"unsold-{name}",
+                reason=FileReason.TYPE_NOT_SOLD,
                 at=("pools", name, "machine_type"),
                 site=place.name,
                 pool=name,

@@ -8,14 +8,14 @@ from typing import Generic
 
 from clouds.base.place import Place, SiteT
 from clouds.base.site import SiteBase
+from contract.reasons.plan import FileReason
 
 
 @dataclass(frozen=True, kw_only=True)
 class Risk:
     """One risk of a site."""
 
-    name: str
-    """Name, unique in the site, by which two files of an environment are compared."""
+    reason: FileReason
     what: str
     """The risk, in one sentence."""
     where: str

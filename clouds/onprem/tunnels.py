@@ -9,6 +9,7 @@ from clouds.base.place import Place
 from clouds.base.site import SiteBase
 from clouds.base.tunnels import Risk, SiteTunnels
 from clouds.onprem.site import OnpremSite
+from contract.reasons.plan import FileReason
 
 
 class OnpremSiteTunnels(SiteTunnels[OnpremSite]):
@@ -26,7 +27,7 @@ class OnpremSiteTunnels(SiteTunnels[OnpremSite]):
         """Yield the risk of a single gateway."""
         if len(place.site.gateways) == 1:
             yield Risk(
-                name="one-gateway",
+                reason=FileReason.ONE_GATEWAY,
                 what=f"All tunnels of {place.name} end at one gateway, {place.site.gateways[0].name}.",
                 where=f"sites.{place.name}.gateways",
                 why=f"Without it, nothing passes between {place.name} and {word_list(list(others))} (docs/hosts.md).",

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
 from clouds.base.phrases import counted
 from clouds.base.resources import ResourceKind
 from clouds.registry import clouds
 from components.model import Role
+from contract.reasons.plan import PlanReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, ResourceAction
 from longhaul.judgement.consequences import CONSEQUENCES, Consequence
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.kinds import kind_of
 from longhaul.judgement.learner import learner_changes
 from longhaul.judgement.masking import LATER, mask
@@ -37,10 +39,23 @@ _GOES_ON = "Work that runs is not interrupted"
 _WORDS = {Role.API: "API server", Role.VPN: "VPN machine"}
 """Words for machines that are not etcd members."""
 
+_REPLACED = {
+    Role.API: PlanReason.API_SERVERS_REPLACED,
+    Role.ETCD: PlanReason.MEMBERS_REPLACED,
+    Role.EVENTS: PlanReason.MEMBERS_REPLACED,
+    Role.VPN: PlanReason.VPN_MACHINES_REPLACED,
+}
+_REMOVED = {
+    Role.API: PlanReason.API_SERVERS_GO,
+    Role.ETCD: PlanReason.MEMBERS_GO,
+    Role.EVENTS: PlanReason.MEMBERS_GO,
+    Role.VPN: PlanReason.VPN_MACHINES_GO,
+}
+
 _TURN = "Each is waited for until it is ready, 15 minutes at most (docs/operations.md)."
 
 
-def care_findings(case: Case) -> Iterator[Finding]:
+def care_findings(case: Case) -> Iterator[PlanFinding]:
     """Yield every finding that needs a reviewer's care."""
     for role in Role:
         if not any(quorum(case, role)):
@@ -73,14 +88,15 @@ def _by_kind(case: Case) -> defaultdict[tuple[ResourceKind, ResourceAction], lis
 
 def _finding(
     kind: ResourceKind, action: ResourceAction, consequence: Consequence, changes: list[Change]
-) -> Iterator[Finding]:
+) -> Iterator[PlanFinding]:
     why = {ResourceAction.CHANGE: consequence.change, ResourceAction.MAKE: consequence.made}.get(
         action, consequence.gone
     )
     if changes and why:
         subject = f"The {kind} {changes[0].name}" if len(changes) == 1 else counted(len(changes), kind.value)
-        yield Finding(
+        yield PlanFinding(
             severity=Severity.WARNING,
+            reason=consequence.reason,
             what=f"{subject} {_verb(action, len(changes))}.",
             where=tuple(change.name for change in changes),
             why=why
@@ -113,7 +129,7 @@ def _verb(action: ResourceAction, number: int) -> str:
     return _ACTIONS[action][0 if number == 1 else 1]
 
 
-def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
+def _replaced_machines(case: Case, role: Role) -> Iterator[PlanFinding]:
     """Yield a finding about replaced control-plane machines of a role, and what the others of the role keep serving."""
     changes, before = role_changes(case.after, case.changes, role)
     replaced = tuple(change.name for change in changes if change.action is ResourceAction.REPLACE)
@@ -125,11 +141,12 @@ def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
 
 def replacement(
     role: Role, replaced: Sequence[str], before: int, *, one_at_a_time: bool, lines: tuple[str, ...] = ()
-) -> Finding:
+) -> PlanFinding:
     """Return the finding that machines of a role, out of ``before``, are replaced."""
     turns = ", one at a time" if one_at_a_time and len(replaced) > 1 else ""
-    return Finding(
+    return PlanFinding(
         severity=Severity.WARNING,
+        reason=_REPLACED[role],
         what=f"{_machines(len(replaced), before, role)} {_verb(ResourceAction.REPLACE, len(replaced))}{turns}.",
         where=tuple(replaced),
         why=f"{_meanwhile(role, before)} {_TURN}",
@@ -138,7 +155,7 @@ def replacement(
     )
 
 
-def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
+def _removed_machines(case: Case, role: Role) -> Iterator[PlanFinding]:
     """Yield a finding about control-plane machines that are removed without a successor."""
     changes, before = role_changes(case.after, case.changes, role)
     gone = tuple(change.name for change in changes if change.action is ResourceAction.DESTROY)
@@ -151,8 +168,9 @@ def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
         left = before - len(gone)
         why = f"They are taken out of the etcd cluster one at a time; {left} survive the loss of {(left - 1) // 2}."
         do = "See that all of them are healthy before (`longhaul status`)."
-    yield Finding(
+    yield PlanFinding(
         severity=Severity.WARNING,
+        reason=_REMOVED[role],
         what=f"{_machines(len(gone), before, role)} {_verb(ResourceAction.DESTROY, len(gone))}.",
         where=gone,
         why=why,
@@ -196,11 +214,12 @@ def _goes_with_its_site(place: EnvironmentPart, case: Case) -> bool:
     return place.site in ends and place.site not in (LINKS, ENVIRONMENT)
 
 
-def _pools_that_go(case: Case) -> Iterator[Finding]:
+def _pools_that_go(case: Case) -> Iterator[PlanFinding]:
     pools = (place for place in _gone_places(case) if place.kind == "pool" and place.part not in case.after.pools)
     for place in case.places.in_order(place for place in pools if place.site in case.after.sites):
-        yield Finding(
+        yield PlanFinding(
             severity=Severity.WARNING,
+            reason=PlanReason.POOL_GOES,
             what=f"The pool {place.part} in {place.site} goes.",
             where=(place.part,),
             why="All of its machines are ended, and what runs on them, checkpoint or not.",
@@ -208,7 +227,7 @@ def _pools_that_go(case: Case) -> Iterator[Finding]:
         )
 
 
-def _sites_that_go(case: Case) -> Iterator[Finding]:
+def _sites_that_go(case: Case) -> Iterator[PlanFinding]:
     for site in case.places.sites:
         changes = [
             change
@@ -216,8 +235,9 @@ def _sites_that_go(case: Case) -> Iterator[Finding]:
             if case.places.of(change).site == site and change.action in GONE and change.custom
         ]
         if site not in case.after.sites and changes:
-            yield Finding(
+            yield PlanFinding(
                 severity=Severity.WARNING,
+                reason=PlanReason.SITE_GOES,
                 what=f"The site {site} goes, with {counted(len(changes), 'resource')} and its links.",
                 where=(site,),
                 why="Everything in it ends.",

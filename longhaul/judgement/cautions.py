@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from clouds.base.faults import Caution
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
 from components.model.loading.cautions import cautions
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.risks import new_sites
 
 
-def new_cautions(case: Case) -> Iterator[Finding]:
+def new_cautions(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each caution that the change brings, that makes every plan unsafe, or that must not be
     introduced. Equal cautions about the same key in several places are merged into one finding."""
     alike: dict[tuple[object, str, str, Severity], list[Caution]] = {}
@@ -28,7 +29,7 @@ def new_cautions(case: Case) -> Iterator[Finding]:
         yield replace(finding, where=(*finding.where, *(other.key for other in others))) if others else finding
 
 
-def standing_cautions(case: Case) -> tuple[Finding, ...]:
+def standing_cautions(case: Case) -> tuple[PlanFinding, ...]:
     """Return the cautions that existed before the change."""
     return tuple(
         _finding(caution, Severity.OK)
@@ -41,7 +42,7 @@ def _new(case: Case, doubt: Caution) -> bool:
     """Return whether the change brings a caution: the earlier file lacks it or, without such a file, its pool or site
     is new."""
     if case.base is not None:
-        return (doubt.name, doubt.site) not in {(caution.name, caution.site) for caution in cautions(case.base)}
+        return doubt.identity not in {caution.identity for caution in cautions(case.base)}
     if case.stateless:
         return True
     if doubt.pool:
@@ -52,6 +53,6 @@ def _new(case: Case, doubt: Caution) -> bool:
     return doubt.site in new_sites(case)
 
 
-def _finding(doubt: Caution, severity: Severity) -> Finding:
+def _finding(doubt: Caution, severity: Severity) -> PlanFinding:
     what = f"{doubt.key}: {doubt.wrong}."
-    return Finding(severity=severity, what=what, where=(doubt.key,), do=doubt.write, check=doubt.name)
+    return PlanFinding(severity=severity, what=what, where=(doubt.key,), do=doubt.write, reason=doubt.reason)

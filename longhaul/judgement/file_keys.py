@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
 from clouds.base.replaces import Replaces
 from clouds.base.resources import ResourceKind
 from components.model import Environment, Role, control_machines, plan
 from components.model.control_plane.machines import members
 from components.model.control_plane.size import api_arguments, declared_nodes, raft_times
 from components.model.policy.replaced import replaced_by
+from contract.reasons.plan import PlanReason
 from longhaul.judgement.care import replacement
 from longhaul.judgement.consequences import CONSEQUENCES
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.properties import Property
 from longhaul.judgement.refusals import only_member
 
@@ -28,7 +30,7 @@ NEW, GONE = "new", "gone"
 class FileConsequences:
     """Consequences that are known from the files alone."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[PlanFinding, ...]
     paths: frozenset[str] = field(default_factory=frozenset)
     """Paths of the changed keys that the findings cover."""
 
@@ -100,7 +102,7 @@ def _sized(before: Environment, after: Environment) -> dict[Role, tuple[str, ...
 
 def _replaced(
     before: Environment, after: Environment, role: Role, changed: Sequence[Property], *, more: tuple[str, ...]
-) -> Iterator[Finding]:
+) -> Iterator[PlanFinding]:
     keys = [key for key in changed if role in _roles(key, before)]
     names = [machine.name for machine in members(control_machines(before, plan(before)), role)]
     staying = {machine.name for machine in members(control_machines(after, plan(after)), role)}
@@ -113,9 +115,10 @@ def _replaced(
             yield replacement(role, names, len(names), one_at_a_time=True, lines=lines)
 
 
-def _new_machines_only(changed: Sequence[Property]) -> Finding:
-    return Finding(
+def _new_machines_only(changed: Sequence[Property]) -> PlanFinding:
+    return PlanFinding(
         severity=Severity.WARNING,
+        reason=PlanReason.NEW_MACHINES_DIFFER,
         what="New machines of pools differ from those that run.",
         where=tuple(key.path for key in changed),
         why="What runs goes on: machines stay as they are until they are replaced, one budget at a time.",
@@ -124,10 +127,11 @@ def _new_machines_only(changed: Sequence[Property]) -> Finding:
     )
 
 
-def _reaching(changed: Sequence[Property]) -> Finding:
+def _reaching(changed: Sequence[Property]) -> PlanFinding:
     consequence = CONSEQUENCES[ResourceKind.VAULT]
-    return Finding(
+    return PlanFinding(
         severity=Severity.WARNING,
+        reason=PlanReason.OPERATORS_CHANGE,
         what="Who reaches the vault and the racks' gateways from outside changes.",
         where=tuple(key.path for key in changed),
         why="Work that runs is not touched; an operator or a CI runner whose range goes is refused from then on.",

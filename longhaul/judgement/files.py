@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
 from clouds.base.phrases import names
 from components.model import Environment, Role
+from contract.reasons.plan import PlanReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.file_keys import GONE, NEW, change_text, file_consequences, interrupts_nothing
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.learner import KEY as LEARNER
 from longhaul.judgement.learner import learner_in_files
 from longhaul.judgement.properties import Property, compare_documents
@@ -25,7 +27,7 @@ _WITH_STATE = (
 )
 
 
-def by_files(case: Case) -> Iterator[Finding]:
+def by_files(case: Case) -> Iterator[PlanFinding]:
     """Yield every finding from a comparison with the earlier file, if there is no state. With a state yield nothing,
     since the state shows more."""
     if case.base is None or not case.stateless:
@@ -35,15 +37,16 @@ def by_files(case: Case) -> Iterator[Finding]:
     yield from _changed(case.base, case.after)
 
 
-def _fewer_members(before: Environment, after: Environment, role: Role) -> Iterator[Finding]:
+def _fewer_members(before: Environment, after: Environment, role: Role) -> Iterator[PlanFinding]:
     """Yield a finding when an etcd cluster shrinks. Without a state, it is unknown which members are healthy; the
     engine's hooks check that."""
     if not role.is_etcd:
         return
     was, now = (getattr(environment.control_plane, role.value).members for environment in (before, after))
     if now < was:
-        yield Finding(
+        yield PlanFinding(
             severity=Severity.PROBLEM if now == 1 else Severity.WARNING,
+            reason=PlanReason.MEMBERS_GO,
             what=f"The etcd cluster {role} would have fewer members: {was} -> {now}.",
             where=(f"control_plane.{role}.members",),
             why=f"Members are taken out one at a time. {now} survive the loss of {(now - 1) // 2}.",
@@ -51,7 +54,7 @@ def _fewer_members(before: Environment, after: Environment, role: Role) -> Itera
         )
 
 
-def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
+def _changed(before: Environment, after: Environment) -> Iterator[PlanFinding]:
     """Yield the findings about the changed keys: those with known effects, one for keys with unknown effects, and one
     for keys that interrupt nothing."""
     changed = file_changes(before, after)
@@ -63,8 +66,9 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
     calm = [key for key in left if interrupts_nothing(key, before)]
     rest = [key for key in left if key not in calm]
     if rest:
-        yield Finding(
+        yield PlanFinding(
             severity=Severity.WARNING,
+            reason=PlanReason.EFFECT_UNKNOWN,
             what=f"The file changes {names(key.path for key in rest)}.",
             where=tuple(key.path for key in rest),
             why="What that replaces, restarts or cuts off among what runs is in the state, and there is none here.",
@@ -72,8 +76,9 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
             lines=tuple(map(change_text, rest)),
         )
     if calm:
-        yield Finding(
+        yield PlanFinding(
             severity=Severity.OK,
+            reason=PlanReason.NOTHING_INTERRUPTED,
             what=f"The file changes {names(key.path for key in calm)}, which interrupts nothing.",
             where=tuple(key.path for key in calm),
             why="A pool's size, new pools, hosts and sites, and tags change nothing for work that runs.",

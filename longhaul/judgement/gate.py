@@ -13,13 +13,14 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
 from components.model.policy.rules import PREVIEW_JUDGED
 from longhaul.engine import processes
 from longhaul.engine.engine import Engine
 from longhaul.engine.pending import pending_creates
 from longhaul.engine.records import VARIABLE, new_run
 from longhaul.judgement.deprecated_apis import Ask, no_cluster
+from longhaul.judgement.finding import PlanFinding
 from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 
@@ -115,5 +116,5 @@ def _named(words: Sequence[str]) -> list[str]:
     return [urn.rpartition("::")[2] for urn in given]
 
 
-def _is_meant(finding: Finding, named: Sequence[str]) -> bool:
+def _is_meant(finding: PlanFinding, named: Sequence[str]) -> bool:
     return bool(finding.where) and all(any(fnmatchcase(resource, name) for name in named) for resource in finding.where)

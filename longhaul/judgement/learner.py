@@ -5,48 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
 from clouds.base.resources import ResourceKind
 from components.model import Environment
 from components.model.control_plane.machines import learner_name
 from components.model.environment import EtcdLearner
+from contract.reasons.plan import PlanReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.kinds import kind_of
 
 KEY = "control_plane.etcd.learner"
 
-_MADE = Finding(
+_MADE = PlanFinding(
     severity=Severity.OK,
+    reason=PlanReason.LEARNER_MADE,
     what="The etcd cluster gets a learner.",
     why="Nothing else is replaced, and nothing waits for it.",
 )
-_REPLACED = Finding(
+_REPLACED = PlanFinding(
     severity=Severity.WARNING,
+    reason=PlanReason.LEARNER_REPLACED,
     what="The learner of the etcd cluster is replaced.",
     why="No work and no quorum depends on it. Its data stays on its disk; it catches up when it is back.",
 )
-_GONE = Finding(
+_GONE = PlanFinding(
     severity=Severity.WARNING,
+    reason=PlanReason.LEARNER_GOES,
     what="The learner of the etcd cluster goes.",
     why="It leaves the etcd cluster first, and its disk is deleted: after the loss of all members, backups are all "
     "there is.",
     do="See that the backups are good first (`longhaul backups --verify`).",
 )
-_LARGER = Finding(
+_LARGER = PlanFinding(
     severity=Severity.OK,
+    reason=PlanReason.LEARNER_GROWS,
     what="The disk of the etcd cluster's learner gets larger.",
     why="It grows in place, and its file system with the machine's next start.",
 )
-_MOVED = Finding(
+_MOVED = PlanFinding(
     severity=Severity.PROBLEM,
+    reason=PlanReason.LEARNER_MOVES,
     what="The disk of the etcd cluster's learner would move to another zone, or shrink.",
     why="It stays in its zone, does not shrink, and is not deleted while there is a learner.",
     do="Take the learner out of the file, run `longhaul up`, then declare it as it shall be.",
 )
 
 
-def learner_changes(case: Case) -> Iterator[Finding]:
+def learner_changes(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding when the learner's machine is replaced, or is removed with its disk."""
     name = learner_name(case.after)
     for change in case.changes:
@@ -56,7 +63,7 @@ def learner_changes(case: Case) -> Iterator[Finding]:
                 yield replace(known, where=(name,))
 
 
-def learner_in_files(before: Environment, after: Environment, lines: tuple[str, ...]) -> Iterator[Finding]:
+def learner_in_files(before: Environment, after: Environment, lines: tuple[str, ...]) -> Iterator[PlanFinding]:
     """Yield the effects of the file's changes on the learner, for a plan without a state. ``lines`` are the changed
     keys."""
     if lines:
@@ -65,7 +72,7 @@ def learner_in_files(before: Environment, after: Environment, lines: tuple[str, 
         yield replace(finding, where=(KEY,), lines=lines)
 
 
-def _between(was: EtcdLearner, now: EtcdLearner) -> Finding:
+def _between(was: EtcdLearner, now: EtcdLearner) -> PlanFinding:
     if was.zone != now.zone or was.disk_gib > now.disk_gib:
         return _MOVED
     return _REPLACED if was.machine_type != now.machine_type else _LARGER

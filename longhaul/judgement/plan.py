@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from clouds.base.findings import Finding, Severity, gravest, in_order
+from clouds.base.findings import Severity, gravest, in_order
 from clouds.base.resources import ResourceKind
 from components.model import Environment
 from longhaul.judgement.capacity import CapacityRow, compare
@@ -17,6 +17,7 @@ from longhaul.judgement.changes import Change, Changes, ResourceAction
 from longhaul.judgement.cost import CostChange, Prices, compare_cost
 from longhaul.judgement.deprecated_apis import Ask, no_cluster
 from longhaul.judgement.files import by_files, file_changes
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.kinds import is_group, kind_of
 from longhaul.judgement.places import EnvironmentPart, EnvironmentParts, places
 from longhaul.judgement.previous_environment import PreviousEnvironment, previous_environment
@@ -65,9 +66,9 @@ class Plan:
     """True when there was no base: neither a state nor an earlier file."""
     verdict: Severity
     """The gravest severity of all findings."""
-    reasons: tuple[Finding, ...]
+    reasons: tuple[PlanFinding, ...]
     """Findings of Longhaul's own rules, the gravest first."""
-    policy: tuple[Finding, ...]
+    policy: tuple[PlanFinding, ...]
     """Findings of policies, the gravest first."""
     counts: dict[ResourceAction, int]
     """Number of resources by action, including groups, as the engine counts. Empty when only two files were
@@ -81,7 +82,7 @@ class Plan:
     parts: tuple[PlaceChanges, ...]
     rows: tuple[CapacityRow, ...]
     cost: CostChange
-    risks: tuple[Finding, ...]
+    risks: tuple[PlanFinding, ...]
     """Risks that existed before, which do not affect the verdict."""
     notes: tuple[str, ...]
     """Sentences about what is unknown."""
@@ -111,7 +112,7 @@ class PlanTerms:
     """Function that computes the cost of an environment; None without a price book."""
     prices_source: str = ""
     """Words for the source of the prices."""
-    policy: tuple[Finding, ...] = ()
+    policy: tuple[PlanFinding, ...] = ()
     """Findings of the policies about the resources."""
     unseen: tuple[str, ...] = ()
     """Sentences that say what was not examined, and why."""

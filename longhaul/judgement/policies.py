@@ -10,12 +10,14 @@ from clouds.base.policy import Resource
 from components.model import Environment
 from components.model.policy import rules
 from components.model.policy.rules import WHY, Waived, name_of
+from contract.reasons.plan import PlanReason
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.preview_document import PreviewDocument, PreviewStep
 
 SAME, READ = "same", "refresh"
 
 
-def policy_findings(documents: Iterable[PreviewDocument], environment: Environment) -> tuple[Finding, ...]:
+def policy_findings(documents: Iterable[PreviewDocument], environment: Environment) -> tuple[PlanFinding, ...]:
     """Return a finding for each broken rule, for each invalid waiver, and for what waivers admit. A broken rule is a
     refusal only if this change makes or alters the resource. Rules that were already broken, and old waivers, need
     care but do not block another change. With ``--refresh``, changes in the cloud itself do not count as part of the
@@ -37,11 +39,12 @@ def _resource(step: PreviewStep) -> Resource:
     return Resource(urn=step.urn, type=kinship.rsplit("$", 1)[-1], name=name, inputs=inputs)
 
 
-def _finding(rule: str, faults: list[Finding], *, fresh: bool) -> Finding:
+def _finding(rule: str, faults: list[Finding], *, fresh: bool) -> PlanFinding:
     # A waiver is in the file; no resource shows whether it is new.
     since = "" if fresh or rule in WHY else "; it was so before"
-    return Finding(
+    return PlanFinding(
         severity=Severity.PROBLEM if fresh else Severity.WARNING,
+        reason=PlanReason.POLICY_BROKEN if fresh else PlanReason.POLICY_WAS_BROKEN,
         what=f"policy {rule}: {_each_once(fault.what for fault in faults)}{since}",
         where=tuple(sorted({name_of(fault) for fault in faults})),
         why=_each_once(fault.why for fault in faults),
@@ -49,10 +52,11 @@ def _finding(rule: str, faults: list[Finding], *, fresh: bool) -> Finding:
     )
 
 
-def _admitted(waived: Waived) -> Finding:
+def _admitted(waived: Waived) -> PlanFinding:
     waiver = waived.waiver
-    return Finding(
+    return PlanFinding(
         severity=Severity.OK,
+        reason=PlanReason.POLICY_WAIVED,
         what=f"policy {waived.finding.check} is waived until {waiver.until}: {waived.finding.what}",
         where=(name_of(waived.finding),),
         why=waiver.why,

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
 from clouds.base.phrases import counted, names
 from clouds.base.resources import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model import Role, plan
 from components.model.policy.immutable import Settings, changes, instead, settings
+from contract.reasons.plan import PlanReason
 from longhaul.judgement.capacity import CapacityRow
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, ResourceAction
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.kinds import kind_of
 from longhaul.judgement.moved_addresses import Moved, moved_in_files, moved_in_state
 from longhaul.judgement.previous_environment import role_changes
@@ -23,18 +25,18 @@ from longhaul.judgement.versions import kubelet_skew, refused_upgrades, removed_
 GONE = (ResourceAction.DESTROY, ResourceAction.REPLACE)
 
 
-def refusal_findings(case: Case) -> Iterator[Finding]:
+def refusal_findings(case: Case) -> Iterator[PlanFinding]:
     """Yield every finding that refuses a plan."""
     for refusal in REFUSALS:
         yield from (replace(finding, check=refusal.id) for finding in refusal.look(case))
 
 
-def _quorum(case: Case) -> Iterator[Finding]:
+def _quorum(case: Case) -> Iterator[PlanFinding]:
     for role in Role:
         yield from quorum(case, role)
 
 
-def quorum(case: Case, role: Role) -> Iterator[Finding]:
+def quorum(case: Case, role: Role) -> Iterator[PlanFinding]:
     """Yield a finding when more members are down at once than the etcd cluster tolerates. Members with a deletion hook
     are replaced one at a time, or removed from the cluster one at a time."""
     if not role.is_etcd:
@@ -62,8 +64,9 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
         why = f"An etcd cluster of {before} survives the loss of {outlives}; {out} would be out of service at once."
         do = "Run `longhaul up` with the file as it was, which gives the machines their guards, then make the change."
     loss = "would have one member" if alone and before > 1 else "loses its quorum"
-    yield Finding(
+    yield PlanFinding(
         severity=Severity.PROBLEM,
+        reason=PlanReason.ONE_MEMBER_LEFT if alone and before > 1 else PlanReason.QUORUM_LOST,
         what=f"The etcd cluster {role} {loss}: {' and '.join(counts)} of {before}.",
         where=tuple(sorted(change.name for change in (*gone, *replaced))),
         why=why,
@@ -84,11 +87,19 @@ _TO_ONE = (
 """Reason and advice when an etcd cluster would shrink to one member."""
 
 
-def only_member(role: Role, name: str, *, lines: tuple[str, ...]) -> Finding:
+def only_member(role: Role, name: str, *, lines: tuple[str, ...]) -> PlanFinding:
     """Return the finding that the only member of an etcd cluster is replaced, for a plan from files."""
     why, do = _ONLY
     what = f"The etcd cluster {role} loses its quorum: 1 member replaced of 1."
-    return Finding(severity=Severity.PROBLEM, what=what, where=(name,), why=why, do=do, lines=lines)
+    return PlanFinding(
+        severity=Severity.PROBLEM,
+        reason=PlanReason.QUORUM_LOST,
+        what=what,
+        where=(name,),
+        why=why,
+        do=do,
+        lines=lines,
+    )
 
 
 _LOST: dict[ResourceKind, tuple[str, str]] = {
@@ -121,7 +132,7 @@ _LOST: dict[ResourceKind, tuple[str, str]] = {
 }
 
 
-def _lost(case: Case) -> Iterator[Finding]:
+def _lost(case: Case) -> Iterator[PlanFinding]:
     """Yield findings about destroyed or replaced resources that cannot be made again."""
     for kind, (why, do) in _LOST.items():
         for action in GONE:
@@ -132,8 +143,9 @@ def _lost(case: Case) -> Iterator[Finding]:
                 lost = [change for change in lost if not _is_learners(change)]
             if lost:
                 verb = "destroyed" if action is ResourceAction.DESTROY else "replaced"
-                yield Finding(
+                yield PlanFinding(
                     severity=Severity.PROBLEM,
+                    reason=PlanReason.IRREPLACEABLE_LOST,
                     what=f"{counted(len(lost), kind.value).capitalize()} would be {verb}.",
                     where=tuple(change.name for change in lost),
                     why=why,
@@ -147,7 +159,7 @@ def _is_learners(change: Change) -> bool:
     return any(resource is not None and resource.with_learner for resource in lasting)
 
 
-def _addresses(case: Case) -> Iterator[Finding]:
+def _addresses(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding when addresses in use would change."""
     if case.before is None:
         return
@@ -156,8 +168,9 @@ def _addresses(case: Case) -> Iterator[Finding]:
     moved: list[Moved] = [*files, *state]
     if not moved:
         return
-    yield Finding(
+    yield PlanFinding(
         severity=Severity.PROBLEM,
+        reason=PlanReason.ADDRESSES_MOVE,
         what=f"An address plan in use changes: {names((str(move) for move in moved), most=3)}.",
         where=tuple(dict.fromkeys(move.what for move in moved)),
         why=(
@@ -171,7 +184,7 @@ def _addresses(case: Case) -> Iterator[Finding]:
     )
 
 
-def _immutable_settings(case: Case) -> Iterator[Finding]:
+def _immutable_settings(case: Case) -> Iterator[PlanFinding]:
     """Yield findings about the other immutable settings (``components/guards/immutable.py``). Ranges are reported with
     their resources."""
     for before, after in _settings(case):
@@ -180,8 +193,9 @@ def _immutable_settings(case: Case) -> Iterator[Finding]:
             change for change in changes(before, after) if not change.is_range or (case.stateless and change.is_zone)
         ]
         if immutable:
-            yield Finding(
+            yield PlanFinding(
                 severity=Severity.PROBLEM,
+                reason=PlanReason.IMMUTABLE_CHANGES,
                 what=f"What is in use changes: {names((str(change) for change in immutable), most=3)}.",
                 where=tuple(change.key for change in immutable),
                 why="What is there would be made anew at another place, or under another name. `up` refuses it, too.",
@@ -198,7 +212,7 @@ def _settings(case: Case) -> Iterator[tuple[Settings, Settings]]:
             yield change.before.get("facts") or {}, change.after.get("facts") or {}
 
 
-def _nodes(case: Case) -> Iterator[Finding]:
+def _nodes(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding when a larger share of the pools' maximum is removed than allowed at once. A replaced group
     counts as removed."""
     rows = [row for row in case.rows if row.before is not None and row.name != "hosts"]
@@ -209,7 +223,7 @@ def _nodes(case: Case) -> Iterator[Finding]:
     yield from _too_many(case, removed, before, noun="node", of="the pools' maximum")
 
 
-def _hosts(case: Case) -> Iterator[Finding]:
+def _hosts(case: Case) -> Iterator[PlanFinding]:
     """Yield the same finding about hosts, when the earlier file is given."""
     if case.base is None:
         return
@@ -218,12 +232,13 @@ def _hosts(case: Case) -> Iterator[Finding]:
     yield from _too_many(case, removed, len(case.base.hosts), noun="host", of="the hosts")
 
 
-def _too_many(case: Case, removed: dict[str, int], before: int, *, noun: str, of: str) -> Iterator[Finding]:
+def _too_many(case: Case, removed: dict[str, int], before: int, *, noun: str, of: str) -> Iterator[PlanFinding]:
     gone = sum(removed.values())
     if not before or gone <= case.max_removed * before:
         return
-    yield Finding(
+    yield PlanFinding(
         severity=Severity.PROBLEM,
+        reason=PlanReason.TOO_MANY_GO,
         what=f"{counted(gone, noun)} of {before:,} would go, {gone / before:.0%} of {of}; {case.max_removed:.0%} may.",
         where=tuple(sorted(removed)),
         why="What runs on them ends, checkpoint or not, and the rest may have no room for it.",
@@ -253,7 +268,7 @@ class PlanRefusal:
     """One kind of refusal. ``longhaul plan`` and ``longhaul up`` apply all kinds, the engine's guards only some."""
 
     id: str
-    look: Callable[[Case], Iterator[Finding]]
+    look: Callable[[Case], Iterator[PlanFinding]]
     engine: str
     """Part of it that the engine's own guards refuse, whoever runs the engine (docs/guards.md)."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
 from clouds.base.machine_types import Rdma
 from clouds.base.resources import ResourceKind
 from clouds.base.tunnels import Risk
@@ -17,30 +17,31 @@ from components.model import Environment
 from components.model.network.links import LinkKind, links
 from components.model.nodes.rdma import pool_rdma
 from components.model.sites.places import place_of
+from contract.reasons.plan import FileReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, ResourceAction
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.kinds import is_whole_network, kind_of
 from longhaul.judgement.properties import changes_only
 
 _MADE = (ResourceAction.MAKE, ResourceAction.ADOPT)
-_ONE_ZONE = "one-zone"
 
 
-def refused_risks(case: Case) -> Iterator[Finding]:
+def refused_risks(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each new risk that is refused."""
     yield from (
         _finding(risk, Severity.PROBLEM) for site, risk in _risks(case.after) if risk.refused and _new(case, site, risk)
     )
 
 
-def new_risks(case: Case) -> Iterator[Finding]:
+def new_risks(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each other new risk."""
     for site, risk in _risks(case.after):
         if not risk.refused and _new(case, site, risk):
             yield _finding(risk, Severity.WARNING)
 
 
-def standing_risks(case: Case) -> tuple[Finding, ...]:
+def standing_risks(case: Case) -> tuple[PlanFinding, ...]:
     """Return the risks that existed before the change."""
     return tuple(_finding(risk, Severity.OK) for site, risk in _risks(case.after) if not _new(case, site, risk))
 
@@ -74,7 +75,7 @@ def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
 
 def _unreserved(pool: str) -> Risk:
     return Risk(
-        name=f"unreserved-{pool}",
+        reason=FileReason.GPUS_UNRESERVED,
         what=f"No capacity is reserved for the GPU machines of the pool {pool}.",
         where=f"pools.{pool}.reservation",
         why="Clouds give GPU machines as long as they have some; a pool that shrinks may not grow again.",
@@ -85,7 +86,7 @@ def _unreserved(pool: str) -> Risk:
 
 def _no_device_plugin(pool: str) -> Risk:
     return Risk(
-        name=f"no-device-plugin-{pool}",
+        reason=FileReason.NO_DEVICE_PLUGIN,
         what=f"Pods get no Elastic Fabric Adapters of the pool {pool}: no device plugin gives them any.",
         where="images.efa_device_plugin",
         why="Without adapters, programs on several machines use TCP, at a tenth of the speed or less.",
@@ -96,7 +97,7 @@ def _no_device_plugin(pool: str) -> Risk:
 
 def _one_zone(site: str, zone: str) -> Risk:
     return Risk(
-        name=_ONE_ZONE,
+        reason=FileReason.ONE_ZONE,
         what=f"All machines of {site} are in one zone, {zone}.",
         where=f"sites.{site}.zones",
         why="When the cloud loses the zone, the site is gone until it is back; a control plane loses its quorum.",
@@ -109,14 +110,15 @@ def _new(case: Case, site: str, risk: Risk) -> bool:
     the changes of the site's gateway, tunnels or network. For a refused risk the state decides, if there is one: it
     shows whether something is really made."""
     if case.base is not None:
-        new = (site, risk.name) not in {(name, known.name) for name, known in _risks(case.base)}
+        known = {(name, other.reason, other.pool) for name, other in _risks(case.base)}
+        new = (site, risk.reason, risk.pool) not in known
         if not new or not risk.refused or case.stateless:
             return new
     if case.stateless:
         return True
     if risk.pool:
         return any(change.action in _MADE and case.places.of(change).part == risk.pool for change in case.changes)
-    if risk.name == _ONE_ZONE:
+    if risk.reason is FileReason.ONE_ZONE:
         return site in new_sites(case)
     return any(_concerns(case, change, site) and _makes(change, only=risk.refused) for change in case.changes)
 
@@ -138,5 +140,7 @@ def _makes(change: Change, *, only: bool) -> bool:
     return changes and not only
 
 
-def _finding(risk: Risk, severity: Severity) -> Finding:
-    return Finding(severity=severity, what=risk.what, where=(risk.where,), why=risk.why, do=risk.do, check=risk.name)
+def _finding(risk: Risk, severity: Severity) -> PlanFinding:
+    return PlanFinding(
+        severity=severity, reason=risk.reason, what=risk.what, where=(risk.where,), why=risk.why, do=risk.do
+    )

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from clouds.base.findings import Finding
 from clouds.base.phrases import names
 from longhaul.judgement.capacity import CapacityRow, PlannedCapacity, total
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.plan import VERDICTS, Plan
 from longhaul.judgement.resource_lines import blocks, summary
 from longhaul.report.json_output import document
@@ -29,9 +29,10 @@ def to_json(plan: Plan) -> str:
     return document(content, unicode=True) + "\n"
 
 
-def _reason(finding: Finding) -> dict[str, Any]:
+def _reason(finding: PlanFinding) -> dict[str, Any]:
     return {
         "level": VERDICTS[finding.severity],
+        "reason": finding.reason,
         "what": finding.what,
         "where": finding.where,
         "why": finding.why,
@@ -67,12 +68,12 @@ def _parts(plan: Plan) -> Iterator[list[str]]:
         yield ["Not known", *(line for note in plan.notes for line in wrapped(note, indent="  "))]
 
 
-def findings_text(findings: Sequence[Finding]) -> list[str]:
+def findings_text(findings: Sequence[PlanFinding]) -> list[str]:
     """Render findings in full."""
     return [line for finding in findings for line in _finding(finding)]
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def _finding(finding: PlanFinding) -> Iterator[str]:
     yield from wrapped(f"{VERDICTS[finding.severity]}: {finding.what}", indent="  ", hanging="    ")
     for line in finding.lines:
         yield from wrapped(line, indent="      ", hanging="        ")

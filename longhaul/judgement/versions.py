@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
 from components.model import Role
 from components.model.versions.section import companion_versions
 from components.model.versions.steps import SKEW, TITLES, image_faults, is_taken_back, minor, step_refused
 from contract.documents.node import PATH, version_of
+from contract.reasons.plan import PlanReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.previous_environment import role_changes
 from longhaul.judgement.text_changes import machine_files
 
@@ -24,15 +26,16 @@ def release_of(role: Role) -> str:
     return "etcd" if role.is_etcd else "kubernetes"
 
 
-def version_mismatches(case: Case) -> Iterator[Finding]:
+def version_mismatches(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each version that differs from the control plane image's. Machines with this image would wait
     for a version that they never run."""
     site = case.after.control_plane.site
     for release, baked in case.images.get(site, {}).items():
         wanted = getattr(case.after.versions, release, baked)
         if wanted != baked:
-            yield Finding(
+            yield PlanFinding(
                 severity=Severity.PROBLEM,
+                reason=PlanReason.IMAGE_LACKS_VERSION,
                 what=f"The image of {site} holds {release} {baked}, and the environment wants {wanted}.",
                 where=(f"versions.{release}", f"sites.{site}.image"),
                 why="A machine of the control plane that is replaced would run the image's version and never be ready.",
@@ -41,14 +44,15 @@ def version_mismatches(case: Case) -> Iterator[Finding]:
             )
 
 
-def refused_upgrades(case: Case) -> Iterator[Finding]:
+def refused_upgrades(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each release whose running versions cannot be upgraded to the wanted one in one step."""
     for release, running in _running(case):
         wanted = getattr(case.after.versions, release)
         refused = step_refused(release, running, wanted)
         if refused is not None:
-            yield Finding(
+            yield PlanFinding(
                 severity=Severity.PROBLEM,
+                reason=PlanReason.STEP_REFUSED,
                 what=f"{TITLES[release]} would go from {_versions_text(running)} to {wanted}.",
                 where=(f"versions.{release}",),
                 why=refused.why,
@@ -56,11 +60,12 @@ def refused_upgrades(case: Case) -> Iterator[Finding]:
             )
 
 
-def kubelet_skew(case: Case) -> Iterator[Finding]:
+def kubelet_skew(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each image whose kubelet version the API servers do not support."""
     for fault in image_faults(case.after, case.images):
-        yield Finding(
+        yield PlanFinding(
             severity=Severity.PROBLEM,
+            reason=PlanReason.KUBELET_SKEW,
             what=f"{fault.key}: {fault.wrong}.",
             where=(fault.key, "versions.kubernetes"),
             why=f"A kubelet is never newer than an API server, and at most {SKEW} minor versions older (kubernetes.io, "
@@ -69,15 +74,16 @@ def kubelet_skew(case: Case) -> Iterator[Finding]:
         )
 
 
-def removed_apis(case: Case) -> Iterator[Finding]:
+def removed_apis(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each API in use that the wanted version of Kubernetes lacks."""
     wanted = case.after.versions.kubernetes
     if not _goes_up(case):
         return
     for api in case.apis().used:
         if api.removed is not None and api.removed <= minor(wanted):
-            yield Finding(
+            yield PlanFinding(
                 severity=Severity.PROBLEM,
+                reason=PlanReason.API_REMOVED,
                 what=f"{api.name} is in use, and Kubernetes {_short(api.removed)} takes it away.",
                 where=("versions.kubernetes",),
                 why=f'Whoever asks for it would be refused by API servers of {wanted} (kubernetes.io, "Deprecated API '
@@ -87,7 +93,7 @@ def removed_apis(case: Case) -> Iterator[Finding]:
             )
 
 
-def deprecated_apis(case: Case) -> Iterator[Finding]:
+def deprecated_apis(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each API in use that a version after the wanted one removes, and one when no server could be
     asked."""
     wanted = minor(case.after.versions.kubernetes)
@@ -97,15 +103,17 @@ def deprecated_apis(case: Case) -> Iterator[Finding]:
     for api in apis.used:
         if api.removed is None or api.removed > wanted:
             gone = f"Kubernetes {_short(api.removed)} takes it away" if api.removed else "a later version takes it away"
-            yield Finding(
+            yield PlanFinding(
                 severity=Severity.WARNING,
+                reason=PlanReason.API_DEPRECATED,
                 what=f"{api.name} is in use, and {gone}.",
                 where=where,
                 do="Move its clients to the version of the API that stays before that.",
             )
     if apis.unseen:
-        yield Finding(
+        yield PlanFinding(
             severity=Severity.WARNING,
+            reason=PlanReason.APIS_NOT_ASKED,
             what=f"Nobody was asked for APIs in use that go: {apis.unseen}.",
             where=where,
             do="See for yourself that nothing uses one (docs/upgrading.md).",
@@ -127,7 +135,7 @@ def _short(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 
 
-def allowed_upgrades(case: Case) -> Iterator[Finding]:
+def allowed_upgrades(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each allowed upgrade to another minor version, with its consequences."""
     for release, running in _running(case):
         wanted = getattr(case.after.versions, release)
@@ -139,24 +147,37 @@ def allowed_upgrades(case: Case) -> Iterator[Finding]:
         what = f"{TITLES[release]} goes {'back ' if back else ''}from {_versions_text(running)} to {wanted}."
         if back:
             why = "Some machines still run the minor version that is wanted, so what they share has not moved."
-            yield Finding(
-                severity=Severity.WARNING, what=what, where=where, why=why, do="Run `longhaul up` to its end."
+            yield PlanFinding(
+                severity=Severity.WARNING,
+                reason=PlanReason.UPGRADE_TAKEN_BACK,
+                what=what,
+                where=where,
+                why=why,
+                do="Run `longhaul up` to its end.",
             )
         elif release == "etcd":
             why = "Once every member runs it there is no way back but a backup."
             do = "Take one before (`longhaul backups --now`), and change nothing else in the same run."
-            yield Finding(severity=Severity.WARNING, what=what, where=where, why=why, do=do)
+            yield PlanFinding(
+                severity=Severity.WARNING,
+                reason=PlanReason.ETCD_UPGRADED,
+                what=what,
+                where=where,
+                why=why,
+                do=do,
+            )
         else:
             yield _of_nodes(case, what, wanted)
 
 
-def _of_nodes(case: Case, what: str, wanted: str) -> Finding:
+def _of_nodes(case: Case, what: str, wanted: str) -> PlanFinding:
     """Return the finding about a new minor version of Kubernetes: nodes keep their kubelets."""
     major, number = minor(wanted)
     kept = [*case.after.pools, *(["the hosts"] if case.after.hosts else [])]
     nodes = f" Nodes of {', '.join(kept)} keep their kubelets; {major}.{number - SKEW} is the oldest." if kept else ""
-    return Finding(
+    return PlanFinding(
         severity=Severity.WARNING,
+        reason=PlanReason.KUBERNETES_UPGRADED,
         what=what,
         where=("versions.kubernetes",),
         why=f"Once every API server runs it there is no way back.{nodes}{_etcd_of(case, wanted)}",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.base.findings import Finding
 from clouds.base.phrases import names
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.plan import VERDICTS, Plan
 from longhaul.judgement.resource_lines import Block, blocks, summary
 from longhaul.judgement.text import capacity_table
@@ -57,7 +57,7 @@ def _sections(plan: Plan) -> Iterator[tuple[str, str]]:
         yield from ((block.title, _details(block)) for block in shown_blocks)
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: PlanFinding) -> str:
     where = f" ({names((f'`{code(name)}`' for name in finding.where), most=6)})" if finding.where else ""
     lines = [f"- **{VERDICTS[finding.severity]}**: {plain(finding.what)}{where}"]
     lines += [f"  - {plain(line)}" for line in finding.lines[:_LINES]]

@@ -35,7 +35,7 @@ def test_each_reason_is_named_as_those_of_kubernetes_and_has_a_meaning(part: str
 
 @pytest.mark.parametrize("part", PARTS)
 def test_each_reason_is_given_somewhere(part: str, root: Path) -> None:
-    folders = ("longhaul", "services")
+    folders = ("clouds", "components", "longhaul", "services")
     code = "\n".join(path.read_text(encoding="utf-8") for name in folders for path in root.glob(f"{name}/**/*.py"))
     for enumeration in enumerations(part):
         given = set(re.findall(rf"\b{enumeration.__name__}\.([A-Z_]+)", code))

@@ -12,6 +12,7 @@ from clouds.registry import cloud_of
 from components.model.control_plane.machines import MOST_MEMBERS, Role, zone_of
 from components.model.environment import Environment, EtcdLearner
 from components.model.network.address_plan import machine_capacity, plan, plan_errors
+from contract.reasons.plan import FileReason
 
 AT: Location = ("control_plane", "etcd", "learner")
 
@@ -48,7 +49,7 @@ def learner_cautions(environment: Environment) -> Iterator[Caution]:
         return
     if environment.backups is None:
         yield Caution(
-            name="learner-without-backups",
+            reason=FileReason.LEARNER_WITHOUT_BACKUPS,
             at=AT,
             basis=(("backups",),),
             wrong="without backups nothing can be restored from it: its data is saved as a backup",
@@ -65,7 +66,7 @@ def _memory(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]
     machine_type, members = known.get(learner.machine_type), known.get(etcd.machine_type)
     if machine_type is not None and members is not None and machine_type.memory_gib < members.memory_gib:
         yield Caution(
-            name="learner-memory",
+            reason=FileReason.LEARNER_MEMORY,
             at=(*AT, "machine_type"),
             basis=(("control_plane", "etcd", "machine_type"), ("machine_types",)),
             wrong=f"{learner.machine_type} has {machine_type.memory_gib:,} GiB of memory, and the voting members have "
@@ -85,7 +86,7 @@ def _zone(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
     if here > fewest:
         better = [zone for zone in site.zones if votes[zone] == fewest]
         yield Caution(
-            name="learner-zone",
+            reason=FileReason.LEARNER_ZONE,
             at=(*AT, "zone"),
             basis=(("control_plane", "etcd", "members"),),
             wrong=f"zone {learner.zone} has {here} voting members, and {word_list(better)} only {fewest}",

@@ -9,6 +9,7 @@ from clouds.base.faults import Caution, Fault
 from components.model.depots.section import key_fault
 from components.model.environment import Environment
 from components.model.secrets.authority_pem import authority_fault, last_days
+from contract.reasons.plan import FileReason
 
 WRITE_KEY = "what `gpg --export KEY | base64 --wrap=0` prints, of the key that signs depots"
 WRITE_AUTHORITY = (
@@ -32,7 +33,7 @@ def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:
     for name, site in environment.sites.items():
         if site.depot is not None and environment.depots.key is None:
             yield Caution(
-                name="unsigned-depot",
+                reason=FileReason.DEPOT_UNSIGNED,
                 at=("sites", name, "depot"),
                 basis=(("depots",),),
                 site=name,
@@ -42,7 +43,7 @@ def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:
             )
         if site.depot is not None and site.depot.startswith("http://"):
             yield Caution(
-                name="plain-depot",
+                reason=FileReason.DEPOT_PLAIN,
                 at=("sites", name, "depot"),
                 site=name,
                 wrong="over plain HTTP, anybody on the path sees what is installed, and can withhold it or serve an "
@@ -58,7 +59,8 @@ def _ended(authority: str | None, today: date) -> Iterator[Caution]:
     for number, last in enumerate(last_days(authority) if authority else (), 1):
         if last < today:
             yield Caution(
-                name=f"ended-depot-authority-{number}",
+                reason=FileReason.DEPOT_AUTHORITY_ENDED,
+                about=str(number),
                 at=("depots", "authority"),
                 wrong=f"its certificate number {number} ended on {last}: no machine trusts a server by it",
                 write="the authority that has taken over, alone (docs/depot.md)",

@@ -20,6 +20,7 @@ from components.model.pools.capacity_kinds import SPOT, pool_kinds
 from components.model.sites.places import place_of
 from components.model.versions.section import Versions
 from components.model.versions.section import pinned as tested
+from contract.reasons.plan import FileReason
 
 _NAMED = 3
 """Largest number of pools or machines that a caution names individually."""
@@ -37,7 +38,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
         yield from cloud.limits.cautions(place_of(environment, name))
         if cloud.images.is_placeholder(site):
             yield Caution(
-                name="placeholder-image",
+                reason=FileReason.PLACEHOLDER_IMAGE,
                 at=("sites", name, "image"),
                 site=name,
                 wrong=f"{site.image} is the placeholder of an image that is still to be baked: no machine boots it",
@@ -65,7 +66,8 @@ def _untested(environment: Environment) -> Iterator[Caution]:
         wanted = getattr(environment.versions, release)
         if wanted != tested(release):
             yield Caution(
-                name=f"untested-{release}",
+                reason=FileReason.VERSION_UNTESTED,
+                about=release,
                 at=("versions", release),
                 wrong=f"{wanted} is not the version that this release was tested with, {tested(release)}",
                 write="leave it out, or try it in another environment first",
@@ -79,7 +81,7 @@ def _no_node(environment: Environment) -> Iterator[Caution]:
         return  # With an autoscaler this is an error (check_base).
     if pools and not environment.hosts and not any(pool.min for pool in pools.values()):
         yield Caution(
-            name="no-node",
+            reason=FileReason.NO_NODE,
             at=("pools",),
             wrong="no pool has a `min`, and there is no host: nothing runs CoreDNS until somebody scales a pool",
             write="`min: 1` at a pool without GPUs",
@@ -91,7 +93,7 @@ def _lonely_vpn(environment: Environment) -> Iterator[Caution]:
     groups = environment.identity.groups.values()
     if environment.vpn is not None and not any(group.vpn or group.everywhere == "cluster-admin" for group in groups):
         yield Caution(
-            name="lonely-vpn",
+            reason=FileReason.LONELY_VPN,
             at=("vpn",),
             basis=(("identity", "issuers"), ("identity", "groups")),
             wrong="nobody can sign in to it: only operators get in, by `longhaul vpn --env`",
@@ -103,7 +105,7 @@ def _lonely_teams(environment: Environment) -> Iterator[Caution]:
     """Yield a caution if there are teams, but nobody can sign in."""
     if environment.teams and not environment.identity.issuers:
         yield Caution(
-            name="lonely-teams",
+            reason=FileReason.LONELY_TEAMS,
             at=("teams",),
             basis=(("identity", "issuers"),),
             wrong="nobody can sign in as a member of a team: only administrators' certificates open the cluster",
@@ -119,7 +121,7 @@ def small_control_plane(environment: Environment) -> Iterator[Caution]:
     least = least_memory_gib(nodes)
     if known is not None and known.memory_gib < least:
         yield Caution(
-            name="small-api-server",
+            reason=FileReason.SMALL_API_SERVER,
             at=("control_plane", "api", "machine_type"),
             basis=(*basis, ("machine_types",)),
             wrong=f"{api.machine_type} has {known.memory_gib:,} GiB of memory, and an API server for {nodes:,} nodes "
@@ -129,7 +131,7 @@ def small_control_plane(environment: Environment) -> Iterator[Caution]:
     servers = least_servers(nodes)
     if api.servers < servers:
         yield Caution(
-            name="few-api-servers",
+            reason=FileReason.FEW_API_SERVERS,
             at=("control_plane", "api", "servers"),
             basis=basis,
             wrong=f"{api.servers} are few for {nodes:,} nodes: about one for each {NODES_PER_SERVER:,}",
@@ -146,7 +148,8 @@ def _idle_keys(environment: Environment) -> Iterator[Caution]:
         pools = [name for name, pool in environment.pools.items() if getattr(pool, key) != default]
         if pools:
             yield Caution(
-                name=f"idle-{key}",
+                reason=FileReason.NO_EFFECT,
+                about=key,
                 at=("pools", pools[0], key),
                 basis=(("autoscaler",),),
                 wrong=f"nothing acts on it without an autoscaler, in {_few(pools)}: each pool is filled by itself",
@@ -159,7 +162,7 @@ def _never_empty(environment: Environment) -> Iterator[Caution]:
     for name, pool in environment.pools.items():
         if environment.autoscaler is not None and pool.spare == pool.max:
             yield Caution(
-                name="spare-is-all",
+                reason=FileReason.SPARE_IS_ALL,
                 at=("pools", name, "spare"),
                 pool=name,
                 basis=(("pools", name, "max"),),
@@ -177,7 +180,8 @@ def _fallbacks_of_other_kinds(environment: Environment) -> Iterator[Caution]:
             other = kinds_of.get(fallback)
             if kind and other and kind != other:
                 yield Caution(
-                    name=f"fallback-of-another-kind-{fallback}",
+                    reason=FileReason.FALLBACK_DIFFERS,
+                    about=fallback,
                     at=("pools", name, "fallbacks", index),
                     pool=name,
                     basis=(
@@ -196,7 +200,8 @@ def _guaranteed_spot(environment: Environment) -> Iterator[Caution]:
         for kind, share in team.shares.items():
             if kind.endswith(SPOT) and (share.gpus or share.cores):
                 yield Caution(
-                    name=f"guaranteed-spot-{name}-{kind}",
+                    reason=FileReason.SPOT_GUARANTEED,
+                    about=f"{name} {kind}",
                     at=("teams", name, "shares", kind, "gpus" if share.gpus else "cores"),
                     wrong="the cloud may take these machines back, so they cannot be guaranteed",
                     write="leave it out: a team borrows what is there",
@@ -211,7 +216,8 @@ def _missing_keys(environment: Environment) -> Iterator[Caution]:
         if places:
             names = [_name(environment, at) for at in places]
             yield Caution(
-                name=f"unpinned-{kind}",
+                reason=FileReason.HOST_KEY_UNPINNED,
+                about=kind,
                 at=places[0],
                 wrong=f"is missing for {_few(names)}: without it Ansible does not connect",
                 write="what `ssh-keyscan` prints of each machine, compared with what its console shows",
@@ -228,7 +234,8 @@ def _shared_keys(environment: Environment) -> Iterator[Caution]:
         if others:
             names = [_name(environment, at) for at in (first, *others)]
             yield Caution(
-                name=f"shared-host-key-{names[0]}",
+                reason=FileReason.HOST_KEY_SHARED,
+                about=names[0],
                 at=others[0],
                 wrong=f"is one key of {_few(names)}: whoever controls one of these machines can pose as the others",
                 write="each machine's own: `longhaul hosts scan-keys`, after `ssh-keygen -A` on a cloned one",

@@ -10,6 +10,7 @@ from clouds.base.phrases import suggestion
 from clouds.base.policy_rules import RULES
 from components.model.environment import Environment
 from components.model.policy.rules import refusal
+from contract.reasons.plan import FileReason
 
 
 def check_waivers(environment: Environment) -> Iterator[Fault]:
@@ -26,7 +27,8 @@ def ended(environment: Environment, today: date) -> Iterator[Caution]:
     for index, waiver in enumerate(environment.waivers):
         if waiver.until < today:
             yield Caution(
-                name=f"waiver-ended-{waiver.rule}-{waiver.resource}",
+                reason=FileReason.WAIVER_ENDED,
+                about=f"{waiver.rule} {waiver.resource}",
                 at=("waivers", index, "until"),
                 wrong=f"{waiver.rule} for {waiver.resource} ended on {waiver.until}: it admits nothing any more",
                 write="what the rule wants, or a new day that somebody approves",

@@ -16,6 +16,7 @@ from components.model.control_plane.learner import learner_cautions
 from components.model.environment import EtcdLearner
 from components.model.loading.cautions import cautions
 from components.render import files
+from contract.reasons.plan import FileReason
 from tests.support.declared import Program, declare, plain
 from tests.support.hosts import STACKS
 from tests.support.whole import cloud, without_hooks
@@ -104,23 +105,25 @@ def test_every_member_takes_it_beside_one_that_joins() -> None:
     [(3, "1", ""), (5, "3", ""), (5, "1", "zone 1 has 2 voting members, and 3 only 1"), (7, "1", "2 and 3 only 2")],
 )
 def test_a_zone_with_fewer_members_is_told(members: int, zone: str, better: str) -> None:
-    found = [one.wrong for one in learner_cautions(lab(zone=zone, members=members)) if one.name == "learner-zone"]
+    found = [
+        one.wrong for one in learner_cautions(lab(zone=zone, members=members)) if one.reason is FileReason.LEARNER_ZONE
+    ]
     assert (len(found) == 1 and better in found[0]) if better else found == []
 
 
 def test_a_learner_from_which_nothing_can_be_restored_is_told() -> None:
-    name = "learner-without-backups"
-    (told,) = [one for one in cautions(lab()) if one.name == name]
+    reason = FileReason.LEARNER_WITHOUT_BACKUPS
+    (told,) = [one for one in cautions(lab()) if one.reason is reason]
     assert "without backups nothing can be restored from it" in told.wrong
     saved = lab().model_copy(update={"backups": Backups(recipients=(KEY,))})
-    assert name not in {one.name for one in learner_cautions(saved)}
-    assert name not in {one.name for one in learner_cautions(lab(zone=None))}
+    assert reason not in {one.reason for one in learner_cautions(saved)}
+    assert reason not in {one.reason for one in learner_cautions(lab(zone=None))}
 
 
 @pytest.mark.parametrize(("machine_type", "told"), [("Standard_D8s_v5", True), ("Standard_D16s_v5", False)])
 def test_a_learner_with_less_memory_than_the_members_is_told(machine_type: str, told: bool) -> None:
-    found = {one.name: one.wrong for one in learner_cautions(lab(machine_type=machine_type))}
-    assert ("learner-memory" in found) == told
+    found = {one.reason: one.wrong for one in learner_cautions(lab(machine_type=machine_type))}
+    assert (FileReason.LEARNER_MEMORY in found) == told
     if told:
         expected = "Standard_D8s_v5 has 32 GiB of memory, and the voting members have 64"
-        assert found["learner-memory"] == expected
+        assert found[FileReason.LEARNER_MEMORY] == expected

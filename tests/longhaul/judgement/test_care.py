@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
+from contract.reasons.plan import PlanReason
+from longhaul.judgement.finding import PlanFinding
 from tests.longhaul.judgement.steps import GROUP, OWN, TEMPLATE, VM, judged, lab, machine, said, step
 
 SITE = "longhaul:Cluster$longhaul:aws:WorkerSite$longhaul:aws:SiteNetwork"
@@ -113,8 +115,13 @@ def test_what_is_replaced_for_want_of_knowledge_may_stay() -> None:
 
 
 def test_a_policys_word_counts() -> None:
-    finding = Finding(
-        severity=Severity.PROBLEM, what="A bucket is public.", where=("lab-b",), why="Anybody reads it.", do="x"
+    finding = PlanFinding(
+        reason=PlanReason.RULE_CHANGES,
+        severity=Severity.PROBLEM,
+        what="A bucket is public.",
+        where=("lab-b",),
+        why="Anybody reads it.",
+        do="x",
     )
     plan = judged(policy=(finding,))
     assert plan.verdict is Severity.PROBLEM

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clouds.base.findings import Severity
+from contract.reasons.plan import FileReason
 from longhaul.judgement.plan import PlanTerms, make_plan
 from longhaul.judgement.text import to_text
 from tests.longhaul.judgement.steps import GROUP, changes, judged, lab, step
@@ -25,22 +26,22 @@ def placeholder(raw: dict[str, Any]) -> None:
 def test_a_doubt_that_a_change_brings_needs_care_and_one_from_before_is_listed() -> None:
     brought = judged(environment=lab(unsold), base=lab())
     assert brought.verdict is Severity.WARNING
-    assert "unsold-cpu" in {one.check for one in brought.reasons}
+    assert FileReason.TYPE_NOT_SOLD in {one.reason for one in brought.reasons}
     before = judged(environment=lab(unsold), base=lab(unsold))
     assert before.verdict is Severity.OK
-    assert "unsold-cpu" in {one.check for one in before.risks}
+    assert FileReason.TYPE_NOT_SOLD in {one.reason for one in before.risks}
 
 
 def test_without_a_file_of_before_a_pool_that_is_made_brings_its_doubts() -> None:
     made = step("create", GROUP, "lab-cpu-group", after={"minSize": 1, "maxSize": 4})
-    assert "unsold-cpu" in {one.check for one in judged(made, environment=lab(unsold)).reasons}
-    assert "unsold-cpu" not in {one.check for one in judged(environment=lab(unsold)).reasons}
+    assert FileReason.TYPE_NOT_SOLD in {one.reason for one in judged(made, environment=lab(unsold)).reasons}
+    assert FileReason.TYPE_NOT_SOLD not in {one.reason for one in judged(environment=lab(unsold)).reasons}
 
 
 def test_no_plan_of_a_placeholder_is_safe() -> None:
     plan = judged(environment=lab(placeholder), base=lab(placeholder))
     assert plan.verdict is Severity.WARNING
-    assert "placeholder-image" in {one.check for one in plan.reasons}
+    assert FileReason.PLACEHOLDER_IMAGE in {one.reason for one in plan.reasons}
 
 
 def unsigned(raw: dict[str, Any]) -> None:
@@ -52,25 +53,27 @@ def plain(raw: dict[str, Any]) -> None:
         site["depot"] = "http://depot.longhaul.internal"
 
 
-OF_DEPOTS = pytest.mark.parametrize(("doubtful", "check"), [(unsigned, "unsigned-depot"), (plain, "plain-depot")])
+OF_DEPOTS = pytest.mark.parametrize(
+    ("doubtful", "reason"), [(unsigned, FileReason.DEPOT_UNSIGNED), (plain, FileReason.DEPOT_PLAIN)]
+)
 
 
 @OF_DEPOTS
 def test_a_depot_that_is_not_to_be_believed_is_refused_where_it_is_new(
-    doubtful: Callable[[dict[str, Any]], None], check: str
+    doubtful: Callable[[dict[str, Any]], None], reason: FileReason
 ) -> None:
     brought = judged(environment=lab(doubtful), base=lab())
     assert brought.verdict is Severity.PROBLEM
-    assert check in {one.check for one in brought.reasons}
+    assert reason in {one.reason for one in brought.reasons}
 
 
 @OF_DEPOTS
 def test_where_it_was_before_it_needs_care_and_blocks_nothing(
-    doubtful: Callable[[dict[str, Any]], None], check: str
+    doubtful: Callable[[dict[str, Any]], None], reason: FileReason
 ) -> None:
     plan = judged(environment=lab(doubtful), base=lab(doubtful))
     assert plan.verdict is Severity.WARNING
-    (found,) = (one for one in plan.reasons if one.check == check)
+    (found,) = (one for one in plan.reasons if one.reason == reason)
     assert found.where == ("sites.weu.depot", "sites.use1.depot", "sites.rack.depot")
 
 
@@ -80,7 +83,7 @@ def test_one_doubt_of_several_places_is_one_reason() -> None:
         raw["sites"]["usw2"] = {**raw["sites"]["use1"], "region": "us-west-2"}
 
     plan = judged(environment=lab(placeholders), base=lab(placeholders))
-    (found,) = (one for one in plan.reasons if one.check == "placeholder-image")
+    (found,) = (one for one in plan.reasons if one.reason == FileReason.PLACEHOLDER_IMAGE)
     assert found.where == ("sites.use1.image", "sites.usw2.image")
     assert "where: sites.use1.image, sites.usw2.image" in to_text(plan)
 

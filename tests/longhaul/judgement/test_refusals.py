@@ -9,6 +9,7 @@ import pytest
 
 from clouds.base.findings import Severity
 from components.model import Environment
+from contract.reasons.plan import FileReason
 from longhaul.judgement.refusals import REFUSALS
 from tests.longhaul.judgement.steps import GROUP, OWN, SET, VM, judged, lab, machine, said, step
 
@@ -220,7 +221,12 @@ def test_a_new_environment_has_its_risks_and_no_other_reason() -> None:
     ]
     plan = judged(*steps)
     assert plan.verdict is Severity.WARNING
-    assert {one.check for one in plan.reasons} == {"vpn-instance", "vpn-static", "vpn-throughput", "one-gateway"}
+    assert {finding.reason for finding in plan.reasons} == {
+        FileReason.ONE_GATEWAY_INSTANCE,
+        FileReason.ROUTES_STATIC,
+        FileReason.GATEWAY_THROUGHPUT,
+        FileReason.ONE_GATEWAY,
+    }
     assert plan.risks == ()
     assert all(row.before is None for row in plan.rows)
     assert plan.notes[0].startswith("There was no state to compare with")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
 from components.model import Environment
+from contract.reasons.plan import FileReason
+from longhaul.judgement.finding import PlanFinding
 from tests.longhaul.judgement.steps import Step, judged, lab, step
 from tests.model import make
 
@@ -13,7 +15,12 @@ LINK = "longhaul:Cluster$longhaul:Links$longhaul:azure:VpnPeer"
 OF_GATEWAYS = "longhaul:Cluster$longhaul:Links$longhaul:azure:VpnGateway"
 CONNECTION = "azure-native:network:VirtualNetworkGatewayConnection"
 GATEWAY = "azure-native:network:VirtualNetworkGateway"
-OF_THE_LAB = {"vpn-instance", "vpn-static", "vpn-throughput", "one-gateway"}
+OF_THE_LAB = {
+    FileReason.ONE_GATEWAY_INSTANCE,
+    FileReason.ROUTES_STATIC,
+    FileReason.GATEWAY_THROUGHPUT,
+    FileReason.ONE_GATEWAY,
+}
 
 
 def named(raw: dict[str, Any]) -> None:
@@ -36,29 +43,29 @@ def gateway(key: str, before: Any, after: Any) -> Step:
     return step("update", GATEWAY, "lab-links-weu-gateway", {key: before}, {key: after}, within=OF_GATEWAYS)
 
 
-def checks(found: tuple[Finding, ...], severity: Severity | None = None) -> set[str]:
-    return {one.check for one in found if severity in (None, one.severity)}
+def reasons_of(found: tuple[PlanFinding, ...], severity: Severity | None = None) -> set[str]:
+    return {one.reason for one in found if severity in (None, one.severity)}
 
 
 def test_a_change_that_touches_no_link_leaves_the_verdict_alone() -> None:
     plan = judged()
     assert (plan.verdict, plan.reasons) == (Severity.OK, ())
-    assert checks(plan.risks) == OF_THE_LAB
+    assert reasons_of(plan.risks) == OF_THE_LAB
     assert all(one.why and one.do and one.where for one in plan.risks)
 
 
 def test_a_new_link_brings_the_risks_of_its_ends() -> None:
     plan = judged(connection())
     assert plan.verdict is Severity.WARNING
-    assert checks(plan.reasons) == OF_THE_LAB - {"one-gateway"}, "the racks have no part in it"
-    assert checks(plan.risks) == {"one-gateway"}
+    assert reasons_of(plan.reasons) == OF_THE_LAB - {FileReason.ONE_GATEWAY}, "the racks have no part in it"
+    assert reasons_of(plan.risks) == {FileReason.ONE_GATEWAY}
 
 
 def test_a_gateway_that_changes_brings_them_and_tags_do_not() -> None:
     plan = judged(gateway("activeActive", True, False), connection("delete", "lab-links-weu-use1-0-1-connection"))
-    assert OF_THE_LAB - {"one-gateway"} < checks(plan.reasons)
+    assert OF_THE_LAB - {FileReason.ONE_GATEWAY} < reasons_of(plan.reasons)
     assert plan.verdict is Severity.WARNING
-    assert checks(judged(gateway("tags", {}, {"team": "ml"})).risks) == OF_THE_LAB
+    assert reasons_of(judged(gateway("tags", {}, {"team": "ml"})).risks) == OF_THE_LAB
 
 
 def test_what_azure_does_not_document_is_not_made() -> None:
@@ -68,7 +75,7 @@ def test_what_azure_does_not_document_is_not_made() -> None:
     assert (reason.check, "BGP" in reason.why) == ("links", True)
     before = judged(gateway("sku", "VpnGw2AZ", "VpnGw3AZ"), environment=lab(named))
     assert before.verdict is Severity.WARNING, "it is there already, and nothing of it is made"
-    assert "vpn-active-active" in checks(before.risks)
+    assert FileReason.ACTIVE_WITHOUT_BGP in reasons_of(before.risks)
 
 
 def test_racks_alone_may_be_at_the_end_of_two_active_instances() -> None:
@@ -77,13 +84,13 @@ def test_racks_alone_may_be_at_the_end_of_two_active_instances() -> None:
         del raw["sites"]["use1"], raw["pools"]["cpu"]
 
     plan = judged(connection(name="lab-links-weu-rack-gw-0-connection"), environment=lab(without_aws))
-    assert checks(plan.reasons) == {"vpn-static", "one-gateway"}
+    assert reasons_of(plan.reasons) == {FileReason.ROUTES_STATIC, FileReason.ONE_GATEWAY}
 
 
 def test_the_file_of_before_shows_what_is_new() -> None:
-    assert checks(judged(base=lab(), environment=lab(one_zone)).reasons) == {"one-zone"}
+    assert reasons_of(judged(base=lab(), environment=lab(one_zone)).reasons) == {FileReason.ONE_ZONE}
     plan = judged(connection(), base=lab(one_zone), environment=lab(one_zone))
-    assert (plan.reasons, checks(plan.risks)) == ((), OF_THE_LAB | {"one-zone"})
+    assert (plan.reasons, reasons_of(plan.risks)) == ((), OF_THE_LAB | {FileReason.ONE_ZONE})
     assert judged(connection(), base=lab(), environment=lab(named)).verdict is Severity.PROBLEM
     kept = judged(gateway("sku", "VpnGw2AZ", "VpnGw3AZ"), base=lab(), environment=lab(named))
     assert kept.verdict is Severity.WARNING, "nothing of it is made"
@@ -115,9 +122,14 @@ def test_gpu_pools_without_reserved_capacity() -> None:
         reserved = {**gpus, "zones": ["a"], "reservation": {"id": "cr-0123456789abcdef0"}}
         raw["pools"] |= {"h100": gpus, "spare": {**gpus, "spot": True}, "kept": reserved}
 
-    found = checks(judged(base=lab(), environment=lab(with_pools)).reasons)
-    assert {name for name in found if name.startswith("unreserved")} == {"unreserved-h100"}
-    assert "unreserved-h100" in checks(judged(environment=lab(with_pools)).risks), "it is there already"
+    unreserved = [
+        finding
+        for finding in judged(base=lab(), environment=lab(with_pools)).reasons
+        if finding.reason is FileReason.GPUS_UNRESERVED
+    ]
+    assert [finding.where for finding in unreserved] == [("pools.h100.reservation",)]
+    there = reasons_of(judged(environment=lab(with_pools)).risks)
+    assert FileReason.GPUS_UNRESERVED in there, "it is there already"
 
 
 def test_adapters_that_no_device_plugin_gives_to_pods() -> None:
@@ -128,5 +140,5 @@ def test_adapters_that_no_device_plugin_gives_to_pods() -> None:
         with_adapters(raw)
         raw["images"] = {"efa_device_plugin": f"registry.example.com/efa:v1@sha256:{'0' * 64}"}
 
-    assert "no-device-plugin-h100" in checks(judged(base=lab(), environment=lab(with_adapters)).reasons)
-    assert checks(judged(base=lab(), environment=lab(with_plugin)).reasons) == set()
+    assert FileReason.NO_DEVICE_PLUGIN in reasons_of(judged(base=lab(), environment=lab(with_adapters)).reasons)
+    assert reasons_of(judged(base=lab(), environment=lab(with_plugin)).reasons) == set()

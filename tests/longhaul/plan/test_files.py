@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from clouds.base.findings import Severity
+from contract.reasons.plan import FileReason
 from longhaul.judgement.files import ALONE, file_changes
 from longhaul.judgement.plan import Plan, PlanTerms, make_plan
 from longhaul.judgement.text import to_text
@@ -258,11 +259,11 @@ def test_with_a_state_the_files_do_not_judge() -> None:
 def test_without_a_file_of_before_it_is_a_new_environment() -> None:
     plan = make_plan(lab(machine_type), changes(STACK), PlanTerms())
     assert plan.verdict is Severity.WARNING
-    assert {finding.check for finding in plan.reasons} == {
-        "vpn-instance",
-        "vpn-static",
-        "vpn-throughput",
-        "one-gateway",
+    assert {finding.reason for finding in plan.reasons} == {
+        FileReason.ONE_GATEWAY_INSTANCE,
+        FileReason.ROUTES_STATIC,
+        FileReason.GATEWAY_THROUGHPUT,
+        FileReason.ONE_GATEWAY,
     }
 
 

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from clouds.base.findings import Finding, Severity
+from clouds.base.findings import Severity
+from contract.reasons.plan import PlanReason
+from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.places import ENVIRONMENT, LINKS
 from longhaul.judgement.resource_lines import blocks, summary
 from longhaul.judgement.text import to_json, to_text
@@ -97,7 +99,9 @@ def test_a_comment_is_cut_where_github_would_refuse_it_and_says_so() -> None:
 
 def test_a_comment_is_text_and_nothing_else() -> None:
     evil = "<img src=x> @everyone [a](b) | ``` </details>"
-    finding = Finding(severity=Severity.WARNING, what=evil, where=(evil,), why=evil, do=evil)
+    finding = PlanFinding(
+        severity=Severity.WARNING, reason=PlanReason.RULE_CHANGES, what=evil, where=(evil,), why=evil, do=evil
+    )
     changed = step("update", NSG, "lab-weu-x", {"a": "b"}, {"a": evil}, within=SITE)
     written = to_markdown(judged(changed, policy=(finding,)))
     outside = "".join(part for index, part in enumerate(written.split("```")) if index % 2 == 0)

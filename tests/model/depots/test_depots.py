@@ -16,6 +16,7 @@ from components.model import ConfigurationError, load
 from components.model.depots.section import EXAMPLE_AUTHORITY, key_fault
 from components.model.loading.cautions import cautions
 from components.model.secrets.authority_pem import authority_fault, last_days
+from contract.reasons.plan import FileReason
 from lab.cloud.pki import ensure_pki
 from lab.depot_authority import AUTHORITY
 from lab.signing import KEY
@@ -106,30 +107,30 @@ def test_any_text_is_read(content: str) -> None:
     assert authority_fault(content)
 
 
-def doubts(tmp_path: Path, raw: dict[str, Any], name: str, today: date | None = None) -> list[Caution]:
+def doubts(tmp_path: Path, raw: dict[str, Any], reason: FileReason, today: date | None = None) -> list[Caution]:
     environment = load(files.write(tmp_path, raw, hosts=make.hosts()))
-    found = [one for one in cautions(environment, today=today) if one.name.startswith(name)]
+    found = [one for one in cautions(environment, today=today) if one.reason is reason]
     assert all(one.refused for one in found)
     return found
 
 
 def test_a_depot_that_nobody_signs_for_is_said(tmp_path: Path) -> None:
     raw = make.full()
-    assert doubts(tmp_path, raw, "unsigned-depot") == []
+    assert doubts(tmp_path, raw, FileReason.DEPOT_UNSIGNED) == []
     del raw["depots"]
-    assert [one.site for one in doubts(tmp_path, raw, "unsigned-depot")] == ["weu", "use1", "colo"]
+    assert [one.site for one in doubts(tmp_path, raw, FileReason.DEPOT_UNSIGNED)] == ["weu", "use1", "colo"]
 
 
 def test_a_depot_over_plain_http_is_said(tmp_path: Path) -> None:
     raw = make.full()
-    assert doubts(tmp_path, raw, "plain-depot") == []
+    assert doubts(tmp_path, raw, FileReason.DEPOT_PLAIN) == []
     raw["sites"]["use1"]["depot"] = "http://depot.example.internal"
-    assert [one.site for one in doubts(tmp_path, raw, "plain-depot")] == ["use1"]
+    assert [one.site for one in doubts(tmp_path, raw, FileReason.DEPOT_PLAIN)] == ["use1"]
 
 
 def test_an_authority_that_has_ended_is_said(tmp_path: Path) -> None:
     raw = make.full()
-    assert doubts(tmp_path, raw, "ended-depot-authority", date(2124, 1, 1)) == []
+    assert doubts(tmp_path, raw, FileReason.DEPOT_AUTHORITY_ENDED, date(2124, 1, 1)) == []
     raw["depots"]["authority"] = ensure_pki(tmp_path, ("x",)).ca_certificate.read_text() + EXAMPLE_AUTHORITY
-    (ended,) = doubts(tmp_path, raw, "ended-depot-authority", date(2123, 1, 1))
-    assert ended.name == "ended-depot-authority-1"
+    (ended,) = doubts(tmp_path, raw, FileReason.DEPOT_AUTHORITY_ENDED, date(2123, 1, 1))
+    assert ended.about == "1"
