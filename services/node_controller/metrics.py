@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contract.metrics import Metric
 
-LEADER = Metric("longhaul_node_controller_leader", "1 for the process that leads, 0 for one that waits")
+LEADER = Metric("longhaul_node_controller_leader", "Whether the process leads (1) or waits (0)")
 MACHINES = Metric("longhaul_node_controller_machines", "Machines of a site that are there, as last listed", ("site",))
 LISTING_AGE = Metric(
     "longhaul_node_controller_listing_age_seconds", "Time since the last complete list of a site began", ("site",)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from components.reference.metric_tables import MetricSource, metric_sources
-from services.autoscaler.metrics import METRICS
 
 FOLDERS = ("services", "images/rootfs/usr/local/lib/longhaul")
 SOURCES = [source for folder in FOLDERS for source in metric_sources(folder)]
@@ -45,6 +45,7 @@ def test_each_metric_is_used(source: MetricSource, root: Path) -> None:
     assert [name for name in constants if not re.search(rf"[\[(, ]{name}[\]), ]", code)] == []
 
 
-def test_a_service_lists_each_of_its_metrics() -> None:
-    (autoscaler,) = [source for source in SOURCES if source.path.parts[1] == "autoscaler"]
-    assert autoscaler.metrics == METRICS
+@pytest.mark.parametrize("source", metric_sources("services"), ids=lambda source: str(source.path))
+def test_a_service_lists_each_of_its_metrics(source: MetricSource) -> None:
+    module = import_module(".".join(source.path.with_suffix("").parts))
+    assert sorted(source.metrics, key=str) == sorted(module.METRICS, key=str)
