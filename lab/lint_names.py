@@ -60,7 +60,7 @@ def faults(sources: Sequence[tuple[str, str]]) -> Iterator[str]:
 def main() -> int:
     """Print every fault of the product's files, and return the exit code."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
-    names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    names = sorted(set(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()))
     folders = tuple(f"{folder}/" for folder in FOLDERS)
     paths = [name for name in names if name.startswith(folders)]
     lines = list(faults([(path, Path(path).read_text(encoding="utf-8")) for path in paths if Path(path).is_file()]))
