@@ -38,7 +38,7 @@ class _Pool:
     it, since these machines are replaced."""
     spare: dict[str, int] = field(default_factory=dict)
     """Number of machines that a group may lose, by group."""
-    held: bool = False
+    paused: bool = False
     """True when the pool is left alone."""
 
 
@@ -112,7 +112,7 @@ class ScaleIn:
             pool.late = max(0, most - out - leaving)
             pool.slots = min(pool.late, pool.total - pool.view.pool.min)
             many = f"{dead} of {size} machines look dead at once, {most} may" if dead > most else ""
-            pool.held = bool(many) or pool.view.is_frozen
+            pool.paused = bool(many) or pool.view.is_frozen
             if many:
                 self._hold(f"pool {pool.view.name}", KeepReason.TOO_MANY_DEAD, f"{many}: none of it is touched")
         most = self._most_at_once(every)
@@ -120,7 +120,7 @@ class ScaleIn:
             message = f"{silent} of {every} machines look dead at once, {most} may: none is touched"
             self._hold("all pools", KeepReason.TOO_MANY_DEAD, message)
             for pool in self._pools.values():
-                pool.held = True
+                pool.paused = True
 
     @staticmethod
     def _is_leaving(node: ClusterNode) -> bool:
@@ -179,7 +179,7 @@ class ScaleIn:
         if ours and pool.total < pool.view.pool.min:
             # The pool's minimum was raised.
             return KeepReason.POOL_AT_MIN
-        if pool.held:
+        if pool.paused:
             return KeepReason.TOO_MANY_DEAD
         if ours and self._is_stuck(node):
             return KeepReason.PODS_STAY
@@ -258,7 +258,7 @@ class ScaleIn:
     def _end_dead_nodes(self, pool: _Pool) -> None:
         """End the dead machines of a pool: nodes that have not answered for long and have no work, and machines that
         never became nodes."""
-        if pool.held:
+        if pool.paused:
             return
         room = max(0, pool.slots)
         for node in sorted(filter(self._is_dead, pool.nodes), key=lambda candidate: candidate.name):
