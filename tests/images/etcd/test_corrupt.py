@@ -80,7 +80,8 @@ def test_history_that_was_dropped_meanwhile_hides_nobody(control: Control) -> No
     assert all(etcd_compare.compared(control[name].node, control[name].etcdctl) for name in NAMES)
 
     url = client_url(asked.node.address)
-    asked.etcdctl.run(url, "put", MARK, WRITTEN)
+    # By the member itself, which answers once it has applied it: another's answer would not wait for that.
+    changed.etcdctl.run(client_url(changed.node.address), "put", MARK, WRITTEN)
     changed.stop("etcd")
     exec(DAMAGE_PAGES.replace(SSD, str(changed.path(SSD))), {})
     asked.etcdctl.run(url, "put", "/registry/two", "1")
