@@ -23,6 +23,7 @@ from urllib.parse import urljoin
 from clouds.aws import spot
 from clouds.aws.site import AwsSite
 from clouds.base.prices import (
+    CURRENCY,
     Key,
     MachineKey,
     Part,
@@ -168,7 +169,7 @@ def _amount(row: Row) -> Decimal | None:
     """Return the on-demand price of an hour in US dollars, from its first tier; None for any other row."""
     if (
         row.get("termtype") != "OnDemand"
-        or row.get("currency") != "USD"
+        or row.get("currency") != CURRENCY
         or row.get("unit", "").lower() not in ("hrs", "hours")
         or row.get("startingrange", "0") not in ("", "0")
         or row.get("locationtype", "AWS Region") not in ("", "AWS Region")

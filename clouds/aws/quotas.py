@@ -1,5 +1,5 @@
-"""Checks AWS's quotas by Service Quotas' ``ListServiceQuotas``. Quotas are found by their names; the answer contains
-their codes."""
+"""Checks AWS's quotas by Service Quotas' ``ListServiceQuotas``. Each quota is looked up by its name; the
+answer also has the code that a request to raise it needs."""
 
 from __future__ import annotations
 

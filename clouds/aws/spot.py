@@ -17,7 +17,7 @@ from typing import Any
 
 from clouds.aws.session import AwsError, aws_errors, shared
 from clouds.aws.site import AwsSite
-from clouds.base.prices import Key, MachineKey, Price, PriceAnswer, PriceBatch, PriceRequest, Say
+from clouds.base.prices import CURRENCY, Key, MachineKey, Price, PriceAnswer, PriceBatch, PriceRequest, Say
 
 SOURCE = "ec2:DescribeSpotPriceHistory"
 
@@ -117,7 +117,7 @@ def _highest(amounts: list[Decimal], region: str, zones: tuple[str, ...], now: d
     letters = ", ".join(zone.removeprefix(region) for zone in zones)
     return Price(
         amount=max(amounts),
-        currency="USD",
+        currency=CURRENCY,
         unit="hour",
         source=SOURCE,
         read=now.date(),

@@ -23,6 +23,7 @@ from urllib.parse import quote, urlsplit
 from clouds.azure.names import VPN_SKU
 from clouds.azure.site import AzureSite
 from clouds.base.prices import (
+    CURRENCY,
     Key,
     MachineKey,
     Part,
@@ -146,7 +147,7 @@ def _is_list_price(item: Item) -> bool:
     return (
         item.get("type") == "Consumption"
         and item.get("unitOfMeasure") == "1 Hour"
-        and item.get("currencyCode") == "USD"
+        and item.get("currencyCode") == CURRENCY
         and not item.get("tierMinimumUnits")
         and isinstance(amount, int | Decimal)
         and amount > 0

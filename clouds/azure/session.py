@@ -59,8 +59,7 @@ class AzureError(CloudError):
 
     def __init__(self, message: str, *, status: int = 0, code: str = "", cloud_message: str = "") -> None:
         """``status`` is 0 when there was no answer; ``code`` and ``cloud_message`` are Azure's own words, which are
-        empty where
-        there was no credential to ask with."""
+        empty when there was no credential to ask with."""
         passing = status in PASSING and not (status == 409 and refuses_machines(code, cloud_message))
         super().__init__(
             message,

@@ -13,6 +13,9 @@ from clouds.base.place import SiteT, SiteT_co
 if TYPE_CHECKING:
     from clouds.base.web import Web
 
+CURRENCY = "USD"
+"""Currency of the clouds' public prices."""
+
 HOURS_A_MONTH = 730
 """Number of hours in a month as the clouds count them: 365 days of 24 hours, divided by 12. AWS:
 aws.amazon.com/calculator, "calculator-assumptions", "Time period". Azure: github.com/github/awesome-copilot,
@@ -158,7 +161,7 @@ def only(key: Key, amounts: set[Decimal], *, source: str, today: date) -> PriceA
     exactly one amount, the key is missing: a choice among several would be a guess."""
     if len(amounts) == 1:
         (amount,) = amounts
-        price = Price(amount=amount, currency="USD", unit="hour", source=source, read=today)
+        price = Price(amount=amount, currency=CURRENCY, unit="hour", source=source, read=today)
         return PriceAnswer(prices={key: price})
     if not amounts:
         return PriceAnswer(missing={key: f"no such price in {source}"})

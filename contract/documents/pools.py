@@ -1,5 +1,5 @@
-"""Declared pools: the only encoding of a pool, for every document with pools. ``longhaul capacity`` reads them in a
-ConfigMap, the node controller in its own document; user data has a pool's labels and taints."""
+"""Declared pools as ``longhaul capacity`` reads them from a ConfigMap. The node controller's document has groups of
+machines in their place (:mod:`contract.documents.node_controller`); user data has a pool's labels and taints."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ HostT = TypeVar("HostT", HostAnswer, HostsAnswer)
 
 
 def gather_places(interview: Interview, types: Mapping[str, MachineProperties]) -> Places:
-    """Return all sites and nodes. After a problem they must not be used. ``types`` are machine types that are not built
-    in."""
+    """Return all sites and nodes. After a problem of the interview they must not be used. ``types``: machine types that
+    are not built in."""
     control = CloudSite(
         cloud="azure",
         region=interview.answer(q.AZURE_REGION),

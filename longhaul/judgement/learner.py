@@ -9,7 +9,7 @@ from clouds.base.findings import Severity
 from clouds.base.resources import ResourceKind
 from components.model import Environment
 from components.model.control_plane.machines import learner_name
-from components.model.environment import EtcdLearner
+from components.model.control_plane.section import EtcdLearner
 from contract.reasons.plan import PlanReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction

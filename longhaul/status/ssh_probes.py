@@ -22,8 +22,8 @@ TRAFFIC = CHECKOUT / "playbooks" / "roles" / "gateway" / "files" / "traffic.sh"
 CARRIED = "carried"
 """First word of these lines."""
 GATEWAY_UNITS = ("longhaul-gateway-firewall.service", "strongswan.service")
-"""Units that run on a gateway (playbooks/roles/gateway). Nothing else reports that they stopped; for a host, its Node
-does."""
+"""Units that run on a gateway (playbooks/roles/gateway). Only this check reports that they stopped. A host needs no
+such list: its Node shows it."""
 LIMIT_S = ANSWER_S + 2.0
 """Time limit for connection and script together, seconds."""
 AT_ONCE = 64

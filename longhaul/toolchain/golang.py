@@ -54,8 +54,8 @@ class Compiler:
 
 
 def find_compiler(pinned: Go, *, log: Path, progress: Progress) -> Compiler:
-    """Return the machine's Go if it has the pinned version, else fetch the pinned one with it. Raise :class:`NoGoError`
-    when the machine has none."""
+    """Return the machine's Go if it has the pinned version, otherwise use it to fetch the pinned version. Raise
+    :class:`NoGoError` when the machine has none."""
     # The second path is from Go's own installation instructions; sudo's PATH lacks it.
     program = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if program is None:

@@ -16,9 +16,9 @@ from clouds.base.phrases import counted
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory
 from contract.reasons.autoscaler import EndReason, Obstacle, WaitReason
 from services.autoscaler.actions import ScalingAction, Verb
+from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.shapes import Resources, SchedulingTaint
 from services.autoscaler.snapshot import (
-    AutoscalerSettings,
     ClusterNode,
     Failure,
     Health,

@@ -14,7 +14,8 @@ from services.autoscaler.cluster_state import ListedObjects, list_all, read
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.plan import plan
 from services.autoscaler.pools import limits, machines, numbers, pools, taints
-from services.autoscaler.snapshot import AutoscalerSettings, ClusterSnapshot, Gang
+from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.snapshot import ClusterSnapshot, Gang
 
 if TYPE_CHECKING:
     from components.model import Environment

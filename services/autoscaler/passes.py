@@ -33,7 +33,7 @@ from services.autoscaler.metrics import (
     POOLS_SKIPPED,
 )
 from services.autoscaler.node_writer import NodeWriter
-from services.autoscaler.snapshot import AutoscalerSettings
+from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.store import MemoryStore
 from services.metrics import ServiceMetrics
 

@@ -27,9 +27,9 @@ from contract.reasons.autoscaler import Obstacle, WaitReason
 from contract.resources import GPU_RESOURCE
 from services.autoscaler.group_reader import GroupAnswer
 from services.autoscaler.node_objects import MachineFacts
+from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.shapes import PODS, Resources
 from services.autoscaler.snapshot import (
-    AutoscalerSettings,
     ClusterNode,
     Failure,
     LabelPairs,

@@ -17,7 +17,8 @@ from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.groups import JudgedPool, format_duration, unjoined
 from services.autoscaler.placement import Placer
 from services.autoscaler.rooms import Ledger, NodeRoom
-from services.autoscaler.snapshot import AutoscalerSettings, ClusterNode, Cordon, Health
+from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.snapshot import ClusterNode, Cordon, Health
 
 UNTOUCHED = (KeepReason.POOL_FROZEN, KeepReason.TOO_MANY_DEAD, KeepReason.MACHINE_UNKNOWN)
 """Reasons for which a node stays as it is, a cordon included."""

@@ -15,7 +15,7 @@ from services.autoscaler.guard import LostError
 from services.autoscaler.journal import DecisionJournal, Write
 from services.autoscaler.metrics import LEADER, METRICS
 from services.autoscaler.passes import Passed, Passes
-from services.autoscaler.snapshot import AutoscalerSettings
+from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.watched_lists import Lists
 from services.metrics import ServiceMetrics
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from contract.certificate_requests import BOOTSTRAP, PATH, SIGNERS, RefusedError, Request, condition, issued, parse
+from contract.join_rates import JOINS_A_SECOND, JOINS_AT_ONCE
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.events import Events
@@ -25,12 +26,6 @@ from services.node_controller.judge import LOOK_AGAIN_S, Judge, WaitError
 from services.node_controller.metrics import REQUESTS_GRANTED, REQUESTS_REFUSED
 
 log = logging.getLogger(__name__)
-
-JOINS_A_SECOND, JOINS_AT_ONCE = 10.0, 10.0
-"""New nodes admitted per second and at once: three hundred take half a minute. Each one lists and watches what kubelet
-and kube-proxy need at once, and "adding hundreds of nodes at once can overload API servers, smoothing this out over
-even just a few seconds has helped avoid outages" (OpenAI, "Scaling Kubernetes to 7,500 nodes"). Nodes
-that have joined already do not queue here: their requests come first."""
 
 REFUSED_KEPT_S = 120.0
 """Seconds after which a refused request is deleted. A kubelet asks again under the same name as long as it keeps its

@@ -15,7 +15,7 @@ from contract.tags import TAG_PREFIX
 
 
 def check_tags(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for the first tag that a cloud of the environment does not accept, and one for too many tags."""
+    """Yield a fault for each tag that a cloud of the environment does not accept, and one for too many tags."""
     asked = [(cloud.tags, places) for kind, cloud in clouds().items() if (places := _places(environment, kind))]
     limits = [most for tags, places in asked if (most := tags.limit(places)) is not None]
     if not limits:

@@ -29,8 +29,8 @@ HOURS = 1
 ANYWHERE = IPv4Network("0.0.0.0/0")
 
 OPERATOR = "longhaul:operator:"
-"""Prefix of the names of operators, who make their certificates themselves from the vault. No person's name begins with
-it: VPN machines refuse tokens with such names (:data:`contract.users.RESERVED`)."""
+"""Prefix of the names of operators, who sign their own certificates with the authority's key in the vault. No
+person's name begins with it: VPN machines refuse tokens with such names (:data:`contract.users.RESERVED`)."""
 
 _UNFIT = re.compile(r"[^!#%-+\--\[\]-_a-~]")
 """Characters that names in the list of revoked people cannot contain (contract/documents/revoked.py)."""

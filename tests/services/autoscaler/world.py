@@ -10,6 +10,7 @@ from typing import Any
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory
 from contract.kubernetes.quantities import whole
 from contract.reasons.autoscaler import Obstacle, WaitReason
+from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.shapes import (
     Apart,
     NodeKind,
@@ -24,7 +25,6 @@ from services.autoscaler.shapes import (
     amounts,
 )
 from services.autoscaler.snapshot import (
-    AutoscalerSettings,
     ClusterNode,
     ClusterSnapshot,
     Cordon,

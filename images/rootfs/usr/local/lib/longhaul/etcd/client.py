@@ -20,7 +20,7 @@ CONNECT_S = 1.0
 ms."""
 
 COMMAND_S = 5.0
-"""Time limit in seconds of a command; a member without a quorum lets one wait that long."""
+"""Time limit in seconds of a command; a command to a member without a quorum takes all of it."""
 
 NOSPACE, CORRUPT = "NOSPACE", "CORRUPT"
 ALARMS = {1: NOSPACE, 2: CORRUPT}
@@ -255,5 +255,5 @@ def reachable(endpoint: str) -> bool:
 
 
 def endpoints(members: Iterable[Member]) -> Iterator[str]:
-    """Return the client URLs of the voting members that have started."""
+    """Return the first client URL of each voting member that has started."""
     return (member.client_urls[0] for member in members if member.client_urls and not member.learner)

@@ -20,6 +20,7 @@ from contract.certificate_requests import PATH as REQUESTS
 from contract.certificate_requests import Attested, RefusedError, Request, condition
 from contract.certificate_requests import parse as parse_request
 from contract.documents.node_controller import CONFIGMAP, KEY, NodeEnvironment, NodeEnvironmentError, of_text
+from contract.join_rates import PROOFS_A_SECOND, PROOFS_AT_ONCE
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.events import Events
@@ -37,10 +38,6 @@ COMPONENT = "longhaul-join"
 
 ENVIRONMENT_S = 5.0
 """Age in seconds after which the environment is read again."""
-
-PROOFS_A_SECOND, PROOFS_AT_ONCE = 20.0, 40.0
-"""Proofs that one server verifies, per second and at once: twice the joins that the node controller admits. STS takes
-600 a second (docs.aws.amazon.com, "IAM and AWS STS quotas")."""
 
 MACHINE_A_SECOND, MACHINE_AT_ONCE = 1 / 15, 4.0
 """Requests made for one machine, per second and at once: a stolen identity must not be enough to fill the API with

@@ -53,7 +53,7 @@ def stays_gone(gone: Callable[[str], bool], *, grace_s: float, sleep: Callable[[
 
 
 def main() -> int:
-    """Look once, and return 0 unless the kubelet could not be restarted."""
+    """Do one check, and return 0 unless the kubelet could not be restarted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grace", type=float, default=GRACE_S, metavar="SECONDS", help="mean time between both looks")
     arguments = parser.parse_args()
