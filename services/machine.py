@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contract import paths
+from contract.documents import node as node_document
 from contract.kubernetes.connection import TIMEOUT_S
 from contract.kubernetes.machine import MachineApi
 from contract.paths import KUBERNETES_AUTHORITIES
 
-NODE = Path("/etc/longhaul/node.json")
+NODE = node_document.PATH
 PKI = Path(paths.PKI)
 
 

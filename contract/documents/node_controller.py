@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
 
+from contract.documents.pools import is_taint
 from contract.json_object import json_object
 from contract.labels import HOSTS_POOL_LABEL
 from contract.objects import ENVIRONMENT_KEY
@@ -289,13 +290,8 @@ def _label_faults(raw: Mapping[str, Any]) -> Iterator[str]:
             yield f"{where}: is {labels!r}; write labels with their values"
     for name, pool in raw["pools"].items():
         taints = pool.get("taints") or []
-        if not isinstance(taints, list) or not all(map(_is_taint, taints)):
+        if not isinstance(taints, list) or not all(map(is_taint, taints)):
             yield f"pools.{name}.taints: is {taints!r}; write a list of taints, each with key, value and effect"
-
-
-def _is_taint(value: Any) -> bool:
-    keys = {"key", "value", "effect"}
-    return isinstance(value, dict) and set(value) == keys and all(isinstance(part, str) for part in value.values())
 
 
 def _is_text(value: Any) -> bool:

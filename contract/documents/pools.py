@@ -78,7 +78,7 @@ def of_document(name: str, document: Mapping[str, Any]) -> DeclaredPool:
     if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
         raise ValueError(f"labels: is {labels!r}; write labels with their values")
     taints = document.get("taints") or []
-    if not isinstance(taints, list) or not all(map(_is_taint, taints)):
+    if not isinstance(taints, list) or not all(map(is_taint, taints)):
         raise ValueError(f"taints: is {taints!r}; write a list of taints, each with key, value and effect")
     most = document.get("max", 0)
     if not isinstance(most, int):
@@ -110,6 +110,7 @@ def _are_texts(names: Any) -> TypeGuard[list[str]]:
     return isinstance(names, list) and bool(names) and all(isinstance(name, str) and name for name in names)
 
 
-def _is_taint(taint: Any) -> bool:
+def is_taint(taint: Any) -> bool:
+    """Return whether a document's value is a taint with key, value and effect."""
     keys = {"key", "value", "effect"}
     return isinstance(taint, dict) and set(taint) == keys and all(isinstance(part, str) for part in taint.values())

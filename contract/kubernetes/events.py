@@ -1,4 +1,4 @@
-"""Events, which show people what the controller does."""
+"""Events, which show people what a program did about an object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError, Object
-from contract.objects import NODE_CONTROLLER_LEASE
+from contract.kubernetes.paths import NAMESPACES
 from contract.token_buckets import Bucket
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,8 @@ must not flood the events etcd or its readers. The conditions on requests have t
 class Events:
     """Writes Events. A failed write is logged, and stops nothing."""
 
-    def __init__(self, api: Api, *, instance: str, component: str = NODE_CONTROLLER_LEASE) -> None:
+    def __init__(self, api: Api, *, instance: str, component: str) -> None:
+        """``component`` is the program that writes them, ``instance`` its machine."""
         self._api, self._instance, self._component = api, instance, component
         self._bucket, self._lock = Bucket(rate=RATE, burst=BURST), threading.Lock()
 
@@ -39,33 +40,52 @@ class Events:
                 log.warning("too many events at once: this one is in the journal alone")
                 return
             self._bucket.take()
-        # Events about objects without a namespace go to `default`, where `kubectl get events` looks.
-        namespace = metadata.get("namespace") or "default"
+        event = event_of(
+            about,
+            reason=reason,
+            message=message,
+            component=self._component,
+            instance=self._instance,
+            now=datetime.now(UTC),
+            warning=warning,
+        )
         try:
-            self._api.post(
-                f"/api/v1/namespaces/{namespace}/events",
-                self._document(about, namespace, reason, message, warning=warning),
-            )
+            self._api.post(events_path(about), event)
         except ApiError as error:
             log.warning("event not written: %s", error)
 
-    def _document(self, about: Object, namespace: str, reason: str, message: str, *, warning: bool) -> Object:
-        metadata = about["metadata"]
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        reference = {"apiVersion": about["apiVersion"], "kind": about["kind"], "name": metadata["name"]}
-        reference |= {key: metadata[key] for key in ("namespace", "uid") if metadata.get(key)}
-        return {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": f"{metadata['name'][:200]}.{uuid4().hex[:16]}", "namespace": namespace},
-            "involvedObject": reference,
-            "reason": reason,
-            "message": message[:MESSAGE],
-            "type": "Warning" if warning else "Normal",
-            "source": {"component": self._component, "host": self._instance},
-            "reportingComponent": self._component,
-            "reportingInstance": self._instance,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
+
+def event_of(
+    about: Object, *, reason: str, message: str, component: str, instance: str, now: datetime, warning: bool = False
+) -> Object:
+    """Return an Event about an object (``apiVersion``, ``kind``, ``metadata``) by a program on the machine
+    ``instance``."""
+    metadata, at = about["metadata"], now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    reference = {"apiVersion": about["apiVersion"], "kind": about["kind"], "name": metadata["name"]}
+    reference |= {key: metadata[key] for key in ("namespace", "uid") if metadata.get(key)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{metadata['name'][:200]}.{uuid4().hex[:16]}", "namespace": _namespace(about)},
+        "involvedObject": reference,
+        "reason": reason,
+        "message": message[:MESSAGE],
+        "type": "Warning" if warning else "Normal",
+        "source": {"component": component, "host": instance},
+        "reportingComponent": component,
+        "reportingInstance": instance,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
+
+
+def events_path(about: Object) -> str:
+    """Return the path to which Events about an object are posted."""
+    return f"{NAMESPACES}/{_namespace(about)}/events"
+
+
+def _namespace(about: Object) -> str:
+    """Return the namespace of Events about an object. Those about one without a namespace go to ``default``, where
+    ``kubectl get events`` looks."""
+    return str(about["metadata"].get("namespace") or "default")

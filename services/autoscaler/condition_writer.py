@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import islice, zip_longest
-from uuid import uuid4
 
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError
+from contract.kubernetes.events import event_of, events_path
 from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.cluster_state import NAME
 from services.autoscaler.gang_objects import has_expired
@@ -18,8 +18,6 @@ from services.autoscaler.look import DecisionWithInput
 from services.autoscaler.pod_objects import Object
 from services.autoscaler.repeats import Repeats, without_durations
 
-MESSAGE = 1024
-"""Longest message of an Event, characters (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
 PODS_TOLD = 3
 """Number of equal pods that get the same message."""
 AT_ONCE = 20
@@ -114,27 +112,17 @@ class ConditionWriter:
                 self._journal.say(f"request {_name(item)}", str(error))
 
     def _say(self, pod: Object, action: ScalingAction) -> None:
-        metadata = pod["metadata"]
-        now = self._api.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        reference = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"]}
-        reference |= {key: metadata[key] for key in ("namespace", "uid")}
-        event = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": f"{metadata['name'][:200]}.{uuid4().hex[:16]}", "namespace": metadata["namespace"]},
-            "involvedObject": reference,
-            "reason": action.reason,
-            "message": action.message[:MESSAGE],
-            "type": "Normal",
-            "source": {"component": NAME, "host": self._instance},
-            "reportingComponent": NAME,
-            "reportingInstance": self._instance,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
+        about = {"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"]}
+        event = event_of(
+            about,
+            reason=action.reason,
+            message=action.message,
+            component=NAME,
+            instance=self._instance,
+            now=self._api.now(),
+        )
         try:
-            self._api.post(f"/api/v1/namespaces/{metadata['namespace']}/events", event)
+            self._api.post(events_path(about), event)
         except ApiError as error:
             self._journal.say(f"event on {_name(pod)}", str(error))
 

@@ -6,13 +6,10 @@ restarts it, so that no former settings stay in memory.
 
 from __future__ import annotations
 
-import argparse
 import logging
-import signal
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from components.model.autoscaler.document import (
     CONFIGMAP,
@@ -26,18 +23,17 @@ from components.model.prices.book import PriceBook
 from contract.endpoints import AUTOSCALER_PORT
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
-from contract.objects import SYSTEM_NAMESPACE
+from contract.objects import SYSTEM_CONFIGMAPS
 from contract.users import AUTOSCALER_ACCOUNT
 from services.autoscaler.metrics import METRICS
 from services.autoscaler.service import ServiceTerms
 from services.autoscaler.service import serve as work
 from services.cloud_access import sign_in
-from services.machine import NODE, PKI, ServiceMachine
-from services.metrics import ServiceMetrics, metrics_server
+from services.process import service_process
 
 log = logging.getLogger("autoscaler")
 
-DOCUMENT = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps/{CONFIGMAP}"
+DOCUMENT = f"{SYSTEM_CONFIGMAPS}/{CONFIGMAP}"
 LOOK_S = 5.0
 """Seconds between two looks at the document."""
 
@@ -118,29 +114,18 @@ def _write(line: str) -> None:
 
 def main() -> int:
     """Run the unit and return its exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
-    parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
-    parser.add_argument("--port", type=int, default=AUTOSCALER_PORT, help="port of health and metrics, on loopback")
-    arguments = parser.parse_args()
-    # The format has no time, because the journal adds it.
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    machine, metrics = ServiceMachine.read(arguments.node, arguments.pki), ServiceMetrics(METRICS)
+    with service_process(__doc__, port=AUTOSCALER_PORT, metrics=METRICS) as process:
+        machine = process.machine
 
-    def serve(given: Given, book: PriceBook, over: threading.Event) -> None:
-        sites = given.environment.sites.values()
-        sign_in(sites, machine=machine.name, role=given.aws_role, stop=over)
-        settings = given.environment.autoscaler
-        run = ServiceTerms(instance=machine.name, act=settings is not None and not settings.dry_run, as_json=True)
-        work(
-            given.environment, machine.api(AUTOSCALER_ACCOUNT), book, stop=over, run=run, write=_write, metrics=metrics
-        )
+        def serve(given: Given, book: PriceBook, over: threading.Event) -> None:
+            sites = given.environment.sites.values()
+            sign_in(sites, machine=machine.name, role=given.aws_role, stop=over)
+            settings = given.environment.autoscaler
+            terms = ServiceTerms(instance=machine.name, act=settings is not None and not settings.dry_run, as_json=True)
+            api = machine.api(AUTOSCALER_ACCOUNT)
+            work(given.environment, api, book, stop=over, run=terms, write=_write, metrics=process.metrics)
 
-    with metrics_server(metrics, port=arguments.port):
-        Unit(machine.api(AUTOSCALER_ACCOUNT), serve, stop=stop).run()
+        Unit(machine.api(AUTOSCALER_ACCOUNT), serve, stop=process.stop).run()
     return 0
 
 

@@ -20,7 +20,6 @@ log = logging.getLogger(__name__)
 
 SECRETS = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/secrets"
 
-
 LEASE_S = 40.0
 """Age in seconds at which a node's lease has run out: the duration of kubelets' leases (kubelet.config.k8s.io/v1beta1,
 ``nodeLeaseDurationSeconds``)."""
@@ -56,17 +55,18 @@ class KubernetesCluster:
 
     def fresh(self, node: str) -> bool:
         """Return whether the node's lease was renewed within :data:`LEASE_S`."""
-        lease = self._api.find(NODE_LEASES + path_of(node)) or {}
-        renewed = lease.get("spec", {}).get("renewTime")
-        return bool(renewed) and self._wall() - moment(renewed) < LEASE_S
+        return self._renewed_within(node, LEASE_S)
 
     def member(self, node: str) -> bool:
         """Return whether there is a Node whose lease was renewed within a certificate's lifetime. Even while such a
         node is silent, a thief of its machine's identity must not get its name too."""
+        recent = self._renewed_within(node, LIFETIME.total_seconds())
+        return recent and self._api.find(NODES + path_of(node)) is not None
+
+    def _renewed_within(self, node: str, limit_s: float) -> bool:
         lease = self._api.find(NODE_LEASES + path_of(node)) or {}
         renewed = lease.get("spec", {}).get("renewTime")
-        recent = bool(renewed) and self._wall() - moment(renewed) < LIFETIME.total_seconds()
-        return recent and self._api.find(NODES + path_of(node)) is not None
+        return bool(renewed) and self._wall() - moment(renewed) < limit_s
 
     def _ready(self, node: str) -> bool:
         document = self._api.find(NODES + path_of(node)) or {}

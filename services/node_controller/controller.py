@@ -18,7 +18,7 @@ from contract.kubernetes.events import Events
 from contract.kubernetes.paths import NODES
 from contract.kubernetes.watch import Watch
 from contract.metrics import LabelValues
-from contract.objects import SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
+from contract.objects import NODE_CONTROLLER_LEASE, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 from contract.quarantine_list import QuarantineList
 from services.metrics import ServiceMetrics
 from services.node_controller.cluster import KubernetesCluster
@@ -79,7 +79,7 @@ class Controller:
         self._api, self._build, self._fail, self._metrics = api, build, fail, metrics
         self._stop = threading.Event()
         self._changed = threading.Event()
-        self._events = Events(api, instance=instance)
+        self._events = Events(api, instance=instance, component=NODE_CONTROLLER_LEASE)
         self._nodes = self._watch(NODES, metadata_only=True)
         self._gpus_changed = threading.Event()
         self._gpu_nodes = self._watch(NODES, self._gpus_changed.set, labels=GPU_NODES, keep=kept)

@@ -6,13 +6,10 @@ The clouds and the list of hosts say which machines exist; a ConfigMap says whic
 
 from __future__ import annotations
 
-import argparse
 import logging
-import signal
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from contract.documents.node_controller import NodeEnvironment
 from contract.endpoints import NODE_CONTROLLER_PORT
@@ -20,12 +17,13 @@ from contract.kubernetes.election import Candidate
 from contract.objects import NODE_CONTROLLER_LEASE
 from contract.users import NODE_CONTROLLER_ACCOUNT
 from services.cloud_access import sign_in
-from services.machine import NODE, PKI, ServiceMachine
-from services.metrics import ServiceMetrics, metrics_server
+from services.machine import ServiceMachine
+from services.metrics import ServiceMetrics
 from services.node_controller.controller import Controller, end
 from services.node_controller.inventory import Inventory
 from services.node_controller.metrics import METRICS
 from services.node_controller.sources import inventories
+from services.process import service_process
 
 log = logging.getLogger("node_controller")
 
@@ -64,21 +62,8 @@ def work(
 
 def main() -> int:
     """Run the unit and return its exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
-    parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
-    parser.add_argument(
-        "--port", type=int, default=NODE_CONTROLLER_PORT, help="port of health and metrics, on loopback"
-    )
-    arguments = parser.parse_args()
-    # The format has no time, because the journal adds it.
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    metrics = ServiceMetrics(METRICS)
-    with metrics_server(metrics, port=arguments.port):
-        work(ServiceMachine.read(arguments.node, arguments.pki), stop=stop, metrics=metrics)
+    with service_process(__doc__, port=NODE_CONTROLLER_PORT, metrics=METRICS) as process:
+        work(process.machine, stop=process.stop, metrics=process.metrics)
     return 0
 
 

@@ -13,6 +13,7 @@ from contract.annotations import GPU_BOOT
 from contract.conditions import GPU_HEALTHY
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.events import Events
+from contract.objects import NODE_CONTROLLER_LEASE
 from contract.taints import PREFLIGHT_TAINT
 from services.metrics import ServiceMetrics
 from services.node_controller import controller as run
@@ -53,7 +54,12 @@ def node(
 class World:
     def __init__(self) -> None:
         self.api, self.nodes, self.metrics = FakeApi(), Held(), ServiceMetrics(METRICS)
-        self.gpus = GpuNodes(self.api, self.nodes, events=Events(self.api, instance="api-0"), metrics=self.metrics)
+        self.gpus = GpuNodes(
+            self.api,
+            self.nodes,
+            events=Events(self.api, instance="api-0", component=NODE_CONTROLLER_LEASE),
+            metrics=self.metrics,
+        )
 
     def see(self, **of: Any) -> bool:
         self.nodes.documents = [kept(node(**of))]

@@ -10,6 +10,7 @@ from components.objects.rbac import CLUSTER_RULES
 from contract.conditions import INTERRUPTION
 from contract.kubernetes.events import Events
 from contract.labels import INTERRUPTED
+from contract.objects import NODE_CONTROLLER_LEASE
 from contract.taints import INTERRUPTED_TAINT
 from services.metrics import ServiceMetrics
 from services.node_controller.interruptions import SELECTOR, Interruptions, kept
@@ -34,7 +35,7 @@ def node(*taints: dict[str, str], version: str = "7", message: str = WHY) -> dic
 class World:
     def __init__(self) -> None:
         self.api, self.nodes, self.metrics = FakeApi(), Held(), ServiceMetrics(METRICS)
-        events = Events(self.api, instance="api-0")
+        events = Events(self.api, instance="api-0", component=NODE_CONTROLLER_LEASE)
         self.work = Interruptions(self.api, self.nodes, events=events, metrics=self.metrics)
 
     def see(self, document: dict[str, Any]) -> bool:

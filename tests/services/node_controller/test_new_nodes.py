@@ -19,6 +19,7 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
+from contract.objects import NODE_CONTROLLER_LEASE
 from services.metrics import ServiceMetrics
 from services.node_controller.inventory import Inventory
 from services.node_controller.metrics import METRICS
@@ -62,7 +63,7 @@ class World:
     def __init__(self) -> None:
         self.api, self.nodes, self.metrics = FakeApi(), Held(), ServiceMetrics(METRICS)
         self.truth: Truth | None = Truth(labels=LABELS)
-        events = Events(self.api, instance="api-0")
+        events = Events(self.api, instance="api-0", component=NODE_CONTROLLER_LEASE)
         self.work = NewNodes(self.api, self.nodes, known=lambda name: self.truth, events=events, metrics=self.metrics)
 
     def see(self, document: dict[str, Any]) -> bool:

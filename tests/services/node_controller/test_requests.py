@@ -6,6 +6,7 @@ import pytest
 
 from contract.certificate_requests import RefusedError, Request
 from contract.kubernetes.events import Events
+from contract.objects import NODE_CONTROLLER_LEASE
 from services.metrics import ServiceMetrics
 from services.node_controller.judge import WaitError
 from services.node_controller.metrics import METRICS
@@ -36,7 +37,7 @@ class Asked:
             self.api,
             self.held,  # type: ignore[arg-type]
             grants=self,
-            events=Events(self.api, instance="lab-api-0"),
+            events=Events(self.api, instance="lab-api-0", component=NODE_CONTROLLER_LEASE),
             metrics=self.metrics,
             clock=lambda: self.now,
             wall=lambda: self.wall,
