@@ -26,6 +26,7 @@ from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.paths import NODES
 from longhaul.cli.examples import example
+from services.autoscaler import group_writer
 from services.autoscaler.actions import Verb
 from services.autoscaler.cluster_state import NAME, ListedObjects, list_all
 from services.autoscaler.journal import DecisionJournal
@@ -170,6 +171,8 @@ class World:
 
         for cloud in (aws, azure):
             monkeypatch.setattr(cloud, "live_groups", of_pool)
+        # On a slow machine the last checks of a few nodes would need two calls.
+        monkeypatch.setattr(group_writer, "LOOKS_S", 60.0)
 
     def api(self, *, timeout_s: float = 30.0) -> Clocked:
         """Return the API as the autoscaler's own user, in a new process."""
