@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from cryptography import x509
@@ -20,7 +19,6 @@ from contract.users import (
     BOOTSTRAPPERS,
     CLIENT_SIGNER,
     JOIN_USER,
-    NODE_CERTIFICATE_DAYS,
     NODE_USER,
     NODES_GROUP,
     SERVING_SIGNER,
@@ -38,8 +36,6 @@ into its request, so the token itself need not be read."""
 
 
 USAGES = {CLIENT_SIGNER: "client auth", SERVING_SIGNER: "server auth"}
-
-LIFETIME = timedelta(days=NODE_CERTIFICATE_DAYS)
 
 EXTENSIONS = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
 """Attribute of a request that holds the extensions it asks for (RFC 2985, 5.4.2)."""

@@ -23,8 +23,3 @@ names."""
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING_SIGNER = "kubernetes.io/kubelet-serving"
 """Signers of kubelets' certificates (kubernetes.io, "Certificates and Certificate Signing Requests")."""
-NODE_CERTIFICATE_DAYS = 30
-"""Longest validity of a node's certificate, set in kube-node-signer.service. It cannot be revoked, so it is short: a
-stolen certificate is useful for at most this long, with Kubernetes' default for a year. Kubelets renew at 70 to 90 %
-(client-go, ``jitteryDuration``), so an isolated node has at least three days; after that a cloud's node joins again by
-itself, a host with the next `longhaul up`."""

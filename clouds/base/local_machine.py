@@ -9,13 +9,10 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from clouds.base.findings import Finding, NotAskedError, ok, problem, warning
+from contract.lifetimes import CLOCK_SKEW
 
 OFF = timedelta(seconds=60)
 """Difference above which the user is warned about the clock."""
-
-WRONG = timedelta(minutes=5)
-"""Difference above which certificates made here may not be valid yet where they are used (``CLOCK_SKEW``,
-components/control_plane/issuing.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +46,7 @@ def clock(here: LocalMachine, url: str) -> Iterator[Finding]:
         f"{abs(off.total_seconds()):.0f} s {'ahead of' if off > timedelta(0) else 'behind'}",
     )
     do = "have it set by NTP (`timedatectl set-ntp true`)"
-    if abs(off) > WRONG:
+    if abs(off) > CLOCK_SKEW:
         yield problem(
             f"this machine's clock is {words} {name}: signatures and certificates fail", "this machine", do=do
         )

@@ -19,12 +19,10 @@ from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.model import Certificate
+from contract.lifetimes import CLOCK_SKEW
 
 Key = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey
 """Public keys of certificates."""
-
-CLOCK_SKEW = timedelta(minutes=5)
-"""Time before now from which certificates are valid, for machines whose clocks lag."""
 
 RENEW_BELOW = 1 / 3
 """Share of the lifetime under which a certificate is renewed."""

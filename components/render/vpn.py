@@ -15,7 +15,7 @@ from components.model import AddressPlan, Environment, Machine
 from components.model.network.api_address import api_url, cluster_for_laptops
 from components.model.secrets.certificates import KUBERNETES, VPN
 from components.model.secrets.vault import REVOKED, VPN_KEY, VPN_REMOTES
-from components.model.vpn.section import HOURS, RIGHT
+from components.model.vpn.section import RIGHT
 from components.render.documents import HEADER, json_document, yaml_document
 from components.render.file import File
 from components.render.kube_proxy import configuration, kubeconfig
@@ -24,6 +24,7 @@ from contract.documents import revoked
 from contract.documents.node import PATH as NODE
 from contract.documents.node import NodeConfig
 from contract.documents.secret_files import SecretFile
+from contract.lifetimes import VPN_CERTIFICATE_HOURS
 from contract.objects import CLUSTER_DOMAIN
 from contract.paths import PKI, VPN_MANAGEMENT
 
@@ -156,7 +157,7 @@ def _signer(environment: Environment, addresses: AddressPlan) -> dict[str, Any]:
     return {
         "api": api_url(environment, addresses),
         "right": RIGHT,
-        "hours": HOURS,
+        "hours": VPN_CERTIFICATE_HOURS,
         "cluster": cluster_for_laptops(environment),
     }
 

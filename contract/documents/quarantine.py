@@ -13,16 +13,16 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
+from contract.lifetimes import NODE_CERTIFICATE_DAYS
 from contract.users import NODE_USER
 from contract.vault import size_checked
 
 PATH = "/etc/longhaul/quarantine.json"
 """File of API servers with the list, for the node controller and the join service as well."""
 
-CERTIFICATE = timedelta(days=31)
-"""Time after which every certificate has expired that a machine had when API servers began to refuse it: a node's
-certificate is valid for 30 days (``--cluster-signing-duration`` of kube-node-signer.service), and a day allows for
-clocks that differ."""
+CERTIFICATE = timedelta(days=NODE_CERTIFICATE_DAYS + 1)
+"""Time after which every certificate has expired that a machine had when API servers began to refuse it. A day allows
+for clocks that differ."""
 
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?")

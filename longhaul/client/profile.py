@@ -26,9 +26,6 @@ FORMAT = 1
 LARGEST = 262_144
 """Largest profile in bytes."""
 
-DAYS = 180
-"""Days until a profile expires: its authority may have been replaced by then."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileIssuer:

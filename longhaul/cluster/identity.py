@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from components.model.secrets.certificates import (
-    ADMINISTRATOR_HOURS,
     ADMINISTRATORS,
     ADMINISTRATORS_GROUP,
     BREAK_GLASS,
@@ -22,6 +21,7 @@ from components.model.secrets.certificates import (
     MASTERS_GROUP,
     Authority,
 )
+from contract.lifetimes import ADMINISTRATOR_HOURS
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.say import say
 

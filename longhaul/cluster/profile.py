@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from components.model import plan
 from components.model.secrets.certificates import KUBERNETES, VPN, Authority, vpn_name
 from components.model.secrets.vault import VPN_REMOTES
+from contract.lifetimes import PROFILE_DAYS
 from contract.objects import CLUSTER_DOMAIN
 from longhaul.client.files import config_folder
 from longhaul.client.options import KEPT, refuse_changed
-from longhaul.client.profile import DAYS, Inside, Profile, ProfileIssuer, ProfileVpn
+from longhaul.client.profile import Inside, Profile, ProfileIssuer, ProfileVpn
 from longhaul.cluster.identity import read_secret
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
@@ -48,7 +49,7 @@ def profile_of(environment: Environment, *, lab_port: int | None, now: datetime)
             )
             for key, issuer in issuers.items()
         },
-        expires=(now + timedelta(days=DAYS)).isoformat(timespec="seconds"),
+        expires=(now + timedelta(days=PROFILE_DAYS)).isoformat(timespec="seconds"),
         vpn=_vpn(environment) if environment.vpn else None,
     )
 

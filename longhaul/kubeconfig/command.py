@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from components.model.secrets.certificates import ADMINISTRATOR_HOURS
 from contract.kubernetes.api import identity_of
+from contract.lifetimes import ADMINISTRATOR_HOURS
 from longhaul.client.files import config_folder, write_private
 from longhaul.cluster.api_access import ADMIN, kubeconfig
 from longhaul.cluster.identity import fetch_break_glass, fetch_identity

@@ -22,6 +22,7 @@ from components.model.network.packet_size import TUNNEL_MSS, pod_mtu
 from components.model.nodes.host_nodes import host_node_name
 from components.model.secrets.certificates import NODES as NODE_AUTHORITY
 from components.model.secrets.certificates import authorities
+from contract.lifetimes import HOST_TOKEN_HOURS
 
 GATEWAYS = "gateways"
 NODES = "nodes"
@@ -184,6 +185,7 @@ def _everywhere(environment: Environment, addresses: AddressPlan) -> dict[str, A
         "environment_name": environment.name,
         "versions": environment.versions.pinned(),
         "node_authority": signer.common_name,
+        "host_token_hours": HOST_TOKEN_HOURS,
         "depot_key": environment.depots.key or "",
         "depot_authority": environment.depots.authority or "",
         "supernet": str(addresses.supernet),

@@ -11,17 +11,10 @@ from typing import Any, Self
 from components.control_plane import issuing
 from components.model import Authority, Certificate, authorities, certificates, plan
 from components.model.control_plane.machines import Role
-from components.model.secrets.certificates import (
-    ADMINISTRATOR_HOURS,
-    ADMINISTRATORS,
-    ETCD_CLIENT,
-    FRONT_PROXY,
-    KUBERNETES,
-    NODES,
-)
+from components.model.secrets.certificates import ADMINISTRATORS, ETCD_CLIENT, FRONT_PROXY, KUBERNETES, NODES
 from components.model.secrets.rotations import rotation_of
 from components.model.secrets.vault import next_secret
-from contract.users import NODE_CERTIFICATE_DAYS
+from contract.lifetimes import ADMINISTRATOR_HOURS, NODE_CERTIFICATE_DAYS
 from longhaul.rotate.overlap import ServerSubject
 from longhaul.rotate.published import ConfigMaps, unpublish
 from longhaul.rotate.servers import distribute, outdated_machines

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 from clouds.base.resources import ResourceKind, without_version
 from clouds.registry import clouds
-from components.model.secrets.certificates import ADMINISTRATOR_HOURS, KUBERNETES, Authority
+from components.model.secrets.certificates import KUBERNETES, Authority
 from components.model.secrets.vault import QUARANTINE
 from contract.documents.quarantine import Quarantine
+from contract.lifetimes import ADMINISTRATOR_HOURS
 from longhaul.rotate import webhooks
 from longhaul.rotate.authorities import AuthorityRotation
 from longhaul.rotate.followers import Followers

@@ -12,6 +12,7 @@ from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from components.model.secrets.rotations import SERVICE_ACCOUNTS
 from components.model.secrets.vault import SIGNING_KEYS, next_secret
+from contract.lifetimes import SERVICE_ACCOUNT_TOKEN_HOURS
 from longhaul.rotate.overlap import ServerSubject
 from longhaul.rotate.servers import distribute, outdated_machines
 from longhaul.vault.record import unusable_error
@@ -19,9 +20,6 @@ from longhaul.vault.rotation import RotationVault
 
 if TYPE_CHECKING:
     from contract.kubernetes.api import Api
-
-TOKEN_HOURS = 24
-"""Longest validity of a token, hours: ``--service-account-max-token-expiration`` of kube-apiserver.service."""
 
 ENDLESS = "type=kubernetes.io/service-account-token"
 """Field selector of Secrets with tokens that never expire, which kube-controller-manager signs."""
@@ -40,7 +38,7 @@ class ServiceAccounts(ServerSubject):
     name = SERVICE_ACCOUNTS
     reload_time = timedelta(0)
     """Zero: servers restart with the keys."""
-    signed_lifetime = timedelta(hours=TOKEN_HOURS)
+    signed_lifetime = timedelta(hours=SERVICE_ACCOUNT_TOKEN_HOURS)
     signed_words = "tokens"
 
     def keys(self) -> SigningKeys:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from components.model.secrets.certificates import VPN, Authority, vpn_name
 from components.model.secrets.vault import VPN_KEY, VPN_REMOTES
-from components.model.vpn.section import HOURS, operator_name
+from components.model.vpn.section import operator_name
+from contract.lifetimes import VPN_CERTIFICATE_HOURS
 from contract.vpn import MARK
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.cluster.identity import caller_name, read_secret, read_secret_parts
@@ -51,13 +52,16 @@ def admit(environment: Environment, request: str) -> tuple[str, Admission]:
     try:
         key = issuing.requested_key(request)
         subject = issuing.Subject(
-            common_name=name, user_id=issuing.fingerprint(key)[:MARK], usages=["client"], days=HOURS / 24
+            common_name=name,
+            user_id=issuing.fingerprint(key)[:MARK],
+            usages=["client"],
+            days=VPN_CERTIFICATE_HOURS / 24,
         )
         certificate = issuing.sign(subject, key, authority=authority)
         reply = {
             "certificate": certificate,
             "authority": read_secret(environment, source.trust_secret),
-            "lasts_s": HOURS * 3600,
+            "lasts_s": VPN_CERTIFICATE_HOURS * 3600,
             "tls_crypt": read_secret(environment, VPN_KEY),
             "remotes": json.loads(read_secret(environment, VPN_REMOTES)),
         }

@@ -6,13 +6,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from contract.certificate_requests import LIFETIME, RefusedError, Request, condition, parse
+from contract.certificate_requests import RefusedError, Request, condition, parse
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NODE_LEASES, NODES
 from contract.kubernetes.watch import Watch
+from contract.lifetimes import NODE_CERTIFICATE_DAYS
 from contract.objects import SYSTEM_NAMESPACE
 from contract.users import CLIENT_SIGNER
 
@@ -60,7 +61,7 @@ class KubernetesCluster:
     def member(self, node: str) -> bool:
         """Return whether there is a Node whose lease was renewed within a certificate's lifetime. Even while such a
         node is silent, a thief of its machine's identity must not get its name too."""
-        recent = self._renewed_within(node, LIFETIME.total_seconds())
+        recent = self._renewed_within(node, timedelta(days=NODE_CERTIFICATE_DAYS).total_seconds())
         return recent and self._api.find(NODES + path_of(node)) is not None
 
     def _renewed_within(self, node: str, limit_s: float) -> bool:

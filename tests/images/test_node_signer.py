@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from components.control_plane import issuing
 from components.model import load, plan
 from components.model.secrets.certificates import NODE_CONTROLLER
-from contract.certificate_requests import LIFETIME
+from contract.lifetimes import NODE_CERTIFICATE_DAYS
 from lab import tools
 from tests.images import kubelets
 from tests.images.kubelets import CLIENT, SERVING
@@ -160,4 +161,4 @@ def test_a_renewed_authority_is_used_without_a_restart(thief: Thief) -> None:
     asked = lambda: thief.signed(thief.request())  # noqa: E731
     found = eventually(lambda: next((one for one in [asked()] if one.issuer == issuer.subject), None), what="it is")
     found.verify_directly_issued_by(issuer)
-    assert found.not_valid_after_utc - found.not_valid_before_utc == LIFETIME
+    assert found.not_valid_after_utc - found.not_valid_before_utc == timedelta(days=NODE_CERTIFICATE_DAYS)

@@ -8,14 +8,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 from restore.record import FOLDER
 
-from contract.certificate_requests import LIFETIME
+from contract.lifetimes import NODE_CERTIFICATE_DAYS
 from tests.support.programs import write_program
 
 PINNED = (
@@ -144,7 +143,7 @@ def test_one_program_signs_for_nodes_and_for_nobody_else(rootfs: Path) -> None:
     }
     assert own == pairs
     assert {name: value for name, value in flags.items() if name not in own} == {
-        "cluster-signing-duration": f"{LIFETIME // timedelta(hours=1)}h",
+        "cluster-signing-duration": f"{NODE_CERTIFICATE_DAYS * 24}h",
         "controllers": "certificatesigningrequest-signing-controller",
         "leader-elect": "false",
     }

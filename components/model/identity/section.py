@@ -10,6 +10,7 @@ from pydantic import Field
 
 from clouds.base.section import LeftOut, Name, Section
 from components.model.identity.namespaces import Namespace
+from contract.lifetimes import SIGN_IN_TOKEN_HOURS
 
 MOST_ISSUERS = 8
 HTTPS = 443
@@ -101,7 +102,7 @@ class Issuer(Section):
         default_factory=dict, max_length=16, examples=[{"tid": "00000000-0000-4000-8000-000000000002"}]
     )
     """Claims that a token must have, each with exactly this text."""
-    token_hours: int = Field(default=24, ge=1, le=24)
+    token_hours: int = Field(default=SIGN_IN_TOKEN_HOURS, ge=1, le=SIGN_IN_TOKEN_HOURS)
     """Longest lifetime of a token, in hours. A token with a longer lifetime is refused, since nobody can revoke it."""
 
     @property

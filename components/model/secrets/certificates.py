@@ -15,6 +15,7 @@ from components.model.environment import Environment
 from components.model.network.address_plan import FRONTEND, AddressPlan
 from components.model.nodes.joining import join_name
 from components.model.teams.queues import MANAGERS, has_queues
+from contract.lifetimes import AUTHORITY_DAYS, CERTIFICATE_DAYS
 from contract.objects import CLUSTER_DOMAIN
 from contract.users import AUTOSCALER_ACCOUNT, JOIN_USER
 
@@ -44,9 +45,6 @@ ETCD_CLIENT = "etcd-client"
 """Name of the authority of the certificates with which API servers identify themselves to both etcd clusters. It signs
 for nobody else: the certificates of one etcd cluster's members must not give access to the other."""
 
-ADMINISTRATOR_HOURS = 8
-"""Lifetime, in hours, of a certificate that is made on demand: a working day."""
-
 BREAK_GLASS = f"{OPERATOR}-admin"
 """Name of the break-glass certificate, and of its secret. The name dates from when all administrators used it."""
 
@@ -68,13 +66,6 @@ ADMINISTRATORS_GROUP = "longhaul:admins"
 
 MASTERS_GROUP = "system:masters"
 """Group that no authorization rule can narrow (kubernetes.io, "Using RBAC Authorization")."""
-
-AUTHORITY_DAYS = 3650
-"""Lifetime of an authority, in days: ten years, as with kubeadm (kubernetes.io, "Certificate Management with
-kubeadm")."""
-
-LEAF_DAYS = 365
-"""Lifetime of a certificate, in days: one year, as with kubeadm; renewed when less than a third is left."""
 
 LOOPBACK = IPv4Address("127.0.0.1")
 
@@ -122,7 +113,7 @@ class Certificate:
     dns_names: tuple[str, ...] = ()
     addresses: tuple[IPv4Address, ...] = ()
     usages: tuple[Usage, ...]
-    days: int = LEAF_DAYS
+    days: int = CERTIFICATE_DAYS
 
 
 def authorities(environment: Environment) -> tuple[Authority, ...]:

@@ -22,10 +22,6 @@ MACHINES = 2
 RIGHT = "/longhaul/vpn"
 """Non-resource URL of the API; a person who has the verb ``get`` on it may connect."""
 
-HOURS = 1
-"""Longest lifetime of a person's certificate, in hours. It expires with the person's token at the latest."""
-
-
 ANYWHERE = IPv4Network("0.0.0.0/0")
 
 OPERATOR = "longhaul:operator:"

@@ -16,9 +16,10 @@ from vpn.certificate import Signer, key_of
 
 from clouds.azure.session import AzureError
 from components.control_plane import issuing
-from components.model.vpn.section import HOURS, OPERATOR, operator_name, remotes
+from components.model.vpn.section import OPERATOR, operator_name, remotes
 from contract.documents.revoked import Revoked, is_name
 from contract.documents.revoked import RevokedPerson as Refused
+from contract.lifetimes import VPN_CERTIFICATE_HOURS
 from contract.users import RESERVED
 from contract.vpn import LONGEST_NAME
 from longhaul.client.vpn import key, settings
@@ -64,7 +65,7 @@ def test_the_vault_alone_lets_an_operator_in(vault: FakeVault, capsys: pytest.Ca
     found = from_vault(ENVIRONMENT)(REQUEST, True)
     certificate = parsed(found.certificate)
     certificate.verify_directly_issued_by(parsed(vault.authority.certificate))
-    assert found.expires - datetime.now(UTC) <= timedelta(hours=HOURS)
+    assert found.expires - datetime.now(UTC) <= timedelta(hours=VPN_CERTIFICATE_HOURS)
     assert abs(certificate.not_valid_after_utc - found.expires) < timedelta(seconds=30)
     assert [one.address for one in found.remotes] == ["vpn.example.com", "203.0.113.7", "203.0.113.8"]
     assert (found.name, found.inside.zones) == (f"vpn.{ENVIRONMENT.domain}", (ENVIRONMENT.domain, "cluster.local"))

@@ -12,7 +12,8 @@ from cryptography.x509.oid import NameOID
 
 from clouds.azure.session import AzureError
 from components.control_plane import issuing
-from components.model.secrets.certificates import ADMINISTRATOR_HOURS, ADMINISTRATORS_GROUP, MASTERS_GROUP
+from components.model.secrets.certificates import ADMINISTRATORS_GROUP, MASTERS_GROUP
+from contract.lifetimes import ADMINISTRATOR_HOURS
 from longhaul.cluster import identity
 from longhaul.cluster.identity import AGAIN_S, fetch_break_glass, fetch_identity, identity_renewer
 from longhaul.terminal.exits import CommandError, Exit

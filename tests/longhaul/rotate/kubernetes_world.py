@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from components.model import Environment
-from components.model.secrets.certificates import ADMINISTRATOR_HOURS, KUBERNETES
+from components.model.secrets.certificates import KUBERNETES
 from components.model.secrets.rotations import AUTHORITY
 from components.model.teams.queues import KUEUE, webhooks_name
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
+from contract.lifetimes import ADMINISTRATOR_HOURS
 from contract.objects import AUTHORITIES_KEY
 from longhaul.rotate.followers import DEPLOYMENTS, NODES, ROOT, Followers
 from longhaul.rotate.kubernetes import KubernetesRotation

@@ -23,7 +23,7 @@ from components.model.secrets.encryption_keys import RotationPhase
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY
 from components.model.secrets.vault import ROTATIONS
 from contract.annotations import AUTHORITIES
-from contract.users import NODE_CERTIFICATE_DAYS
+from contract.lifetimes import SERVICE_ACCOUNT_TOKEN_HOURS
 from longhaul.cluster.nodes import node
 from longhaul.control_plane.node_answers import parse_answer
 from longhaul.report.status_verdict import StatusVerdict
@@ -31,7 +31,6 @@ from longhaul.rotate.authorities import TIMES
 from longhaul.rotate.command import run
 from longhaul.rotate.overlap import PATIENCE
 from longhaul.rotate.servers import digests
-from longhaul.rotate.service_accounts import TOKEN_HOURS
 from longhaul.rotate.subjects import KNOWN
 from longhaul.status.observed import ApiEndpoint, ClusterView, Observed
 from longhaul.status.rotations import judge_rotations
@@ -147,7 +146,7 @@ def test_a_server_that_does_not_fetch_stops_it_where_all_is_believed(make: Make,
 def test_nobody_waits_at_a_terminal_for_a_day(make: Make) -> None:
     world = make(SERVICE_ACCOUNTS)
     standing = world.run()
-    assert standing.until == world.now + timedelta(hours=TOKEN_HOURS)
+    assert standing.until == world.now + timedelta(hours=SERVICE_ACCOUNT_TOKEN_HOURS)
     assert "run this again then" in world.told[-1]
     assert len(world.believed) == 2
     assert world.run() == standing, "the time does not begin anew"
@@ -280,13 +279,6 @@ def test_servers_start_anew_behind_the_balancer_where_there_is_another(make: Mak
     alone = World(environment.model_copy(update={"control_plane": control}), SERVICE_ACCOUNTS)
     alone.finish()
     assert all(script.endswith("--take-over") for script in alone.scripts if "take-over" in script)
-
-
-def test_times_are_those_of_the_programs(root: Path) -> None:
-    unit = (root / "images/rootfs/etc/systemd/system/kube-apiserver.service").read_text()
-    assert f"--service-account-max-token-expiration={TOKEN_HOURS}h" in unit
-    signer = (root / "images/rootfs/etc/systemd/system/kube-node-signer.service").read_text()
-    assert f"--cluster-signing-duration={NODE_CERTIFICATE_DAYS * 24}h" in signer
 
 
 @pytest.mark.parametrize(

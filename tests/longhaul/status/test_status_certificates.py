@@ -12,7 +12,7 @@ from clouds.azure import control
 from clouds.azure.session import AzureError
 from clouds.base.control import CommandOutput
 from components.model import Environment, load
-from components.model.secrets.certificates import LEAF_DAYS
+from contract.lifetimes import CERTIFICATE_DAYS
 from contract.reasons.status import StatusReason
 from longhaul.control_plane.node_answers import CertificateView, parse_answer
 from longhaul.report.status_verdict import StatusVerdict
@@ -22,7 +22,7 @@ from longhaul.up.renewed_certificates import distribute
 NOW = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
 
 
-def certificate(name: str, *, left: timedelta, lasts: timedelta = timedelta(days=LEAF_DAYS)) -> CertificateView:
+def certificate(name: str, *, left: timedelta, lasts: timedelta = timedelta(days=CERTIFICATE_DAYS)) -> CertificateView:
     return CertificateView(name=name, begins=NOW + left - lasts, ends=NOW + left)
 
 

@@ -13,12 +13,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from contract.lifetimes import CLOCK_SKEW
 from contract.vpn import MARK
 
 Key: TypeAlias = "ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey"
-
-CLOCK_SKEW = timedelta(minutes=5)
-"""Time before now from which certificates are valid, for laptops whose clocks lag."""
 
 
 class RequestError(ValueError):
