@@ -52,35 +52,35 @@ def run(invocation: Invocation) -> int:
 def _look(environment: Environment, api: Api, prices: PriceBook, *, as_json: bool) -> int:
     """Look once, and show what a pass would do."""
     from longhaul.report.json_output import document
-    from services.autoscaler.look import look
-    from services.autoscaler.text import to_plain, to_text
+    from services.autoscaler.decision_text import to_plain, to_text
+    from services.autoscaler.evaluation import evaluate_cluster
 
-    looked = look(environment, api, prices)
+    evaluation = evaluate_cluster(environment, api, prices)
     if as_json:
-        print(document({"environment": environment.name, **to_plain(looked.decision, looked.blind)}))
+        print(document({"environment": environment.name, **to_plain(evaluation.decision, evaluation.unread_groups)}))
     else:
-        print(to_text(looked.decision, looked.blind))
-    return Exit.FAILED if looked.blind else Exit.OK
+        print(to_text(evaluation.decision, evaluation.unread_groups))
+    return Exit.FAILED if evaluation.unread_groups else Exit.OK
 
 
 def _act(environment: Environment, api: Api, prices: PriceBook, options: argparse.Namespace) -> int:
     """Run one pass, or passes until interrupted."""
     from contract.kubernetes.lease import HeldError
     from longhaul.engine.processes import hostname, namespace
-    from services.autoscaler.service import ServiceTerms, once, serve
+    from services.autoscaler.leader_loop import ProcessSettings, run_once, serve
 
     acts = not options.dry_run
     instance = f"{hostname()}/{namespace()}/{os.getpid()}"
-    terms = ServiceTerms(instance=instance, act=acts, elected=acts, as_json=options.json)
+    terms = ProcessSettings(instance=instance, act=acts, elected=acts, as_json=options.json)
     if not options.once:
         serve(environment, api, prices, stop=Event(), run=terms, write=_print)
         return Exit.OK
     try:
-        passed = once(environment, api, prices, run=terms, write=_print)
+        passed = run_once(environment, api, prices, run=terms, write=_print)
     except HeldError as error:
         message = f"another autoscaler acts ({error}): end it first, or look without acting with --dry-run"
         raise CommandError(message) from None
-    return Exit.FAILED if passed.looked.blind or passed.failed else Exit.OK
+    return Exit.FAILED if passed.evaluation.unread_groups or passed.failed else Exit.OK
 
 
 def _print(line: str) -> None:

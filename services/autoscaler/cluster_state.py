@@ -16,12 +16,12 @@ from contract.kubernetes.lease import LEASES, holder_of
 from contract.kubernetes.paths import NAMESPACES, NODES, PODS
 from contract.labels import TEAM_LABEL
 from contract.objects import AUTOSCALER
+from services.autoscaler.cluster_snapshot import ClusterNode, Gang, PendingPod
+from services.autoscaler.decision_memory import DecisionMemoryStore
 from services.autoscaler.gang_objects import gang_of_pod, gangs
-from services.autoscaler.node_objects import MachineFacts, Nodes, budget_of
-from services.autoscaler.pod_objects import Object, Shapes, Volumes, node_terms
-from services.autoscaler.shapes import Shape, Term
-from services.autoscaler.snapshot import ClusterNode, Gang, PendingPod
-from services.autoscaler.store import MemoryStore
+from services.autoscaler.node_objects import MachineFacts, NodeParser, budget_of
+from services.autoscaler.pod_objects import Object, ShapeParser, Volumes, node_terms
+from services.autoscaler.pod_shapes import NodeSelectorTerm, PodShape
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
@@ -66,17 +66,17 @@ class ClusterState:
     pods: tuple[PendingPod, ...]
     nodes: tuple[ClusterNode, ...]
     gangs: tuple[Gang, ...]
-    daemons: tuple[Shape, ...]
+    daemons: tuple[PodShape, ...]
 
 
 def list_all(api: Api, memory: DecisionMemory | None = None) -> ListedObjects:
     """List everything that a decision depends on; a given ``memory`` is not read again. Raise ``ApiError`` when the API
     refuses or does not answer."""
-    known = MemoryStore(api).read() if memory is None else memory
-    return cluster_state(lambda path: _listed(api, path), memory=known, now=api.now())
+    known = DecisionMemoryStore(api).read() if memory is None else memory
+    return list_objects(lambda path: _listed(api, path), memory=known, now=api.now())
 
 
-def cluster_state(items: Items, *, memory: DecisionMemory, now: datetime) -> ListedObjects:
+def list_objects(items: Items, *, memory: DecisionMemory, now: datetime) -> ListedObjects:
     """Return everything that a decision depends on, from collections. A roll holds its pool's lease all the time; an
     autoscaler holds it only while it writes."""
     pods = items(PODS)
@@ -116,7 +116,7 @@ def _listed(api: Api, path: str) -> list[Object]:
         raise
 
 
-def read(
+def cluster_state(
     listed: ListedObjects,
     *,
     machines: Mapping[str, MachineFacts],
@@ -125,9 +125,9 @@ def read(
 ) -> ClusterState:
     """Return listed objects as plain values. ``machines`` are the machines of all groups by node name; ``taints`` are
     those that a pool's nodes always have, by its name on nodes."""
-    shapes = Shapes(_volumes(listed.claims, listed.volumes))
+    shapes = ShapeParser(_volumes(listed.claims, listed.volumes))
     budgets = [budget for budget in map(budget_of, listed.budgets) if budget]
-    nodes = Nodes(shapes, budgets=budgets, machines=machines, taints=taints, now=now)
+    nodes = NodeParser(shapes, budgets=budgets, machines=machines, taints=taints, now=now)
     on: dict[str, list[Object]] = {}
     running: dict[str, list[Object]] = {}
     over: dict[str, list[Object]] = {}
@@ -150,7 +150,7 @@ def read(
     }
     return ClusterState(
         pods=tuple(_pod(item, shapes) for item in waiting),
-        nodes=tuple(nodes.of(item, on.get(item["metadata"]["name"], ())) for item in listed.nodes),
+        nodes=tuple(nodes.parse(item, on.get(item["metadata"]["name"], ())) for item in listed.nodes),
         gangs=tuple(
             gangs(
                 listed.requests,
@@ -176,12 +176,12 @@ def is_pending(item: Object) -> bool:
     return not of_node and not blocked and item.get("status", {}).get("phase", "Pending") == "Pending"
 
 
-def _pod(item: Object, shapes: Shapes) -> PendingPod:
+def _pod(item: Object, shapes: ShapeParser) -> PendingPod:
     metadata = item["metadata"]
     return PendingPod(
         namespace=metadata["namespace"],
         name=metadata["name"],
-        shape=shapes.of(item),
+        shape=shapes.parse(item),
         priority=int(item["spec"].get("priority") or 0),
         labels=tuple(sorted((metadata.get("labels") or {}).items())),
         gang=gang_of_pod(item),
@@ -189,13 +189,13 @@ def _pod(item: Object, shapes: Shapes) -> PendingPod:
     )
 
 
-def _daemons(listed: ListedObjects, shapes: Shapes) -> Iterator[Shape]:
+def _daemons(listed: ListedObjects, shapes: ShapeParser) -> Iterator[PodShape]:
     """Yield the pods of daemon sets, without those of teams: one that requests more than a node has would stop the
     growth of every pool."""
     for item in listed.daemon_sets:
         template, namespace = item["spec"]["template"], item["metadata"]["namespace"]
         if namespace not in listed.teams:
-            yield shapes.of({**template, "metadata": {"namespace": namespace}})
+            yield shapes.parse({**template, "metadata": {"namespace": namespace}})
 
 
 def _claims(item: Object) -> bool:
@@ -205,7 +205,7 @@ def _claims(item: Object) -> bool:
 def _volumes(claims: Iterable[Object], volumes: Iterable[Object]) -> Volumes:
     """Return where claims' volumes can be used."""
     known = {item["metadata"]["name"]: item for item in volumes}
-    by_claim: dict[tuple[str, str], tuple[tuple[tuple[Term, ...], ...], str]] = {}
+    by_claim: dict[tuple[str, str], tuple[tuple[tuple[NodeSelectorTerm, ...], ...], str]] = {}
     for item in claims:
         key = (item["metadata"]["namespace"], item["metadata"]["name"])
         volume = known.get(str(item["spec"].get("volumeName") or ""))

@@ -9,14 +9,14 @@ from itertools import islice, zip_longest
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.events import event_of, events_path
-from services.autoscaler.actions import ScalingAction, Verb
 from services.autoscaler.cluster_state import NAME
+from services.autoscaler.decision_log import DecisionLog
+from services.autoscaler.evaluation import Evaluation
 from services.autoscaler.gang_objects import has_expired
-from services.autoscaler.guard import Guard
-from services.autoscaler.journal import DecisionJournal
-from services.autoscaler.look import DecisionWithInput
+from services.autoscaler.leadership import LeadershipGuard
 from services.autoscaler.pod_objects import Object
-from services.autoscaler.repeats import Repeats, without_durations
+from services.autoscaler.repeated_lines import RepeatedLines, without_durations
+from services.autoscaler.scaling_actions import ScalingAction, Verb
 
 PODS_TOLD = 3
 """Number of equal pods that get the same message."""
@@ -34,21 +34,21 @@ cluster-autoscaler/provisioningrequest/conditions)."""
 class ConditionWriter:
     """Reports for one process."""
 
-    def __init__(self, api: Api, *, guard: Guard, instance: str, journal: DecisionJournal) -> None:
-        self._api, self._guard, self._instance, self._journal = api, guard, instance, journal
-        self._repeats = Repeats()
+    def __init__(self, api: Api, *, guard: LeadershipGuard, instance: str, decision_log: DecisionLog) -> None:
+        self._api, self._guard, self._instance, self._decision_log = api, guard, instance, decision_log
+        self._repeats = RepeatedLines()
 
-    def tell(self, looked: DecisionWithInput) -> None:
+    def write(self, evaluation: Evaluation) -> None:
         """Report a decision. A failed report is logged, and stops nothing."""
-        requests = {_name(item): item for item in looked.listed.requests}
+        requests = {_name(item): item for item in evaluation.listed.requests}
         messages = {
-            action.target: action for action in looked.decision.actions if action.verb in (Verb.TELL, Verb.GRANT)
+            action.target: action for action in evaluation.decision.actions if action.verb in (Verb.TELL, Verb.GRANT)
         }
-        for name, conditions in self._conditions(looked, requests, messages):
+        for name, conditions in self._conditions(evaluation, requests, messages):
             self._guard.check()
-            self._write(requests[name], conditions, looked)
-        tells = [action for action in looked.decision.actions if action.verb is Verb.TELL]
-        pods = {_name(item): item for item in looked.listed.pods} if tells else {}
+            self._write(requests[name], conditions, evaluation)
+        tells = [action for action in evaluation.decision.actions if action.verb is Verb.TELL]
+        pods = {_name(item): item for item in evaluation.listed.pods} if tells else {}
         new = (
             (name, action)
             for name, action in _in_turn(tells)
@@ -60,13 +60,13 @@ class ConditionWriter:
         self._repeats.forget()
 
     def _conditions(
-        self, looked: DecisionWithInput, requests: Mapping[str, Object], messages: Mapping[str, ScalingAction]
+        self, evaluation: Evaluation, requests: Mapping[str, Object], messages: Mapping[str, ScalingAction]
     ) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
         """Yield the conditions that requests should have: type, status, reason and message of each."""
-        for gang in looked.gangs:
+        for gang in evaluation.gangs:
             if not gang.request or gang.granted:
                 continue
-            if gang.unknown and gang.created is not None and looked.now - gang.created > PATIENCE:
+            if gang.unknown and gang.created is not None and evaluation.now - gang.created > PATIENCE:
                 yield gang.name, [("Failed", "True", gang.unknown[0].reason, "; ".join(map(str, gang.unknown)))]
             elif gang.name in messages and messages[gang.name].verb is Verb.GRANT:
                 message = messages[gang.name].message
@@ -76,15 +76,15 @@ class ConditionWriter:
             else:
                 yield gang.name, [ACCEPTED]
         for name, item in requests.items():
-            if has_expired(item, looked.now):
+            if has_expired(item, evaluation.now):
                 words = "no pod has come for its room in time"
                 yield name, [("BookingExpired", "True", "BookingExpired", words)]
 
-    def _write(self, item: Object, wanted: list[tuple[str, str, str, str]], looked: DecisionWithInput) -> None:
+    def _write(self, item: Object, wanted: list[tuple[str, str, str, str]], evaluation: Evaluation) -> None:
         """Set conditions, unless the request has them already. A request that has changed meanwhile gets them in the
         next pass."""
         known = {condition["type"]: condition for condition in (item.get("status") or {}).get("conditions") or ()}
-        at = looked.now.isoformat(timespec="seconds").replace("+00:00", "Z")
+        at = evaluation.now.isoformat(timespec="seconds").replace("+00:00", "Z")
         changed = False
         for type_, status, reason, message in wanted:
             before = known.get(type_, {})
@@ -109,7 +109,7 @@ class ConditionWriter:
             self._api.patch(path, {**body, "status": {"conditions": list(known.values())}})
         except ApiError as error:
             if error.status not in (404, 409):
-                self._journal.say(f"request {_name(item)}", str(error))
+                self._decision_log.record(f"request {_name(item)}", str(error))
 
     def _say(self, pod: Object, action: ScalingAction) -> None:
         about = {"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"]}
@@ -124,7 +124,7 @@ class ConditionWriter:
         try:
             self._api.post(events_path(about), event)
         except ApiError as error:
-            self._journal.say(f"event on {_name(pod)}", str(error))
+            self._decision_log.record(f"event on {_name(pod)}", str(error))
 
 
 def _in_turn(tells: Iterable[ScalingAction]) -> Iterator[tuple[str, ScalingAction]]:

@@ -9,8 +9,8 @@ from contract.kubernetes.api import moment
 from contract.labels import GROUP_LABEL, SITE_LABEL, ZONE_LABEL
 from contract.objects import GANGS
 from contract.reasons.autoscaler import Obstacle, WaitReason
-from services.autoscaler.pod_objects import Object, Shapes
-from services.autoscaler.snapshot import Gang, Set
+from services.autoscaler.cluster_snapshot import Gang, PodSet
+from services.autoscaler.pod_objects import Object, ShapeParser
 
 CONSUMES = (
     "autoscaling.x-k8s.io/consume-provisioning-request",
@@ -45,7 +45,7 @@ def gangs(
     templates: Mapping[tuple[str, str], Object],
     running: Mapping[str, list[Object]],
     over: Mapping[str, list[Object]],
-    shapes: Shapes,
+    shapes: ShapeParser,
     now: datetime,
 ) -> list[Gang]:
     """Return every gang that needs something. ``templates`` are pods' templates by namespace and name; ``running`` and
@@ -79,7 +79,7 @@ def _request(
     templates: Mapping[tuple[str, str], Object],
     running: Mapping[str, list[Object]],
     over: Mapping[str, list[Object]],
-    shapes: Shapes,
+    shapes: ShapeParser,
     now: datetime,
 ) -> Gang | None:
     spec, name = item["spec"], _name(item)
@@ -100,7 +100,7 @@ def _request(
             unknown.append(Obstacle(WaitReason.TEMPLATE_MISSING, message))
         else:
             pod = {**template["template"], "metadata": {"namespace": namespace}}
-            sets.append(Set(shape=shapes.of(pod), count=int(pod_set["count"])))
+            sets.append(PodSet(shape=shapes.parse(pod), count=int(pod_set["count"])))
     asked = str((spec.get("parameters") or {}).get(WITHIN) or "")
     within = PLACES.get(asked, asked if "/" in asked else "")
     if asked and not within:
@@ -114,7 +114,7 @@ def _request(
         request=True,
         granted=granted,
         on=_on(running.get(name, ())),
-        runs=tuple(shapes.of(pod) for pod in (*running.get(name, ()), *over.get(name, ()))),
+        runs=tuple(shapes.parse(pod) for pod in (*running.get(name, ()), *over.get(name, ()))),
         unknown=tuple(unknown),
     )
 

@@ -42,7 +42,7 @@ class GroupAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Live:
+class DeclaredGroup:
     """A group of a pool, with its cloud's interface."""
 
     pool: str
@@ -52,7 +52,7 @@ class Live:
     group: LiveGroup
 
 
-def live_groups(environment: Environment) -> Iterator[Live]:
+def live_groups(environment: Environment) -> Iterator[DeclaredGroup]:
     """Yield the groups of every pool, in the order in which they are filled."""
     for name, pool in environment.pools.items():
         place = place_of(environment, pool.site)
@@ -60,7 +60,7 @@ def live_groups(environment: Environment) -> Iterator[Live]:
         live = cloud.live_groups(place, name)
         where = f"{place.site.kind} {environment.sites[pool.site].region}"
         for live_group in cloud.groups.of_pool(place, name):
-            yield Live(pool=name, cloud=where, declared=live_group, group=live[live_group.name])
+            yield DeclaredGroup(pool=name, cloud=where, declared=live_group, group=live[live_group.name])
 
 
 class GroupReader:
@@ -134,11 +134,11 @@ class GroupReader:
         self._answers[name] = (self._clock(), answer)
         return answer
 
-    def _unreported(self, live: Live, error: str) -> GroupAnswer:
+    def _unreported(self, live: DeclaredGroup, error: str) -> GroupAnswer:
         """Return a group's last answer, with the reason why there is no current one."""
         return replace(self._last.get(live.declared.name, GroupAnswer(declared=live.declared)), error=error)
 
-    def _ask(self, live: Live, nodes: frozenset[str]) -> GroupAnswer:
+    def _ask(self, live: DeclaredGroup, nodes: frozenset[str]) -> GroupAnswer:
         try:
             answer = _ask(live.declared, live.group, nodes)
         except CloudError as error:

@@ -24,18 +24,18 @@ from contract.kubernetes.connection import ApiError
 from contract.kubernetes.election import terms
 from contract.kubernetes.lease import HeldError, holding
 from contract.reasons.autoscaler import Obstacle, WaitReason
-from services.autoscaler.actions import ScalingAction, Verb
-from services.autoscaler.final_check import Ending
+from services.autoscaler.decision_log import DecisionLog
+from services.autoscaler.evaluation import Evaluation
 from services.autoscaler.group_pauses import GroupPauses
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
-from services.autoscaler.guard import Guard
-from services.autoscaler.journal import DecisionJournal
-from services.autoscaler.look import DecisionWithInput
+from services.autoscaler.leadership import LeadershipGuard
 from services.autoscaler.metrics import CALLS_FAILED, MACHINES_ENDED, MACHINES_REQUESTED
+from services.autoscaler.scaling_actions import ScalingAction, Verb
+from services.autoscaler.termination_check import TerminationCheck
 from services.metrics import ServiceMetrics
 
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
-LOOKS_S = 1.0
+CHECKS_S = 1.0
 """Time for last checks before a call that ends machines, seconds: the first check should not be outdated when the last
 one is done. The remaining machines are ended by the next call."""
 
@@ -48,15 +48,15 @@ class GroupWriter:
         api: Api,
         reader: GroupReader,
         *,
-        guard: Guard,
+        guard: LeadershipGuard,
         holder: str,
-        journal: DecisionJournal,
+        decision_log: DecisionLog,
         metrics: ServiceMetrics,
     ) -> None:
         """``holder`` is the name under which this process holds pools' leases; nobody else has it."""
         self._api, self._reader, self._guard, self._holder = api, reader, guard, holder
-        self._journal, self._metrics = journal, metrics
-        self._ending = Ending(api)
+        self._decision_log, self._metrics = decision_log, metrics
+        self._ending = TerminationCheck(api)
         self._patience = GroupPauses()
         self._lock = threading.Lock()
         self._refused: dict[str, str] = {}
@@ -81,13 +81,13 @@ class GroupWriter:
         waits = [pool for pool, job in self._jobs.items() if not job.done()]
         return {name: size for pool in waits for name, size in self._sent[pool].items()}
 
-    def begin(self, looked: DecisionWithInput) -> None:
+    def begin(self, evaluation: Evaluation) -> None:
         """Begin to write the groups of a decision."""
         wanted: dict[str, dict[str, list[ScalingAction]]] = {}
-        for action in looked.decision.actions:
+        for action in evaluation.decision.actions:
             if action.verb in WRITES:
                 wanted.setdefault(action.pool, {}).setdefault(action.group or action.target, []).append(action)
-        asked = {group.declared.name: group for groups in looked.asked.values() for group in groups}
+        asked = {group.declared.name: group for groups in evaluation.asked.values() for group in groups}
         for pool, groups in wanted.items():
             self._sent[pool] = {
                 name: wish.size
@@ -95,7 +95,7 @@ class GroupWriter:
                 for wish in some
                 if wish.verb is Verb.GROW and wish.size
             }
-            self._jobs[pool] = self._threads.submit(self._write_pool, pool, groups, asked, looked)
+            self._jobs[pool] = self._threads.submit(self._write_pool, pool, groups, asked, evaluation)
 
     def finish(self, limit_s: float | None) -> dict[str, str]:
         """Wait for the writes that were begun, and return the pools whose growth was refused, with the reason."""
@@ -115,27 +115,32 @@ class GroupWriter:
         pool: str,
         groups: Mapping[str, Sequence[ScalingAction]],
         asked: Mapping[str, GroupAnswer],
-        looked: DecisionWithInput,
+        evaluation: Evaluation,
     ) -> None:
         times = terms(gone=lambda other: other == self._holder)
         first = next(iter(groups.values()))[0]
         try:
             with holding(self._api, f"{ROLLS}{on_nodes(pool)}", holder=self._holder, times=times) as lock:
-                guard = Guard(lambda: self._guard.leads() and lock())
+                guard = LeadershipGuard(lambda: self._guard.leads() and lock())
                 with ThreadPoolExecutor(max_workers=len(groups)) as threads:
                     jobs = [
-                        threads.submit(self._write_group, name, actions, asked[name], looked, guard)
+                        threads.submit(self._write_group, name, actions, asked[name], evaluation, guard)
                         for name, actions in groups.items()
                     ]
                 for job in jobs:
                     job.result()
         except HeldError as error:
-            self._journal.left(first, f"the pool is {error}")
+            self._decision_log.not_done(first, f"the pool is {error}")
         except ApiError as error:
-            self._journal.left(first, str(error))
+            self._decision_log.not_done(first, str(error))
 
     def _write_group(
-        self, name: str, actions: Sequence[ScalingAction], asked: GroupAnswer, looked: DecisionWithInput, guard: Guard
+        self,
+        name: str,
+        actions: Sequence[ScalingAction],
+        asked: GroupAnswer,
+        evaluation: Evaluation,
+        guard: LeadershipGuard,
     ) -> None:
         live = self._reader.groups[name].group
         size = asked.group.wanted if asked.group else -1
@@ -146,9 +151,9 @@ class GroupWriter:
                 guard.check()
                 why = _why_not(live, step[0], size)
                 if why:
-                    self._journal.left(step[0], why)
+                    self._decision_log.not_done(step[0], why)
                     return
-                agreed, later = self._agreed(step, asked, looked)
+                agreed, later = self._agreed(step, asked, evaluation)
                 if later:
                     todo.appendleft(later)
                 if not agreed:
@@ -167,7 +172,7 @@ class GroupWriter:
                 self._reader.forget(name)
             self._patience.answered(name)
             for action in agreed:
-                self._journal.done(action)
+                self._decision_log.done(action)
 
     def _write(self, live: LiveGroup, step: Sequence[ScalingAction], size: int) -> int:
         """Write one step to a group of this size, and return its new size."""
@@ -182,18 +187,18 @@ class GroupWriter:
         return action.size
 
     def _agreed(
-        self, step: Sequence[ScalingAction], asked: GroupAnswer, looked: DecisionWithInput
+        self, step: Sequence[ScalingAction], asked: GroupAnswer, evaluation: Evaluation
     ) -> tuple[Sequence[ScalingAction], Sequence[ScalingAction]]:
         """Return the actions of a step that are still valid, and those that are left for later. Each end is checked
         once more, and nothing slow happens between the check and the write."""
         agreed: list[ScalingAction] = []
-        until = time.monotonic() + LOOKS_S
+        until = time.monotonic() + CHECKS_S
         for number, action in enumerate(step):
             if agreed and time.monotonic() > until:
                 return agreed, step[number:]
-            why = self._ending.why_not(action, asked, looked) if action.verb is Verb.END else ""
+            why = self._ending.why_not(action, asked, evaluation) if action.verb is Verb.END else ""
             if why:
-                self._journal.left(action, why)
+                self._decision_log.not_done(action, why)
             else:
                 agreed.append(action)
         return agreed, ()
@@ -202,7 +207,7 @@ class GroupWriter:
         """Record an error. A transient one leads to a pause; a refused growth makes the pool fail, so that other pools
         get the demand."""
         self._metrics.count(CALLS_FAILED, pool=action.pool, verb=action.verb)
-        self._journal.left(action, str(error))
+        self._decision_log.not_done(action, str(error))
         if error.passing or not error.answered:
             self._patience.failed(name, str(error))
         elif action.verb is Verb.GROW:

@@ -14,10 +14,10 @@ from contract.kubernetes.drain import OVERDUE, DrainPod, pod_of
 from contract.kubernetes.quantities import whole
 from contract.labels import HOSTNAME_LABEL, HOSTS_POOL_LABEL, INTERRUPTED, POOL_LABEL
 from contract.taints import CORDON, QUARANTINE_TAINT, STARTING
-from services.autoscaler.matching import is_fulfilled
-from services.autoscaler.pod_objects import TOO_MANY_APART, Object, Shapes, label_requirements, requests
-from services.autoscaler.shapes import PODS, Apart, NodeKind, Requirement, Resources, SchedulingTaint
-from services.autoscaler.snapshot import ClusterNode, Cordon, Health, LabelPairs, Moving
+from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, LabelPairs, MovablePod, NodeHealth
+from services.autoscaler.pod_objects import TOO_MANY_APART, Object, ShapeParser, label_requirements, requests
+from services.autoscaler.pod_shapes import PODS, AntiAffinity, NodeKind, Resources, SchedulingTaint, SelectorRequirement
+from services.autoscaler.scheduling_rules import is_fulfilled
 
 PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))
 """Taints of nodes that are temporarily full, but neither starting nor dead."""
@@ -29,7 +29,7 @@ class DisruptionBudget:
 
     namespace: str
     name: str
-    selector: tuple[Requirement, ...]
+    selector: tuple[SelectorRequirement, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +43,12 @@ class MachineFacts:
     counted: bool = True
 
 
-class Nodes:
+class NodeParser:
     """Nodes as plain values; equal kinds share one object."""
 
     def __init__(
         self,
-        shapes: Shapes,
+        shapes: ShapeParser,
         *,
         budgets: Sequence[DisruptionBudget],
         machines: Mapping[str, MachineFacts],
@@ -60,7 +60,7 @@ class Nodes:
         self._shapes, self._budgets, self._machines, self._taints, self._now = shapes, budgets, machines, taints, now
         self._kinds: dict[NodeKind, NodeKind] = {}
 
-    def of(self, item: Object, pods: Iterable[Object]) -> ClusterNode:
+    def parse(self, item: Object, pods: Iterable[Object]) -> ClusterNode:
         """Return a node with the sum of its pods, without pods that have ended."""
         metadata = item["metadata"]
         labels = dict(metadata.get("labels") or {})
@@ -71,7 +71,7 @@ class Nodes:
         has = {name: whole(name, text) for name, text in (item["status"].get("allocatable") or {}).items()}
         health, since = self._health(item, starting=bool(starting))
         known = self._machines.get(metadata["name"], MachineFacts(group="", machine=""))
-        load = _Load(self._shapes, self._budgets, self._now, answers=health is not Health.SILENT)
+        load = _Load(self._shapes, self._budgets, self._now, answers=health is not NodeHealth.SILENT)
         for pod in pods:
             load.add(pod)
         annotations = metadata.get("annotations") or {}
@@ -85,7 +85,7 @@ class Nodes:
             group=known.group,
             machine=known.machine,
             counted=known.counted and not known.leaving,
-            health=Health.ENDING if known.leaving else health,
+            health=NodeHealth.ENDING if known.leaving else health,
             since=since,
             cordon=_cordon(item, annotations),
             cordoned_at=cordoned_at,
@@ -106,33 +106,35 @@ class Nodes:
         kind = NodeKind(pairs, kept)
         return self._kinds.setdefault(kind, kind)
 
-    def _health(self, item: Object, *, starting: bool) -> tuple[Health, datetime | None]:
+    def _health(self, item: Object, *, starting: bool) -> tuple[NodeHealth, datetime | None]:
         made = moment(item["metadata"].get("creationTimestamp", ""))
         keys = {taint["key"] for taint in item["spec"].get("taints") or ()}
         if INTERRUPTED in keys:
-            return Health.ENDING, None
+            return NodeHealth.ENDING, None
         conditions = item["status"].get("conditions") or ()
         ready: Object = next((condition for condition in conditions if condition["type"] == "Ready"), {})
         since = moment(str(ready.get("lastTransitionTime") or "")) or made
         if ready.get("status") == "True":
-            return (Health.STARTING, made) if starting else (Health.READY, since)
+            return (NodeHealth.STARTING, made) if starting else (NodeHealth.READY, since)
         # A node that was never ready reports this since its registration.
         never = made is None or since is None or since - made < timedelta(seconds=1)
-        return (Health.STARTING, made) if never else (Health.SILENT, since)
+        return (NodeHealth.STARTING, made) if never else (NodeHealth.SILENT, since)
 
 
 class _Load:
     """The sum of the pods on one node."""
 
-    def __init__(self, shapes: Shapes, budgets: Sequence[DisruptionBudget], now: datetime, *, answers: bool) -> None:
+    def __init__(
+        self, shapes: ShapeParser, budgets: Sequence[DisruptionBudget], now: datetime, *, answers: bool
+    ) -> None:
         self._shapes, self._budgets, self._now, self._answers = shapes, budgets, now, answers
         self.used: Resources = {}
         self.work = self.leaving = 0
         self.crowded = False
         """True when one of them keeps apart from more than is reckoned with: nothing is placed beside it."""
-        self.moving: list[Moving] = []
+        self.moving: list[MovablePod] = []
         self.identities: list[tuple[str, LabelPairs]] = []
-        self.apart: list[Apart] = []
+        self.apart: list[AntiAffinity] = []
         self.ports: list[str] = []
 
     def add(self, item: Object) -> None:
@@ -145,7 +147,7 @@ class _Load:
         if _is_plain(item["spec"]):
             shape = None
         else:
-            shape = self._shapes.of(item)
+            shape = self._shapes.parse(item)
             self.apart += shape.apart
             self.ports += shape.ports
             self.crowded |= any(obstacle.message == TOO_MANY_APART for obstacle in shape.unknown)
@@ -157,7 +159,7 @@ class _Load:
             self.work += 1
         else:
             blocked = _block_reason(pod, dict(labels), self._budgets)
-            self.moving.append(Moving(id=str(pod), shape=shape or self._shapes.of(item), block_reason=blocked))
+            self.moving.append(MovablePod(id=str(pod), shape=shape or self._shapes.parse(item), block_reason=blocked))
 
 
 def _is_plain(spec: Object) -> bool:
@@ -181,11 +183,11 @@ def _is_starting(taint: Mapping[str, Any]) -> bool:
     return str(taint["key"]).startswith(STARTING) and taint["key"] not in (CORDON, QUARANTINE_TAINT["key"], *PRESSURE)
 
 
-def _cordon(item: Object, annotations: Mapping[str, str]) -> Cordon:
+def _cordon(item: Object, annotations: Mapping[str, str]) -> CordonOrigin:
     if not item["spec"].get("unschedulable"):
-        return Cordon.NONE
+        return CordonOrigin.NONE
     ours = SCALE_IN in annotations and ROLL not in annotations
-    return Cordon.OURS if ours else Cordon.OTHERS
+    return CordonOrigin.OURS if ours else CordonOrigin.OTHERS
 
 
 def _keep(annotations: Mapping[str, str], taints: Iterable[Mapping[str, Any]]) -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
 
-from services.autoscaler.actions import Placed
-from services.autoscaler.demand import Demand, GangDemand
-from services.autoscaler.offers import UNPRICED, Market
-from services.autoscaler.rooms import NOW, Ledger, NodeRoom, PodNeed, Tier
+from services.autoscaler.capacity_ledger import CapacityLedger
+from services.autoscaler.free_capacity import NOW, NodeRoom, PodNeed, Tier
+from services.autoscaler.machine_offers import UNPRICED, Market
+from services.autoscaler.pod_demand import Demand, GangDemand
+from services.autoscaler.scaling_actions import PodPlacement
 
 PRESENT = (*NOW, Tier.COMING, Tier.NEW)
 """Tiers that cost nothing more."""
@@ -55,10 +56,10 @@ class PlacedGang:
 class Placer:
     """Places one demand after another, and stores the results."""
 
-    def __init__(self, ledger: Ledger, market: Market, *, joining: int) -> None:
+    def __init__(self, ledger: CapacityLedger, market: Market, *, joining: int) -> None:
         """``joining`` is the maximum number of machines that may be joining at once."""
         self._ledger, self._market, self._joining_most = ledger, market, joining
-        self.placed: list[Placed] = []
+        self.placed: list[PodPlacement] = []
         self.short: list[ShortDemand] = []
         self.seated: list[PlacedGang] = []
         self._hopeless: dict[object, tuple[int, Demand, Domain | None]] = {}
@@ -105,14 +106,14 @@ class Placer:
         placement, joining = self._best(demand, domains), self._market.joining
         if isinstance(placement, list) or joining.amount >= demand.count:
             return placement
-        before, mark = joining.amount, self._ledger.mark()
+        before, checkpoint = joining.amount, self._ledger.checkpoint()
         joining.amount = WITHOUT_LIMIT
         alone = self._best(demand, domains)
         if not isinstance(alone, list):
             joining.amount = before
             return placement
         if before < self._joining_most:
-            self._ledger.take_back(mark)
+            self._ledger.undo_to(checkpoint)
             joining.amount = 0
             return placement
         joining.amount += before - WITHOUT_LIMIT
@@ -132,7 +133,7 @@ class Placer:
             if domain and (hopeless := self._hopeless_in(demand, domain)):
                 failed = max(failed, hopeless, key=lambda failure: failure[0])
                 continue
-            mark = self._ledger.mark()
+            checkpoint = self._ledger.checkpoint()
             parts, fitted, short = self._all(demand, domain)
             if short is None:
                 cost = self._cost(parts, domain)
@@ -143,7 +144,7 @@ class Placer:
                     best = (cost, domain)
             elif fitted > failed[0]:
                 failed = (fitted, short, domain)
-            self._ledger.take_back(mark)
+            self._ledger.undo_to(checkpoint)
         if best is None:
             return (max(failed[0], 0), *failed[1:])
         return self._all(demand, best[1])[0]
@@ -153,7 +154,7 @@ class Placer:
         attempt."""
         for member in demand.members:
             count = len(member.pods)
-            bound = self._ledger.bound(member.need, count, domain)
+            bound = self._ledger.upper_bound(member.need, count, domain)
             for offer, each in chain(*self._market.fitting(member.need).values()) if bound < count else ():
                 bound += offer.left * each if domain in offer.kind.labels else 0
             if bound < count:
@@ -206,4 +207,4 @@ class Placer:
         return rooms[0][0] if rooms else None
 
     def _keep(self, parts: Parts, *, gang: str = "") -> None:
-        self.placed += [Placed(node=room.name, pods=pods, gang=gang) for room, pods in parts]
+        self.placed += [PodPlacement(node=room.name, pods=pods, gang=gang) for room, pods in parts]

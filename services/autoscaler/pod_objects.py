@@ -1,4 +1,4 @@
-"""Pod objects of the API as shapes. An unsupported demand becomes a word in ``Shape.unknown``, never a guess."""
+"""Pod objects of the API as shapes. An unsupported demand becomes a word in ``PodShape.unknown``, never a guess."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 from contract.kubernetes.quantities import whole
 from contract.labels import HOSTNAME_LABEL
 from contract.reasons.autoscaler import Obstacle, WaitReason
-from services.autoscaler.shapes import (
+from services.autoscaler.pod_shapes import (
     COMMON,
     PODS,
-    Apart,
-    Operator,
-    Requirement,
+    AntiAffinity,
+    NodeConstraints,
+    NodeSelectorTerm,
+    PodShape,
     Resources,
-    Shape,
-    Term,
+    SelectorOperator,
+    SelectorRequirement,
     Toleration,
-    Where,
     amounts,
 )
 
 Object = Mapping[str, Any]
-Volumes = Mapping[tuple[str, str], tuple[tuple[tuple[Term, ...], ...], str]]
+Volumes = Mapping[tuple[str, str], tuple[tuple[tuple[NodeSelectorTerm, ...], ...], str]]
 """Claims of volumes by namespace and name: where their volumes can be used, and why one cannot be used yet."""
 
 
@@ -34,14 +34,14 @@ TOO_MANY_APART = f"it keeps apart from more than {MOST_APART} kinds of pods, whi
 TOO_MANY_RESOURCES = f"it asks for more than {MOST_RESOURCES} resources, which is not reckoned with"
 
 
-class Shapes:
+class ShapeParser:
     """Shapes of pods; equal ones share one object."""
 
     def __init__(self, volumes: Volumes | None = None) -> None:
         self._volumes = volumes or {}
-        self._known: dict[Shape, Shape] = {}
+        self._known: dict[PodShape, PodShape] = {}
 
-    def of(self, pod: Object) -> Shape:
+    def parse(self, pod: Object) -> PodShape:
         """Return the shape of a pod, or of a pod template."""
         spec, namespace = pod["spec"], str(pod["metadata"].get("namespace", ""))
         affinity = spec.get("affinity") or {}
@@ -52,7 +52,7 @@ class Shapes:
         if len(asked) > MOST_RESOURCES:
             strange.append(TOO_MANY_RESOURCES)
             asked = {name: amount for name, amount in asked.items() if name in COMMON}
-        shape = Shape(
+        shape = PodShape(
             requests=amounts({**asked, PODS: 1}),
             where=where,
             apart=apart,
@@ -68,7 +68,7 @@ class Shapes:
         )
         return self._known.setdefault(shape, shape)
 
-    def _volume(self, namespace: str, volume: Object) -> tuple[tuple[tuple[Term, ...], ...], str]:
+    def _volume(self, namespace: str, volume: Object) -> tuple[tuple[tuple[NodeSelectorTerm, ...], ...], str]:
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if not claim:
             return (), ""
@@ -114,9 +114,12 @@ def _larger(first: Resources, other: Resources) -> Resources:
     return {name: max(first.get(name, 0), other.get(name, 0)) for name in {*first, *other}}
 
 
-def _where(spec: Object, affinity: Object, volumes: Iterable[tuple[tuple[Term, ...], ...]]) -> tuple[Where, list[str]]:
+def _where(
+    spec: Object, affinity: Object, volumes: Iterable[tuple[tuple[NodeSelectorTerm, ...], ...]]
+) -> tuple[NodeConstraints, list[str]]:
     selector = tuple(
-        Requirement(key, Operator.IN, (value,)) for key, value in sorted((spec.get("nodeSelector") or {}).items())
+        SelectorRequirement(key, SelectorOperator.IN, (value,))
+        for key, value in sorted((spec.get("nodeSelector") or {}).items())
     )
     required = (affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
     node_rules = [node_terms(required)] if required else []
@@ -130,13 +133,13 @@ def _where(spec: Object, affinity: Object, volumes: Iterable[tuple[tuple[Term, .
         value = None if operator == "Exists" else str(toleration.get("value") or "")
         tolerations.append(Toleration(str(toleration.get("key") or ""), value, str(toleration.get("effect") or "")))
     alternatives = (*node_rules, *(terms for some in volumes for terms in some))
-    return Where(selector, alternatives, tuple(dict.fromkeys(tolerations))), unknown
+    return NodeConstraints(selector, alternatives, tuple(dict.fromkeys(tolerations))), unknown
 
 
-def node_terms(selector: Object) -> tuple[Term, ...]:
+def node_terms(selector: Object) -> tuple[NodeSelectorTerm, ...]:
     """Return the terms of a node selector."""
     return tuple(
-        Term(
+        NodeSelectorTerm(
             tuple(requirement(expression) for expression in term.get("matchExpressions") or ()),
             tuple(requirement(field) for field in term.get("matchFields") or ()),
         )
@@ -144,22 +147,25 @@ def node_terms(selector: Object) -> tuple[Term, ...]:
     )
 
 
-def requirement(item: Object) -> Requirement:
+def requirement(item: Object) -> SelectorRequirement:
     """Return a requirement of a selector."""
-    return Requirement(item["key"], Operator(item["operator"]), tuple(map(str, item.get("values") or ())))
+    return SelectorRequirement(
+        item["key"], SelectorOperator(item["operator"]), tuple(map(str, item.get("values") or ()))
+    )
 
 
-def label_requirements(selector: Object) -> tuple[Requirement, ...]:
+def label_requirements(selector: Object) -> tuple[SelectorRequirement, ...]:
     """Return the requirements of a selector of labels."""
     exact = [
-        Requirement(key, Operator.IN, (value,)) for key, value in sorted((selector.get("matchLabels") or {}).items())
+        SelectorRequirement(key, SelectorOperator.IN, (value,))
+        for key, value in sorted((selector.get("matchLabels") or {}).items())
     ]
     return (*exact, *(requirement(expression) for expression in selector.get("matchExpressions") or ()))
 
 
-def _apart(namespace: str, affinity: Object) -> tuple[tuple[Apart, ...], list[str]]:
+def _apart(namespace: str, affinity: Object) -> tuple[tuple[AntiAffinity, ...], list[str]]:
     """Return what a pod keeps apart from by host, and its unsupported demands about other pods."""
-    rules: list[Apart] = []
+    rules: list[AntiAffinity] = []
     unknown: list[str] = []
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     if (affinity.get("podAffinity") or {}).get(required):
@@ -172,7 +178,9 @@ def _apart(namespace: str, affinity: Object) -> tuple[tuple[Apart, ...], list[st
             unknown.append("it keeps apart from namespaces by their labels, which is not understood")
         elif term.get("labelSelector") is not None:
             spaces = tuple(sorted(term.get("namespaces") or (namespace,)))
-            rules.append(Apart(None if selects is not None else spaces, label_requirements(term["labelSelector"])))
+            rules.append(
+                AntiAffinity(None if selects is not None else spaces, label_requirements(term["labelSelector"]))
+            )
     rules = list(dict.fromkeys(rules))
     if len(rules) > MOST_APART or any(len(rule.labels) > MOST_APART for rule in rules):
         return (), [*unknown, TOO_MANY_APART]

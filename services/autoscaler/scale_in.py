@@ -13,12 +13,14 @@ from datetime import datetime, timedelta
 
 from clouds.base.phrases import counted
 from contract.reasons.autoscaler import AutoscalerReason, EndReason, KeepReason
-from services.autoscaler.actions import ScalingAction, Verb
-from services.autoscaler.groups import JudgedPool, format_duration, unjoined
+from services.autoscaler.capacity_ledger import CapacityLedger
+from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, NodeHealth
+from services.autoscaler.free_capacity import NodeRoom
 from services.autoscaler.placement import Placer
-from services.autoscaler.rooms import Ledger, NodeRoom
+from services.autoscaler.pool_failures import format_duration
+from services.autoscaler.pool_outlook import PoolOutlook, unjoined
+from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.settings import AutoscalerSettings
-from services.autoscaler.snapshot import ClusterNode, Cordon, Health
 
 UNTOUCHED = (KeepReason.POOL_FROZEN, KeepReason.TOO_MANY_DEAD, KeepReason.MACHINE_UNKNOWN)
 """Reasons for which a node stays as it is, a cordon included."""
@@ -28,7 +30,7 @@ UNTOUCHED = (KeepReason.POOL_FROZEN, KeepReason.TOO_MANY_DEAD, KeepReason.MACHIN
 class _Pool:
     """Machines that may still be removed from one pool."""
 
-    view: JudgedPool
+    view: PoolOutlook
     nodes: list[ClusterNode] = field(default_factory=list)
     slots: int = 0
     """Number of further machines that may be taken out of service."""
@@ -48,10 +50,10 @@ class ScaleIn:
 
     def __init__(
         self,
-        pools: Mapping[str, JudgedPool],
+        pools: Mapping[str, PoolOutlook],
         rooms: Mapping[str, NodeRoom],
         *,
-        ledger: Ledger,
+        ledger: CapacityLedger,
         placer: Placer,
         settings: AutoscalerSettings,
         now: datetime,
@@ -70,7 +72,7 @@ class ScaleIn:
         for node in nodes:
             if node.pool in self._pools:
                 self._pools[node.pool].nodes.append(node)
-            elif node.cordon is Cordon.OURS and self._needed(node):
+            elif node.cordon is CordonOrigin.OURS and self._needed(node):
                 self._uncordon(node)
         self._limit_removals()
         idling = [(node, pool) for pool in self._pools.values() for node in pool.nodes if self._is_idle(node)]
@@ -87,11 +89,11 @@ class ScaleIn:
     def _removal_order(self, candidate: tuple[ClusterNode, _Pool]) -> tuple[bool, datetime, str]:
         """Return a sort key: nodes that are being removed first, then those that have been idle longest."""
         node = candidate[0]
-        return node.cordon is not Cordon.OURS, self.idle[node.name], node.name
+        return node.cordon is not CordonOrigin.OURS, self.idle[node.name], node.name
 
     def _uncordon_needed(self, node: ClusterNode, pool: _Pool) -> None:
         """Remove our cordon from a node that is needed, or on which somebody works."""
-        ours = node.cordon is Cordon.OURS and not node.keep and node.name not in self.idle
+        ours = node.cordon is CordonOrigin.OURS and not node.keep and node.name not in self.idle
         if ours and not pool.view.is_frozen and (node.work or self._needed(node)):
             self._uncordon(node)
 
@@ -127,15 +129,15 @@ class ScaleIn:
     def _is_leaving(node: ClusterNode) -> bool:
         """Return whether a node is being removed and its group does not know that yet. A node that somebody wants kept
         stays."""
-        return node.cordon is Cordon.OURS and node.health is not Health.ENDING and not node.keep
+        return node.cordon is CordonOrigin.OURS and node.health is not NodeHealth.ENDING and not node.keep
 
     def _looks_dead(self, node: ClusterNode) -> bool:
         """Return whether a node looks dead: it does not answer, or has been starting for longer than its pool
         allows."""
-        if node.health is Health.STARTING:
+        if node.health is NodeHealth.STARTING:
             pool = self._pools.get(node.pool)
             return pool is not None and is_stuck(node, pool.view.pool.join, self._now)
-        return node.health is Health.SILENT
+        return node.health is NodeHealth.SILENT
 
     def _needed(self, node: ClusterNode) -> bool:
         """Return whether pods were placed on a node, or it is kept as a spare."""
@@ -150,8 +152,8 @@ class ScaleIn:
 
     def _is_idle(self, node: ClusterNode) -> bool:
         """Return whether a ready node has no work, no pod waits for it, and nobody wants it kept."""
-        left_alone = node.keep or node.cordon is Cordon.OTHERS
-        busy = node.work or left_alone or node.health is not Health.READY
+        left_alone = node.keep or node.cordon is CordonOrigin.OTHERS
+        busy = node.work or left_alone or node.health is not NodeHealth.READY
         return not busy and not self._needed(node)
 
     def _remove(self, node: ClusterNode, pool: _Pool, since: datetime) -> None:
@@ -161,7 +163,7 @@ class ScaleIn:
             self.kept[node.name] = reason
             if reason not in UNTOUCHED:
                 self._stay(node, reason)
-        elif node.cordon is Cordon.OURS:
+        elif node.cordon is CordonOrigin.OURS:
             self._empty_or_end(node)
         else:
             pool.slots, pool.late = pool.slots - 1, pool.late - 1
@@ -171,7 +173,7 @@ class ScaleIn:
 
     def _keep_reason(self, node: ClusterNode, pool: _Pool, since: datetime) -> KeepReason | None:
         """Return why an idle node stays; None when it may be removed. Then its pods are placed on other nodes."""
-        ours = node.cordon is Cordon.OURS
+        ours = node.cordon is CordonOrigin.OURS
         if pool.view.is_frozen:
             return KeepReason.POOL_FROZEN
         if self._needed(node):
@@ -211,19 +213,19 @@ class ScaleIn:
 
     def _stay(self, node: ClusterNode, reason: KeepReason | None = None) -> None:
         """Let a node stay, and restart its idle time."""
-        if node.cordon is Cordon.OURS:
+        if node.cordon is CordonOrigin.OURS:
             self.idle.pop(node.name)
             self._uncordon(node, reason)
 
     def _move_pods(self, node: ClusterNode) -> bool:
         """Place the pods that a node would lose on other nodes. Return False, and place none, when one has no room."""
         room = self._rooms.get(node.name)
-        mark = self._ledger.mark()
+        checkpoint = self._ledger.checkpoint()
         if room is not None:
             room.closed = True
         for pod in sorted(node.moving, key=lambda candidate: candidate.id):
             if pod.shape.unknown or self._placer.move(self._ledger.need(pod.shape)) is None:
-                self._ledger.take_back(mark)
+                self._ledger.undo_to(checkpoint)
                 if room is not None:
                     room.closed = False
                 return False
@@ -289,7 +291,7 @@ class ScaleIn:
     def _is_dead(self, node: ClusterNode) -> bool:
         if not node.machine or node.since is None or not self._looks_dead(node):
             return False
-        kept = node.keep or node.work or node.leaving or node.cordon is Cordon.OTHERS
+        kept = node.keep or node.work or node.leaving or node.cordon is CordonOrigin.OTHERS
         return not kept and self._now - node.since >= self._settings.dead
 
     def _end(self, node: ClusterNode, reason: EndReason, message: str) -> None:
@@ -330,4 +332,4 @@ class ScaleIn:
 
 def is_stuck(node: ClusterNode, join: timedelta, now: datetime) -> bool:
     """Return whether a node has been starting for longer than its pool allows."""
-    return node.health is Health.STARTING and node.since is not None and now - node.since > join
+    return node.health is NodeHealth.STARTING and node.since is not None and now - node.since > join

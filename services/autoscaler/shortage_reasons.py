@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from contract.reasons.autoscaler import Obstacle, WaitReason
-from services.autoscaler.actions import ScalingAction, Verb
-from services.autoscaler.demand import GangDemand
-from services.autoscaler.matching import mismatch
-from services.autoscaler.offers import Market, Offer
+from services.autoscaler.capacity_ledger import CapacityLedger
+from services.autoscaler.free_capacity import PodNeed
+from services.autoscaler.machine_offers import Market, Offer
 from services.autoscaler.placement import Domain, ShortDemand
-from services.autoscaler.rooms import Ledger, PodNeed
-from services.autoscaler.shapes import PODS
+from services.autoscaler.pod_demand import GangDemand
+from services.autoscaler.pod_shapes import PODS
+from services.autoscaler.scaling_actions import ScalingAction, Verb
+from services.autoscaler.scheduling_rules import mismatch
 
 UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 NAMED = 3
@@ -34,7 +35,7 @@ def request_words(need: PodNeed) -> str:
     return ", ".join(amounts) or "nothing but a place"
 
 
-def shortage_action(short: ShortDemand, ledger: Ledger, market: Market) -> ScalingAction:
+def shortage_action(short: ShortDemand, ledger: CapacityLedger, market: Market) -> ScalingAction:
     """Return the message about demand without room."""
     unknown = short.demand.need.shape.unknown or (short.gang.gang.unknown if short.gang else ())
     obstacle = unknown_demands(unknown) if unknown else _obstacle(short.demand.need, ledger, market, short.domain)
@@ -63,7 +64,7 @@ def _gang_obstacle(short: ShortDemand, gang: GangDemand, obstacle: Obstacle) -> 
     return Obstacle(obstacle.reason, f"it waits as a whole: {fitted}; {obstacle}")
 
 
-def _obstacle(need: PodNeed, ledger: Ledger, market: Market, domain: Domain | None) -> Obstacle:
+def _obstacle(need: PodNeed, ledger: CapacityLedger, market: Market, domain: Domain | None) -> Obstacle:
     asks = f"asks {request_words(need)}"
     if need.by_name:
         message = f"{asks}; it may be on nodes of certain names alone, and these have no room"
@@ -87,13 +88,13 @@ def _obstacle(need: PodNeed, ledger: Ledger, market: Market, domain: Domain | No
 
 def _shut(name: str, offers: Sequence[Offer]) -> Obstacle:
     """Return why a pool gives no machine, or too few."""
-    shut = [offer.shut() for offer in offers if not offer.left]
+    shut = [offer.exhausted_by() for offer in offers if not offer.left]
     if len(shut) == len(offers):
         return Obstacle(shut[0].reason, f"pool {name}: {shut[0]}")
     return Obstacle(WaitReason.TOO_FEW_MACHINES, f"pool {name} has room for too few")
 
 
-def _too_small(need: PodNeed, ledger: Ledger, market: Market) -> str:
+def _too_small(need: PodNeed, ledger: CapacityLedger, market: Market) -> str:
     """Return the amounts of the largest machine on which the pod may be; empty when it may be on none."""
     offers = market.matching(need.shape.where)
     if not offers:

@@ -25,9 +25,9 @@ from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.objects import SYSTEM_CONFIGMAPS
 from contract.users import AUTOSCALER_ACCOUNT
+from services.autoscaler.leader_loop import ProcessSettings
+from services.autoscaler.leader_loop import serve as work
 from services.autoscaler.metrics import METRICS
-from services.autoscaler.service import ServiceTerms
-from services.autoscaler.service import serve as work
 from services.cloud_access import sign_in
 from services.process import service_process
 
@@ -41,7 +41,7 @@ Serve = Callable[[Given, PriceBook, threading.Event], None]
 """Works for an environment until the event is set."""
 
 
-class Unit:
+class AutoscalerUnit:
     """One run of the unit: from the start to the first change of the document, or to a signal to end."""
 
     def __init__(self, api: Api, serve: Serve, *, stop: threading.Event, look_s: float = LOOK_S) -> None:
@@ -121,11 +121,13 @@ def main() -> int:
             sites = given.environment.sites.values()
             sign_in(sites, machine=machine.name, role=given.aws_role, stop=over)
             settings = given.environment.autoscaler
-            terms = ServiceTerms(instance=machine.name, act=settings is not None and not settings.dry_run, as_json=True)
+            terms = ProcessSettings(
+                instance=machine.name, act=settings is not None and not settings.dry_run, as_json=True
+            )
             api = machine.api(AUTOSCALER_ACCOUNT)
             work(given.environment, api, book, stop=over, run=terms, write=_write, metrics=process.metrics)
 
-        Unit(machine.api(AUTOSCALER_ACCOUNT), serve, stop=process.stop).run()
+        AutoscalerUnit(machine.api(AUTOSCALER_ACCOUNT), serve, stop=process.stop).run()
     return 0
 
 

@@ -23,8 +23,8 @@ from services.autoscaler.cluster_state import (
     TEMPLATES,
     VOLUMES,
     ListedObjects,
-    cluster_state,
     is_pending,
+    list_objects,
 )
 
 CONTAINER = ("name", "resources", "ports", "restartPolicy")
@@ -37,7 +37,7 @@ POD = (
 NODE_STATUS = ("allocatable", "conditions")
 
 
-class Lists:
+class WatchedLists:
     """The objects of a cluster that a decision depends on."""
 
     def __init__(self, api: Api, wake: Callable[[], None]) -> None:
@@ -80,14 +80,14 @@ class Lists:
         for path, watch in self._watches.items():
             if watch.trouble:
                 raise ApiError(f"{path} is not followed: {watch.trouble}")
-        return cluster_state(lambda path: self._watches[path].objects(), memory=memory, now=now)
+        return list_objects(lambda path: self._watches[path].objects(), memory=memory, now=now)
 
     def _pod(self, before: Object | None, after: Object | None) -> None:
         if after is not None and is_pending(after) and not (before is not None and is_pending(before)):
             self._wake()
 
     def _node(self, before: Object | None, after: Object | None) -> None:
-        if before is None or after is None or is_news(before, after):
+        if before is None or after is None or makes_decision_due(before, after):
             self._wake()
 
     def _other(self, before: Object | None, after: Object | None) -> None:
@@ -125,7 +125,7 @@ def slim_node(item: Object) -> Object:
     return {"metadata": slim(item)["metadata"], "spec": item["spec"], "status": shown}
 
 
-def is_news(before: Object, after: Object) -> bool:
+def makes_decision_due(before: Object, after: Object) -> bool:
     """Return whether a change of a node makes a decision due. The times of kubelets' reports do not, nor do annotations
     of others: Kubernetes itself changes one of these on every node when a cluster grows."""
     return _telling(before) != _telling(after)

@@ -18,7 +18,7 @@ from services.autoscaler.cluster_state import POD_GROUPS
 from services.autoscaler.gang_objects import POD_GROUP
 from tests.bench.seats import GPUS, Seats
 from tests.bench.standing import PROCESSES, Told
-from tests.services.autoscaler.acting import HAS
+from tests.services.autoscaler.acting_cluster import HAS
 from tests.support.api_server import ApiServer
 
 STANDING = "standing"

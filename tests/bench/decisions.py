@@ -11,18 +11,25 @@ from decimal import Decimal
 from pathlib import Path
 
 from contract.documents.autoscaler_memory import DecisionMemory
-from services.autoscaler.plan import plan
-from services.autoscaler.shapes import (
+from services.autoscaler.cluster_snapshot import (
+    ClusterNode,
+    ClusterSnapshot,
+    Gang,
+    PendingPod,
+    ScalingGroup,
+    ScalingPool,
+)
+from services.autoscaler.pod_shapes import (
+    NodeConstraints,
     NodeKind,
-    Operator,
-    Requirement,
+    PodShape,
     SchedulingTaint,
-    Shape,
+    SelectorOperator,
+    SelectorRequirement,
     Toleration,
-    Where,
     amounts,
 )
-from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Gang, PendingPod, ScalingGroup, ScalingPool
+from services.autoscaler.scaling_decision import decide
 
 NODES, POOLS, SITES = 7_500, 60, 6
 CASES = ((100, 1), (10_000, 500), (50_000, 5_000))
@@ -46,7 +53,7 @@ def _least_ms(snapshot: ClusterSnapshot, pools: tuple[ScalingPool, ...]) -> floa
     taken = []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        plan(snapshot, pools, DecisionMemory(), NOW)
+        decide(snapshot, pools, DecisionMemory(), NOW)
         taken.append(time.perf_counter() - began)
     return min(taken) * 1000
 
@@ -123,7 +130,7 @@ def waiting(count: int, shapes: int) -> dict[str, tuple[PendingPod, ...] | tuple
     return {"pods": tuple(pods), "gangs": tuple(gangs)}
 
 
-def _shape(chance: random.Random, number: int) -> Shape:
+def _shape(chance: random.Random, number: int) -> PodShape:
     gpus = chance.choice((0, 0, 1, 2, 4, 8))
     requests = {
         "cpu": 1_000 * max(1, gpus * 10) + number % 900,
@@ -133,6 +140,8 @@ def _shape(chance: random.Random, number: int) -> Shape:
     }
     selector = ()
     if chance.random() < 0.3:
-        selector = (Requirement("longhaul.dev/site", Operator.IN, (f"site-{chance.randrange(SITES)}",)),)
+        selector = (
+            SelectorRequirement("longhaul.dev/site", SelectorOperator.IN, (f"site-{chance.randrange(SITES)}",)),
+        )
     tolerations = (Toleration("nvidia.com/gpu"),) if gpus else ()
-    return Shape(requests=amounts(requests), where=Where(selector=selector, tolerations=tolerations))
+    return PodShape(requests=amounts(requests), where=NodeConstraints(selector=selector, tolerations=tolerations))

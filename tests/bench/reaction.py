@@ -26,11 +26,11 @@ from contract.kubernetes.api import Api
 from contract.kubernetes.paths import NODES, PODS
 from contract.objects import GANGS
 from lab import tools
-from services.autoscaler.service import ServiceTerms, serve
-from services.autoscaler.store import MemoryStore
-from tests.services.autoscaler.acting import GROUPS, HAS, REQUESTS, SPEC, environment
-from tests.services.autoscaler.test_cluster import REQUESTS as KIND
-from tests.services.autoscaler.test_cluster import TOOLS
+from services.autoscaler.decision_memory import DecisionMemoryStore
+from services.autoscaler.leader_loop import ProcessSettings, serve
+from tests.services.autoscaler.acting_cluster import GROUPS, HAS, REQUESTS, SPEC, environment
+from tests.services.autoscaler.test_listed_cluster import REQUESTS as KIND
+from tests.services.autoscaler.test_listed_cluster import TOOLS
 from tests.support.api_server import ApiServer, api_server, eventually
 
 COUNT = 1_000
@@ -126,7 +126,7 @@ def _serving(server: ApiServer, groups: dict[str, Standing]) -> Iterator[None]:
     api = Ahead(f"https://127.0.0.1:{server.port}", given._identity, timeout_s=30.0)
     stop, lines = threading.Event(), list[str]()
     with patch.object(aws, "live_groups", of_pool), patch.object(azure, "live_groups", of_pool):
-        run = ServiceTerms(instance="bench")
+        run = ProcessSettings(instance="bench")
         thread = threading.Thread(
             target=serve,
             args=(environment(most=2 * COUNT), api, PriceBook()),
@@ -197,7 +197,7 @@ def _errors(server: ApiServer, groups: dict[str, Standing]) -> list[float]:
 
 def _owed(api: Api) -> Mapping[str, datetime]:
     """Return the groups that are remembered to owe machines."""
-    return MemoryStore(api).read().asked
+    return DecisionMemoryStore(api).read().asked
 
 
 def _fill(server: ApiServer, names: Sequence[str]) -> None:

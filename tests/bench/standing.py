@@ -22,8 +22,8 @@ from components.model import Environment
 from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api
 from contract.metrics import Metric
+from services.autoscaler.leader_loop import ProcessSettings, serve
 from services.autoscaler.metrics import METRICS, PASS_SECONDS
-from services.autoscaler.service import ServiceTerms, serve
 from services.metrics import ServiceMetrics
 from tests.support.api_server import ApiServer
 
@@ -180,7 +180,7 @@ def _serve(
     metrics = Longest(shared.longest_s)
     threading.Thread(target=_answer, args=(metrics, shared), daemon=True).start()
     with patch.object(aws, "live_groups", of_pool):
-        run, stop = ServiceTerms(instance="bench"), threading.Event()
+        run, stop = ProcessSettings(instance="bench"), threading.Event()
         with (server.folder / "autoscaler.log").open("a", encoding="utf-8") as log:
             write = partial(print, file=log, flush=True)
             serve(environment, api, PriceBook(), stop=stop, run=run, write=write, metrics=metrics)

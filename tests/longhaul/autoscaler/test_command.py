@@ -16,8 +16,8 @@ from longhaul.cluster import api_access
 from longhaul.terminal.exits import Exit
 from services.autoscaler import cluster_state
 from tests.longhaul.conftest import Checkout
-from tests.services.autoscaler.objects import node, pod
-from tests.services.autoscaler.standing import NOW, Lists, Standing, groups_of_pools, machine
+from tests.services.autoscaler.api_objects import node, pod
+from tests.services.autoscaler.listed_cluster import NOW, Lists, Standing, groups_of_pools, machine
 
 
 @pytest.fixture(name="groups")

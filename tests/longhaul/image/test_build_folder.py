@@ -104,7 +104,7 @@ def test_the_digest_is_of_what_makes_images_and_of_nothing_else(checkout_of_imag
         "images/image.toml",
         "images/packer/aws.pkr.hcl",
         "playbooks/roles/rootfs/tasks/main.yml",
-        "services/autoscaler/plan.py",
+        "services/autoscaler/scaling_decision.py",
     ):
         path = root / name
         path.write_text(path.read_text() + "\n")

@@ -54,7 +54,7 @@ def test_a_machine_without_python_3_is_refused(tmp_path: Path) -> None:
 
 def test_a_changed_module_makes_another_tree() -> None:
     described = services.sources()
-    assert f"{services.PLACE}/services/autoscaler/plan.py" in described
+    assert f"{services.PLACE}/services/autoscaler/scaling_decision.py" in described
     assert not any("__pycache__" in name or "/tests/" in name for name in described)
     assert all((REPOSITORY / name).exists() for name in services.FOLDERS)
 

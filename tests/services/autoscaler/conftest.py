@@ -10,9 +10,9 @@ import pytest
 from contract.kubernetes.connection import ApiError
 from lab import tools
 from tests.lab.cloud.conftest import running
-from tests.services.autoscaler.acting import REQUESTS, TEAM, World, clouds
-from tests.services.autoscaler.test_cluster import REQUESTS as DEFINITION
-from tests.services.autoscaler.test_cluster import TOOLS
+from tests.services.autoscaler.acting_cluster import REQUESTS, TEAM, World, clouds
+from tests.services.autoscaler.test_listed_cluster import REQUESTS as DEFINITION
+from tests.services.autoscaler.test_listed_cluster import TOOLS
 from tests.support.api_server import api_server, eventually
 
 

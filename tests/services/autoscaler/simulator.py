@@ -8,20 +8,20 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from contract.documents.autoscaler_memory import DecisionMemory
-from services.autoscaler.actions import Decision, ScalingAction, Verb
-from services.autoscaler.groups import JudgedGroup, JudgedPool
-from services.autoscaler.offers import empty_of, kind_of
-from services.autoscaler.plan import plan
-from services.autoscaler.snapshot import (
+from services.autoscaler.cluster_snapshot import (
     ClusterNode,
     ClusterSnapshot,
-    Cordon,
-    Health,
+    CordonOrigin,
+    NodeHealth,
     PendingPod,
     ScalingGroup,
     ScalingPool,
 )
-from tests.services.autoscaler.world import NOW
+from services.autoscaler.machine_offers import new_node_kind, new_node_resources
+from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
+from services.autoscaler.scaling_actions import ScalingAction, ScalingDecision, Verb
+from services.autoscaler.scaling_decision import decide
+from tests.services.autoscaler.scenario_format import NOW
 
 STEP = timedelta(minutes=2)
 ROUNDS = 200
@@ -50,7 +50,7 @@ class Simulator:
 
     def step(self) -> bool:
         """Decide, and do all of it. Return whether anything was to be done."""
-        decision = plan(self.cluster, self.pools, self.memory, self.now)
+        decision = decide(self.cluster, self.pools, self.memory, self.now)
         done = [action for action in decision.actions if action.verb not in SAID]
         self.log += [(self.now, action) for action in done]
         self.memory = decision.memory
@@ -66,9 +66,9 @@ class Simulator:
                 assert action.size is not None
                 self._resize(action.target, action.size)
             case Verb.CORDON:
-                self._node(action.target, cordon=Cordon.OURS, cordoned_at=self.now)
+                self._node(action.target, cordon=CordonOrigin.OURS, cordoned_at=self.now)
             case Verb.UNCORDON:
-                self._node(action.target, cordon=Cordon.NONE, cordoned_at=None)
+                self._node(action.target, cordon=CordonOrigin.NONE, cordoned_at=None)
             case Verb.DRAIN:
                 self._evict(action.target)
             case Verb.END:
@@ -104,13 +104,13 @@ class Simulator:
         self._group(name, lambda one: replace(one, wanted=size, machines=max(one.machines, size)))
 
     def _made(self, name: str, pool: ScalingPool, group: ScalingGroup) -> ClusterNode:
-        views = [JudgedGroup(group, nodes=0, now=self.now, join=pool.join)]
-        view = JudgedPool(pool, views, capacity={**pool.capacity, **self.memory.learned.get(pool.name, {})})
-        kind = kind_of(view, views[0])
+        views = [GroupOutlook(group, nodes=0, now=self.now, join=pool.join)]
+        view = PoolOutlook(pool, views, capacity={**pool.capacity, **self.memory.learned.get(pool.name, {})})
+        kind = new_node_kind(view, views[0])
         return ClusterNode(
             name=name,
             kind=kind,
-            free=empty_of(view, kind, self.cluster.daemons),
+            free=new_node_resources(view, kind, self.cluster.daemons),
             allocatable=view.capacity,
             pool=pool.name,
             group=group.name,
@@ -131,14 +131,14 @@ class Simulator:
         self._node(name, free=dict(free), moving=())
         self.cluster = replace(self.cluster, pods=(*self.cluster.pods, *again))
 
-    def _bind(self, decision: Decision) -> None:
+    def _bind(self, decision: ScalingDecision) -> None:
         """Bind what was placed on nodes that are there and take pods."""
         nodes = {node.name: node for node in self.cluster.nodes}
         bound: set[str] = set()
         pods = {pod.id: pod for pod in self.cluster.pods}
         for placed in decision.placed:
             node = nodes.get(placed.node)
-            if node is None or node.health is not Health.READY or node.cordon is not Cordon.NONE:
+            if node is None or node.health is not NodeHealth.READY or node.cordon is not CordonOrigin.NONE:
                 continue
             for name in placed.pods:
                 node = nodes[node.name] = _with(node, pods[name])

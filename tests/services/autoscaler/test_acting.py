@@ -17,14 +17,14 @@ from contract.kubernetes.election import Candidate
 from contract.kubernetes.lease import LEASES
 from contract.kubernetes.paths import NODES
 from longhaul.cluster.locks import pool_lock
-from services.autoscaler.actions import Verb
 from services.autoscaler.cluster_state import list_all
-from services.autoscaler.guard import LostError
+from services.autoscaler.decision_memory import MEMORY
+from services.autoscaler.leader_loop import ProcessSettings, serve
+from services.autoscaler.leadership import LeadershipLostError
 from services.autoscaler.metrics import METRICS
-from services.autoscaler.service import ServiceTerms, serve
-from services.autoscaler.store import MEMORY
+from services.autoscaler.scaling_actions import Verb
 from services.metrics import ServiceMetrics, metrics_server
-from tests.services.autoscaler.acting import PODS, REQUESTS, SPEC, TEAM, Fuse, Killed, World
+from tests.services.autoscaler.acting_cluster import PODS, REQUESTS, SPEC, TEAM, Fuse, Killed, World
 from tests.support.api_server import eventually
 from tests.support.ports import free_ports
 
@@ -246,7 +246,7 @@ def test_a_process_may_be_killed_between_any_two_writes(world: World) -> None:
 
 def test_who_does_not_lead_changes_nothing(world: World) -> None:
     world.pods(1)
-    with world.process(leads=lambda: False) as passes, pytest.raises(LostError):
+    with world.process(leads=lambda: False) as passes, pytest.raises(LeadershipLostError):
         world.once(passes)
     assert (world.calls, world.admin.find(MEMORY)) == ([], None)
 
@@ -305,7 +305,7 @@ def test_what_a_cloud_is_slow_to_take_is_bought_nowhere_else(world: World) -> No
     finally:
         go.set()
         world.real["h100"].resize = resize  # type: ignore[method-assign]
-    assert [action.verb for action in again.looked.decision.actions] == [Verb.TELL]
+    assert [action.verb for action in again.evaluation.decision.actions] == [Verb.TELL]
     assert world.calls == ["h100 size 2"]
 
 
@@ -322,7 +322,7 @@ def test_when_much_is_silent_nothing_is_touched(world: World) -> None:
         world.ahead = ahead
         with world.process() as passes:
             passed = world.once(passes)
-    assert any(action.target == "pool h100" and action.verb == "hold" for action in passed.looked.decision.actions)
+    assert any(action.target == "pool h100" and action.verb == "hold" for action in passed.evaluation.decision.actions)
     assert world.calls == []
     for name in names[:2]:
         world.health(name, "True")
@@ -346,7 +346,7 @@ def service(
 ) -> Iterator[list[str]]:
     """Run the service in a thread; yield its lines."""
     stop, lines, metrics = threading.Event(), list[str](), ServiceMetrics(METRICS)
-    run = ServiceTerms(instance=instance, act=act, elected=act, as_json=True)
+    run = ProcessSettings(instance=instance, act=act, elected=act, as_json=True)
     thread = threading.Thread(
         target=serve,
         args=(world.environment, world.api(timeout_s=timeout_s), PriceBook()),
@@ -375,7 +375,7 @@ def test_the_service_acts_when_something_changes_and_another_follows_it(world: W
             assert world.admin.get(lease)["spec"]["holderIdentity"] == "longhaul-autoscaler/second"
     with service(world, "third", port=port) as lines:
         eventually(lambda: lines, what="a lease that was given back is taken at once")
-        assert json.loads(lines[0])["said"] == "leading as third"
+        assert json.loads(lines[0])["message"] == "leading as third"
         eventually(lambda: float(metrics_of(port).get("longhaul_autoscaler_passes_total", "0")), what="it looks")
         assert metrics_of(port)["longhaul_autoscaler_leader"] == "1"
     assert world.calls == ["h100 size 1"], "another process asks for nothing again"

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contract.documents.autoscaler_memory import DecisionMemory, of_document, to_document
-from services.autoscaler.actions import Decision, Verb
-from services.autoscaler.plan import plan
-from services.autoscaler.snapshot import ClusterNode, ClusterSnapshot, Cordon, ScalingPool
-from tests.services.autoscaler import fit, world
+from services.autoscaler.cluster_snapshot import ClusterNode, ClusterSnapshot, CordonOrigin, ScalingPool
+from services.autoscaler.scaling_actions import ScalingDecision, Verb
+from services.autoscaler.scaling_decision import decide
+from tests.services.autoscaler import placement_check, scenario_format
 from tests.services.autoscaler.simulator import Simulator
 
 TOUCHES = (Verb.CORDON, Verb.UNCORDON, Verb.DRAIN, Verb.END)
@@ -110,9 +110,9 @@ def _pods(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def decided(raw: Mapping[str, Any]) -> tuple[ClusterSnapshot, tuple[ScalingPool, ...], Decision]:
-    cluster, pools = world.snapshot(raw)
-    return cluster, pools, plan(cluster, pools, world.memory(raw["memory"]), world.NOW)
+def decided(raw: Mapping[str, Any]) -> tuple[ClusterSnapshot, tuple[ScalingPool, ...], ScalingDecision]:
+    cluster, pools = scenario_format.snapshot(raw)
+    return cluster, pools, decide(cluster, pools, scenario_format.memory(raw["memory"]), scenario_format.NOW)
 
 
 @settings(max_examples=150, deadline=None)
@@ -122,11 +122,11 @@ def test_a_decision_keeps_its_promises(raw: dict[str, Any]) -> None:
     never_above_a_maximum(cluster, pools, decision)
     never_a_partial_gang(cluster, decision)
     never_on_a_protected_node(cluster, decision)
-    fit.check(cluster, pools, decision)
+    placement_check.check(cluster, pools, decision)
     assert of_document(to_document(decision.memory)) == decision.memory
 
 
-def never_above_a_maximum(cluster: ClusterSnapshot, pools: tuple[ScalingPool, ...], decision: Decision) -> None:
+def never_above_a_maximum(cluster: ClusterSnapshot, pools: tuple[ScalingPool, ...], decision: ScalingDecision) -> None:
     bought: Counter[str] = Counter()
     sizes = {action.target: action.size for action in decision.actions if action.verb is Verb.GROW}
     for pool in pools:
@@ -144,7 +144,7 @@ def never_above_a_maximum(cluster: ClusterSnapshot, pools: tuple[ScalingPool, ..
         assert sum(bought[name] * each for name, each in limit.each) <= max(0, limit.left)
 
 
-def never_a_partial_gang(cluster: ClusterSnapshot, decision: Decision) -> None:
+def never_a_partial_gang(cluster: ClusterSnapshot, decision: ScalingDecision) -> None:
     members = Counter(pod.gang for pod in cluster.pods if pod.gang)
     placed = Counter[str]()
     for one in decision.placed:
@@ -154,13 +154,13 @@ def never_a_partial_gang(cluster: ClusterSnapshot, decision: Decision) -> None:
         assert placed[name] in (0, count)
 
 
-def never_on_a_protected_node(cluster: ClusterSnapshot, decision: Decision) -> None:
+def never_on_a_protected_node(cluster: ClusterSnapshot, decision: ScalingDecision) -> None:
     nodes = {node.name: node for node in cluster.nodes}
     for action in decision.actions:
         if action.verb in TOUCHES:
             node = nodes[action.target]
             assert not node.keep
-            assert node.cordon is not Cordon.OTHERS
+            assert node.cordon is not CordonOrigin.OTHERS
             assert action.verb is Verb.UNCORDON or not node.work
     names = [action.target for action in decision.actions if action.verb in TOUCHES]
     assert len(names) == len(set(names))
@@ -184,7 +184,7 @@ def test_no_order_of_its_input_matters(raw: dict[str, Any], chance: random.Rando
         limits=mixed(cluster.limits),
         daemons=mixed(cluster.daemons),
     )
-    assert plan(other, mixed(pools), world.memory(raw["memory"]), world.NOW) == decision
+    assert decide(other, mixed(pools), scenario_format.memory(raw["memory"]), scenario_format.NOW) == decision
 
 
 @settings(max_examples=80, deadline=None)
@@ -192,7 +192,7 @@ def test_no_order_of_its_input_matters(raw: dict[str, Any], chance: random.Rando
 def test_the_same_again_is_decided_the_same(raw: dict[str, Any]) -> None:
     """A crash between the decision and its first call loses nothing."""
     cluster, pools, decision = decided(raw)
-    again = plan(cluster, pools, decision.memory, world.NOW)
+    again = decide(cluster, pools, decision.memory, scenario_format.NOW)
     assert [action for action in again.actions if action.verb is not Verb.TELL] == [
         action for action in decision.actions if action.verb is not Verb.TELL
     ]
@@ -201,8 +201,8 @@ def test_the_same_again_is_decided_the_same(raw: dict[str, Any]) -> None:
 @settings(max_examples=80, deadline=None)
 @given(clusters())
 def test_nothing_oscillates_when_nothing_changes(raw: dict[str, Any]) -> None:
-    cluster, pools = world.snapshot(raw)
-    simulator = Simulator(cluster, pools, world.memory(raw["memory"]))
+    cluster, pools = scenario_format.snapshot(raw)
+    simulator = Simulator(cluster, pools, scenario_format.memory(raw["memory"]))
     simulator.settle()
     for pool in simulator.pools:
         assert sum(group.wanted for group in pool.groups) >= min(pool.min, sum(one.wanted for one in pool.groups))
@@ -217,9 +217,9 @@ def test_a_placement_that_does_not_fit_is_noticed() -> None:
         "memory": {},
     }
     cluster, pools, decision = decided(raw)
-    fit.check(cluster, pools, decision)
+    placement_check.check(cluster, pools, decision)
     small = replace(cluster, nodes=tuple(_smaller(node) for node in cluster.nodes))
-    assert fit.faults(small, pools, decision) == ["n: cpu"]
+    assert placement_check.faults(small, pools, decision) == ["n: cpu"]
 
 
 def _smaller(node: ClusterNode) -> ClusterNode:

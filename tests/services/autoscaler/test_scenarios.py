@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from services.autoscaler.plan import plan
-from services.autoscaler.text import line
-from tests.services.autoscaler import world
+from services.autoscaler.decision_text import action_line
+from services.autoscaler.scaling_decision import decide
+from tests.services.autoscaler import scenario_format
 
 FOLDER = Path(__file__).parent / "scenarios"
 
@@ -26,9 +26,9 @@ def scenarios() -> Iterator[Any]:
 
 @pytest.mark.parametrize("scenario", scenarios())
 def test_scenario(scenario: dict[str, Any]) -> None:
-    cluster, pools = world.snapshot(scenario)
-    decision = plan(cluster, pools, world.memory(scenario.get("memory", {})), world.NOW)
-    assert [line(action) for action in decision.actions] == scenario["actions"]
+    cluster, pools = scenario_format.snapshot(scenario)
+    decision = decide(cluster, pools, scenario_format.memory(scenario.get("memory", {})), scenario_format.NOW)
+    assert [action_line(action) for action in decision.actions] == scenario["actions"]
     assert [action.reason for action in decision.actions] == scenario.get("reasons", [])
     assert Counter(decision.kept.values()) == scenario.get("kept", {})
     assert decision.waits == scenario["waits"] if "waits" in scenario else {*decision.waits} <= {"MachinesRequested"}

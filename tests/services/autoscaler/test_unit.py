@@ -27,7 +27,7 @@ def _environment() -> Environment:
 
 def run(api: Any, work: Any) -> threading.Event:
     stop = threading.Event()
-    unit.Unit(api, work, stop=stop, look_s=0.01).run()
+    unit.AutoscalerUnit(api, work, stop=stop, look_s=0.01).run()
     return stop
 
 

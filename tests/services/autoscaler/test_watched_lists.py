@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contract.annotations import KEEP, ROLL, SCALE_IN
-from services.autoscaler.watched_lists import is_news
+from services.autoscaler.watched_lists import makes_decision_due
 
 
 def node(**given: Any) -> dict[str, Any]:
@@ -37,10 +37,10 @@ def node(**given: Any) -> dict[str, Any]:
     ],
 )
 def test_what_a_decision_depends_on_is_news(changed: dict[str, Any]) -> None:
-    assert is_news(node(), node(**changed))
-    assert is_news(node(**changed), node())
+    assert makes_decision_due(node(), node(**changed))
+    assert makes_decision_due(node(**changed), node())
 
 
 @pytest.mark.parametrize("changed", [{"at": "12:05"}, {"annotations": {"node.alpha.kubernetes.io/ttl": "15"}}])
 def test_reports_and_others_annotations_are_none(changed: dict[str, Any]) -> None:
-    assert not is_news(node(), node(**changed))
+    assert not makes_decision_due(node(), node(**changed))

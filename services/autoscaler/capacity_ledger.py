@@ -1,0 +1,271 @@
+"""All free capacity of a cluster: where pods fit, what they take, and how that is undone.
+
+Everything that is taken is recorded in one journal, so that a gang that does not fit completely leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from services.autoscaler.cluster_snapshot import LabelPairs
+from services.autoscaler.free_capacity import ANY, EquivalentNodes, NodeRoom, NodeRow, PodNeed, Tier, labels_of
+from services.autoscaler.pod_shapes import (
+    COMMON,
+    AntiAffinity,
+    NodeConstraints,
+    NodeKind,
+    PodShape,
+    Resources,
+)
+from services.autoscaler.scheduling_rules import keeps_apart, mismatch
+
+
+class CapacityLedger:
+    """All room of a cluster."""
+
+    def __init__(
+        self, shapes: Iterable[PodShape], *, apart: Iterable[AntiAffinity] = (), keys: Iterable[str] = ()
+    ) -> None:
+        """``shapes`` are all shapes that will be placed; ``apart`` are the anti-affinities of running pods; ``keys``
+        are further labels that distinguish classes."""
+        distinct = dict.fromkeys(shapes)
+        names = sorted(
+            {name for shape in distinct for name, _ in shape.requests},
+            key=lambda resource: (resource in COMMON, resource),
+        )
+        self.index = {name: index for index, name in enumerate(names)}
+        self.names = names
+        wheres = {shape.where for shape in distinct}
+        self._keys = sorted({*keys, *(key for where in wheres for key in where.labels)})
+        terms = dict.fromkeys((*apart, *(term for shape in distinct for term in shape.apart)))
+        self._bits = {term: 1 << number for number, term in enumerate(terms)}
+        self._by_label: dict[tuple[str, str], list[AntiAffinity]] = {}
+        """Anti-affinities by a label that a pod must have to be kept away; of none those that name no such label."""
+        for term in terms:
+            for label in labels_of(term):
+                self._by_label.setdefault(label, []).append(term)
+        self._matched: dict[tuple[str, LabelPairs], int] = {}
+        self._classes: dict[object, EquivalentNodes] = {}
+        self._kinds: dict[int, tuple[NodeKind, object]] = {}
+        self._fitting: dict[NodeConstraints, tuple[EquivalentNodes, ...]] = {}
+        self._selected: dict[
+            tuple[NodeConstraints, Sequence[Tier], tuple[str, str] | None], tuple[EquivalentNodes, ...]
+        ] = {}
+        self._needs: dict[tuple[PodShape, int], PodNeed] = {}
+        self._journal: list[Callable[[], None]] = []
+
+    @property
+    def has_anti_affinity(self) -> bool:
+        """Return whether any pod keeps others off its node, so that labels of pods matter."""
+        return bool(self._bits)
+
+    def vector(self, resources: Resources) -> list[int]:
+        """Return resources in the ledger's order, without those that no pod requests."""
+        return [resources.get(name, 0) for name in self.names]
+
+    def need(self, shape: PodShape, identity: tuple[str, LabelPairs] = ("", ())) -> PodNeed:
+        """Return a shape's need. ``identity`` is the pod's namespace and labels, which matter only when another pod
+        keeps apart from them."""
+        matches = self._matches(*identity) if self._bits else 0
+        known = self._needs.get((shape, matches))
+        if known is None:
+            vector = tuple(sorted((self.index[name], amount) for name, amount in shape.requests))
+            owns = sum({self._bits[term] for term in shape.apart})
+            known = self._needs[shape, matches] = PodNeed(shape, vector, matches=matches, owns=owns)
+        return known
+
+    def _matches(self, namespace: str, labels: LabelPairs) -> int:
+        known = self._matched.get((namespace, labels))
+        if known is None:
+            pairs = dict(labels)
+            likely = {term for label in (*labels, ANY) for term in self._by_label.get(label, ())}
+            known = sum(self._bits[term] for term in likely if keeps_apart(term, namespace, pairs))
+            self._matched[namespace, labels] = known
+        return known
+
+    def class_of(self, kind: NodeKind, tier: Tier) -> EquivalentNodes:
+        """Return the class of nodes of a kind."""
+        known = self._kinds.get(id(kind))
+        if known is None:
+            labels = dict(kind.labels)
+            known = self._kinds[id(kind)] = (kind, (tuple(map(labels.get, self._keys)), kind.taints))
+        key = (tier, known[1])
+        class_ = self._classes.get(key)
+        if class_ is None:
+            class_ = self._classes[key] = EquivalentNodes(kind, tier)
+            self._fitting.clear()
+            self._selected.clear()
+        return class_
+
+    def add_all(self, rooms: Iterable[NodeRoom]) -> None:
+        """Add nodes permanently, the fullest first, so that they are filled before others are begun."""
+        for room in sorted(rooms, key=lambda candidate: (candidate.free, candidate.name)):
+            self.add(room)
+
+    def add(self, room: NodeRoom) -> None:
+        """Add one node permanently."""
+        if room.node and self._bits:
+            room.owns = sum({self._bits[term] for term in room.node.apart})
+            for identity in room.node.identities:
+                room.matches |= self._matches(*identity)
+        self.class_of(room.kind, room.tier).add(room, len(self.names))
+
+    def add_new(self, room: NodeRoom) -> None:
+        """Add a node that is to be made, until it is undone."""
+        self.add(room)
+        row = room.row
+        if row is None:
+            raise ValueError(f"{room.name} is in no row")
+        self._journal.append(lambda: _remove(row, room))
+
+    def rooms(self) -> Iterator[NodeRoom]:
+        """Yield every node, including those that are to be made."""
+        return (room for class_ in self._classes.values() for row in class_.rows for room in row.rooms)
+
+    def fitting(self, where: NodeConstraints) -> Sequence[EquivalentNodes]:
+        """Return the classes whose nodes allow a pod, in the order in which they are used."""
+        matches = self._fitting.get(where)
+        if matches is None:
+            anywhere = where.names_nodes
+            fits = [class_ for class_ in self._classes.values() if anywhere or not mismatch(where, class_.kind)]
+            fits.sort(key=lambda class_: (class_.tier, str(class_.kind.labels), class_.kind.taints))
+            matches = self._fitting[where] = tuple(fits)
+        return matches
+
+    def place(
+        self, need: PodNeed, count: int, *, tiers: Sequence[Tier], domain: tuple[str, str] | None = None
+    ) -> list[tuple[NodeRoom, int]]:
+        """Place as many of ``count`` pods as there is room for on nodes of some tiers, and return where. ``domain`` is
+        a label that the nodes must have."""
+        placed: list[tuple[NodeRoom, int]] = []
+        for class_ in self._chosen(need.shape.where, tiers, domain):
+            best = class_.best
+            if not best:
+                continue
+            for index, amount in need.vector:
+                if best[index] < amount:
+                    break
+            else:
+                count -= self._place_in(need, count, class_, placed)
+                if not count:
+                    break
+        return placed
+
+    def _chosen(
+        self, where: NodeConstraints, tiers: Sequence[Tier], domain: tuple[str, str] | None
+    ) -> Sequence[EquivalentNodes]:
+        """Return the classes of some tiers and a domain that fit, in order."""
+        fitting = self.fitting(where)
+        key = (where, tiers, domain)
+        classes = self._selected.get(key)
+        if classes is None:
+            classes = self._selected[key] = tuple(
+                class_
+                for class_ in fitting
+                if class_.tier in tiers and (not domain or class_.labels.get(domain[0]) == domain[1])
+            )
+        return classes
+
+    def _place_in(self, need: PodNeed, count: int, class_: EquivalentNodes, placed: list[tuple[NodeRoom, int]]) -> int:
+        """Place pods on the nodes of a class, and return how many."""
+        before = count
+        for row in class_.rows:
+            best = row.best
+            for index, amount in need.vector:
+                if best[index] < amount:
+                    break
+            else:
+                count -= self._place_on(need, count, row, placed)
+                if not count:
+                    break
+        if count < before:
+            class_.stale = True
+        elif class_.stale:
+            former = class_.best
+            self._journal.append(lambda: _loosen(class_, former))
+            class_.best = [max(column) for column in zip(*(row.best for row in class_.rows), strict=True)]
+            class_.stale = False
+        return before - count
+
+    def _place_on(self, need: PodNeed, count: int, row: NodeRow, placed: list[tuple[NodeRoom, int]]) -> int:
+        """Place pods on the nodes of a row, and return how many."""
+        before = count
+        vector = need.vector
+        for room in row.rooms:
+            free = room.free
+            for index, amount in vector:
+                if free[index] < amount:
+                    break
+            else:
+                some = room.most_pods(need, count)
+                if not some or (need.by_name and mismatch(need.shape.where, room.kind, room.name)):
+                    continue
+                self.reserve(room, need, some)
+                placed.append((room, some))
+                count -= some
+                if not count:
+                    break
+        if count == before and row.stale:
+            former = row.best
+            self._journal.append(lambda: _loosen(row, former))
+            columns = zip(*(room.free for room in row.rooms), strict=True)
+            row.best = [max(column) for column in columns] or [0] * len(former)
+            row.stale = False
+        return before - count
+
+    def reserve(self, room: NodeRoom, need: PodNeed, count: int) -> None:
+        """Count pods on a node."""
+        former = (room.matches, room.owns, room.ports)
+        for index, amount in need.vector:
+            room.free[index] -= amount * count
+        room.taken += count
+        room.matches |= need.matches
+        room.owns |= need.owns
+        room.ports |= need.ports
+        if room.row:
+            room.row.stale = True
+        self._journal.append(lambda: _give_back(room, need, count, former))
+
+    def on_undo(self, undo: Callable[[], None]) -> None:
+        """Register an undo function for :meth:`undo_to`."""
+        self._journal.append(undo)
+
+    def checkpoint(self) -> int:
+        """Return a point to which :meth:`undo_to` can return."""
+        return len(self._journal)
+
+    def undo_to(self, checkpoint: int) -> None:
+        """Undo everything since a mark."""
+        while len(self._journal) > checkpoint:
+            self._journal.pop()()
+
+    def values_of(self, key: str) -> set[str]:
+        """Return every value that a label has on nodes, including those to be made."""
+        return {value for class_ in self._classes.values() if (value := class_.labels.get(key)) is not None}
+
+    def upper_bound(self, need: PodNeed, count: int, domain: tuple[str, str]) -> int:
+        """Return an upper bound of the number of pods, at most ``count``, that fit on existing nodes of a domain."""
+        most = 0
+        for class_ in self.fitting(need.shape.where):
+            if class_.labels.get(domain[0]) == domain[1]:
+                for row in class_.rows:
+                    each = min((row.best[index] // amount for index, amount in need.vector), default=count)
+                    most += len(row.rooms) * (min(each, 1) if need.alone else each)
+                    if most >= count:
+                        return count
+        return most
+
+
+def _remove(row: NodeRow, room: NodeRoom) -> None:
+    row.rooms.remove(room)
+
+
+def _loosen(part: NodeRow | EquivalentNodes, best: list[int]) -> None:
+    part.best, part.stale = best, True
+
+
+def _give_back(room: NodeRoom, need: PodNeed, count: int, former: tuple[int, int, frozenset[str]]) -> None:
+    for index, amount in need.vector:
+        room.free[index] += amount * count
+    room.taken -= count
+    room.matches, room.owns, room.ports = former

@@ -1,0 +1,143 @@
+"""Free capacity of nodes.
+
+Nodes are sorted into classes, whose nodes agree on every label and taint that any waiting pod selects by, and each
+class into rows of a few nodes. A row knows the most that any of its nodes has free, so most rows are skipped at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+
+from services.autoscaler.cluster_snapshot import ClusterNode
+from services.autoscaler.pod_shapes import (
+    AntiAffinity,
+    NodeKind,
+    PodShape,
+    SelectorOperator,
+)
+
+ROW = 32
+"""Number of nodes in a row."""
+
+
+class Tier(IntEnum):
+    """Order in which room is used."""
+
+    RACK = 0
+    """Hosts, which cost nothing by the hour."""
+    BUSY = 1
+    """Nodes that stay anyway."""
+    IDLE = 2
+    COMING = 3
+    """Nodes that are starting, and machines from earlier requests."""
+    NEW = 4
+    """Machines that this decision requests."""
+    CORDONED = 5
+    """Nodes that the autoscaler cordoned; they come before new machines."""
+
+
+ANY = ("", "")
+"""Placeholder for the label of anti-affinities that name none."""
+
+NOW = (Tier.RACK, Tier.BUSY, Tier.IDLE)
+"""Tiers whose nodes take pods at once."""
+
+
+class PodNeed:
+    """A shape, translated for one ledger."""
+
+    __slots__ = ("alone", "by_name", "matches", "owns", "ports", "shape", "vector")
+
+    def __init__(self, shape: PodShape, vector: tuple[tuple[int, int], ...], *, matches: int, owns: int) -> None:
+        """``matches`` and ``owns`` are sets of anti-affinities, as bits: those that select the pod, and the pod's
+        own."""
+        self.shape, self.vector, self.matches, self.owns = shape, vector, matches, owns
+        self.ports = frozenset(shape.ports)
+        self.by_name = shape.where.names_nodes
+        self.alone = bool(self.ports or matches & owns)
+        """True when two of them are never on one node."""
+
+
+class NodeRoom:
+    """Free amounts on one node."""
+
+    __slots__ = ("closed", "free", "kind", "matches", "name", "node", "owns", "ports", "row", "spare", "taken", "tier")
+
+    def __init__(self, name: str, kind: NodeKind, tier: Tier, free: list[int], node: ClusterNode | None = None) -> None:
+        self.name, self.kind, self.tier, self.free, self.node = name, kind, tier, free, node
+        self.matches, self.owns = 0, 0
+        self.ports: frozenset[str] = node.ports if node else frozenset()
+        self.taken = 0
+        """Number of pods that were placed on it."""
+        self.closed = False
+        """True when nothing more may be placed on it."""
+        self.spare = False
+        """True for one that its pool keeps empty."""
+        self.row: NodeRow | None = None
+
+    def most_pods(self, need: PodNeed, count: int) -> int:
+        """Return the number of pods that fit, at most ``count``."""
+        if self.closed:
+            return 0
+        if need.alone:
+            count = min(count, 1)
+        if need.matches & self.owns or need.owns & self.matches or need.ports & self.ports:
+            return 0
+        free = self.free
+        for index, amount in need.vector:
+            some = free[index] // amount
+            if some < count:
+                if some <= 0:
+                    return 0
+                count = some
+        return count
+
+
+def labels_of(term: AntiAffinity) -> Iterator[tuple[str, str]]:
+    """Yield labels of which a pod must have one to be selected by a term."""
+    exact = next((requirement for requirement in term.labels if requirement.operator is SelectorOperator.IN), None)
+    if exact is None:
+        yield ANY
+    else:
+        yield from ((exact.key, value) for value in exact.values)
+
+
+class NodeRow:
+    """A few nodes of one class."""
+
+    __slots__ = ("best", "rooms", "stale")
+
+    def __init__(self, width: int) -> None:
+        self.rooms: list[NodeRoom] = []
+        self.best = [0] * width
+        """At least the most of each resource that one of the nodes has free."""
+        self.stale = False
+
+    def add(self, room: NodeRoom) -> None:
+        """Add a node at the end."""
+        room.row = self
+        self.rooms.append(room)
+        self.best = [max(pair) for pair in zip(self.best, room.free, strict=True)]
+
+
+class EquivalentNodes:
+    """Nodes that agree on tier, taints, and every label that pods select by."""
+
+    __slots__ = ("best", "kind", "labels", "rows", "stale", "tier")
+
+    def __init__(self, kind: NodeKind, tier: Tier) -> None:
+        """``kind`` is the kind of any of its nodes."""
+        self.kind, self.tier = kind, tier
+        self.labels = dict(kind.labels)
+        self.rows: list[NodeRow] = []
+        self.best: list[int] = []
+        """At least the most of each resource that one of the nodes has free; empty without any node."""
+        self.stale = False
+
+    def add(self, room: NodeRoom, width: int) -> None:
+        """Add a node after all others."""
+        if not self.rows or len(self.rows[-1].rooms) >= ROW:
+            self.rows.append(NodeRow(width))
+        self.rows[-1].add(room)
+        self.best = [max(pair) for pair in zip(self.best, room.free, strict=True)] if self.best else list(room.free)

@@ -1,0 +1,21 @@
+"""The check before each write: that this process leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class LeadershipLostError(Exception):
+    """This process does not lead any more, and writes nothing."""
+
+
+class LeadershipGuard:
+    """Checks that a process leads, and that it was not told to stop."""
+
+    def __init__(self, leads: Callable[[], bool]) -> None:
+        self.leads = leads
+
+    def check(self) -> None:
+        """Raise :class:`LeadershipLostError` unless this process may write."""
+        if not self.leads():
+            raise LeadershipLostError("another one leads, or the API servers do not answer")

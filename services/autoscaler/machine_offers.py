@@ -1,0 +1,231 @@
+"""Offers: machines that groups can still be asked for, and the order in which they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+
+from contract.reasons.autoscaler import GrowthReason, Obstacle, WaitReason
+from services.autoscaler.capacity_ledger import CapacityLedger
+from services.autoscaler.cluster_snapshot import SharedLimit
+from services.autoscaler.free_capacity import NodeRoom, PodNeed, Tier
+from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, PodShape, Resources
+from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
+from services.autoscaler.scheduling_rules import mismatch
+
+JOINING = "what may join at once"
+"""Name of the limit on machines that are joining."""
+
+UNPRICED = Decimal("Infinity")
+"""Price of an unpriced machine, which sorts after all others."""
+
+
+class RemainingLimit:
+    """The remaining amount of a shared limit."""
+
+    __slots__ = ("amount", "each", "name", "reason")
+
+    def __init__(self, limit: SharedLimit) -> None:
+        self.name, self.reason, self.amount, self.each = limit.name, limit.reason, limit.left, dict(limit.each)
+
+
+class Offer:
+    """Machines that one group can still be asked for."""
+
+    def __init__(
+        self,
+        pool: PoolOutlook,
+        group: GroupOutlook,
+        *,
+        empty: list[int],
+        kind: NodeKind,
+        limits: Sequence[RemainingLimit],
+    ) -> None:
+        """``empty`` are the free amounts of a new node, in the ledger's order; ``kind`` are its labels and taints."""
+        self.pool, self.group, self.kind, self.empty = pool, group, kind, empty
+        self._room = (group.room, pool.room)
+        self.limits = [(limit, limit.each[pool.name]) for limit in limits if limit.each.get(pool.name)]
+        self.bought = 0
+        """Number of machines that this decision asks for."""
+        self.orders: list[tuple[GrowthReason, str, tuple[str, ...]]] = []
+        """Reason for each machine, words for whom it is, and the names of its pods."""
+
+    @property
+    def left(self) -> int:
+        """Return the number of machines that it can still be asked for, limited by the group and by shared limits."""
+        left = min(self._room[0] - self.bought, self._room[1] - self.pool.bought)
+        for limit, each in self.limits:
+            left = min(left, limit.amount // each)
+        return max(0, left)
+
+    def each(self, need: PodNeed) -> int:
+        """Return the number of equal pods for which a new node has room."""
+        if need.alone:
+            return int(all(self.empty[index] >= amount for index, amount in need.vector))
+        return min((self.empty[index] // amount for index, amount in need.vector), default=0)
+
+    def exhausted_by(self) -> Obstacle:
+        """Return why it has no machine left."""
+        if self.pool.blocked:
+            return self.pool.blocked
+        if self.group.group.error:
+            message = f"its cloud does not tell of {self.group.name}: {self.group.group.error}"
+            return Obstacle(WaitReason.CLOUD_SILENT, message)
+        used = [limit for limit, each in self.limits if limit.amount < each]
+        if used:
+            return Obstacle(used[0].reason, f"{' and '.join(limit.name for limit in used)} is used up")
+        return Obstacle(WaitReason.POOL_AT_MAX, f"it is at its largest size, {self.pool.pool.max}")
+
+
+def new_node_kind(pool: PoolOutlook, group: GroupOutlook) -> NodeKind:
+    """Return the kind of a group's next node."""
+    return NodeKind(labels=tuple(sorted({*pool.pool.labels, *group.group.labels})), taints=pool.taints)
+
+
+def new_node_resources(pool: PoolOutlook, kind: NodeKind, daemons: Iterable[PodShape]) -> Resources:
+    """Return the amounts that a new node has for pods, without the pods that run on every node."""
+    free = dict(pool.capacity)
+    for shape in daemons:
+        if not mismatch(shape.where, kind):
+            for name, amount in shape.requests:
+                free[name] = free.get(name, 0) - amount
+    return free
+
+
+class Market:
+    """All offers."""
+
+    def __init__(
+        self,
+        ledger: CapacityLedger,
+        pools: Mapping[str, PoolOutlook],
+        *,
+        limits: Iterable[SharedLimit],
+        joining: int,
+        daemons: Sequence[PodShape],
+    ) -> None:
+        """``joining`` is the maximum number of machines that may be joining at once."""
+        self._ledger = ledger
+        coming = sum(group.coming for pool in pools.values() for group in pool.groups)
+        everywhere = tuple((name, 1) for name in pools)
+        self.joining = RemainingLimit(
+            SharedLimit(name=JOINING, reason=WaitReason.TOO_MANY_JOINING, left=joining - coming, each=everywhere)
+        )
+        self.limits = [*map(RemainingLimit, limits), self.joining]
+        self.offers: list[Offer] = []
+        for pool in pools.values():
+            for group in pool.groups:
+                kind = new_node_kind(pool, group)
+                empty = ledger.vector(new_node_resources(pool, kind, daemons))
+                self.offers.append(Offer(pool, group, empty=empty, kind=kind, limits=self.limits))
+                ledger.class_of(kind, Tier.NEW)
+        self.made: dict[str, Offer] = {}
+        """Offer of each new machine, by the name of its room."""
+        self._matching: dict[NodeConstraints, list[Offer]] = {}
+        self._fitting: dict[PodNeed, dict[str, list[tuple[Offer, int]]]] = {}
+
+    def matching(self, where: NodeConstraints) -> list[Offer]:
+        """Return the offers whose nodes' labels and taints allow a pod, even offers without machines left."""
+        matches = self._matching.get(where)
+        if matches is None:
+            matches = self._matching[where] = [offer for offer in self.offers if not mismatch(where, offer.kind)]
+        return matches
+
+    def fitting(self, need: PodNeed) -> dict[str, list[tuple[Offer, int]]]:
+        """Return the offers whose nodes can run a pod, by pool, each with the number of such pods that fit on a node;
+        even offers without machines left."""
+        fits = self._fitting.get(need)
+        if fits is None:
+            fits = self._fitting[need] = {}
+            for offer in self.matching(need.shape.where):
+                each = offer.each(need)
+                if each > 0:
+                    fits.setdefault(offer.pool.name, []).append((offer, each))
+        return fits
+
+    def ranked(self, need: PodNeed, count: int, domain: tuple[str, str] | None) -> list[tuple[Offer, int]]:
+        """Return the offers with machines left for some pods, in the order in which to ask: by declared priority,
+        reservations first, then by total price, spot, region and name. A pool is followed by its fallbacks."""
+        fitting = self.fitting(need)
+
+        def rank(name: str) -> tuple[bool, int, bool, Decimal, bool, str, str]:
+            offer, each = fitting[name][0]
+            pool = offer.pool.pool
+            price = UNPRICED if pool.price is None else pool.price * -(-count // each)
+            return (not pool.racks, pool.priority, not pool.reserved, price, not pool.spot, pool.region, name)
+
+        left = {
+            name: some
+            for name, offers in fitting.items()
+            if (
+                some := [
+                    offer for offer in offers if offer[0].left and (domain is None or domain in offer[0].kind.labels)
+                ]
+            )
+        }
+        order: dict[str, None] = {}
+        # Fallbacks of a pool without machines left take its place.
+        for name in sorted(fitting, key=rank) if len(left) > 1 else left:
+            _followed(name, fitting, order)
+        return [offer for name in order for offer in left.get(name, ())]
+
+    def buy(
+        self, need: PodNeed, names: tuple[str, ...], *, buyer: str, domain: tuple[str, str] | None = None
+    ) -> list[tuple[NodeRoom, int]]:
+        """Ask for machines for as many of the pods as possible, and place the pods there. ``names`` are the pods'
+        names; ``buyer`` is a text that names their gang, empty for pods that start alone."""
+        placed: list[tuple[NodeRoom, int]] = []
+        reason = GrowthReason.GANG_WAITS if buyer else GrowthReason.PODS_WAIT
+        for offer, each in self.ranked(need, len(names), domain):
+            while names and offer.left > 0:
+                pods, names = names[:each], names[each:]
+                room = self._make(offer, reason, buyer, pods)
+                self._ledger.reserve(room, need, len(pods))
+                placed.append((room, len(pods)))
+            if not names:
+                break
+        return placed
+
+    def request_minimum(self) -> None:
+        """Ask for the machines that groups should always have."""
+        for offer in self.offers:
+            while offer.group.size + offer.bought < offer.group.group.min and offer.left > 0:
+                self._make(offer, GrowthReason.BELOW_MIN, "its least size", ())
+
+    def add_spares(self, pool: str, number: int) -> None:
+        """Ask a pool for up to ``number`` spare nodes."""
+        for offer in self.offers:
+            while number and offer.pool.name == pool and offer.left > 0:
+                self._make(offer, GrowthReason.SPARE_MISSING, "its spare nodes", ())
+                number -= 1
+
+    def _make(self, offer: Offer, reason: GrowthReason, buyer: str, pods: tuple[str, ...]) -> NodeRoom:
+        number = offer.group.present + offer.bought + 1
+        room = NodeRoom(f"{offer.group.name}+{number}", offer.kind, Tier.NEW, list(offer.empty))
+        self._ledger.add_new(room)
+        self.made[room.name] = offer
+        self._count(offer, 1)
+        offer.orders.append((reason, buyer, pods))
+
+        def undo() -> None:
+            self._count(offer, -1)
+            offer.orders.pop()
+
+        self._ledger.on_undo(undo)
+        return room
+
+    def _count(self, offer: Offer, change: int) -> None:
+        offer.bought += change
+        offer.pool.bought += change
+        for limit, each in offer.limits:
+            limit.amount -= change * each
+
+
+def _followed(name: str, fitting: Mapping[str, Sequence[tuple[Offer, int]]], order: dict[str, None]) -> None:
+    """Add a pool to the order, and its fallbacks right after it."""
+    if name in order:
+        return
+    order[name] = None
+    for fallback in fitting[name][0][0].pool.pool.fallbacks:
+        if fallback in fitting:
+            _followed(fallback, fitting, order)

@@ -1,0 +1,145 @@
+"""Needs of pods and kinds of nodes, as plain values. Equal pods share one :class:`PodShape` object and equal nodes one
+:class:`NodeKind`: a cluster has few of either, so results for thousands of pods are computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from contract.labels import HOSTNAME_LABEL
+from contract.reasons.autoscaler import Obstacle
+
+Resources = dict[str, int]
+"""Amounts by Kubernetes' resource name: ``cpu`` in thousandths of a core, memory and storage in bytes, all others in
+units. ``pods`` is the number of pods."""
+
+COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
+"""Resources that every machine has. Others, especially GPUs, are compared first."""
+PODS = "pods"
+
+Amounts = tuple[tuple[str, int], ...]
+"""Resources as a value that can be compared and hashed: sorted pairs, without zeros."""
+
+
+def amounts(resources: Resources) -> Amounts:
+    """Return resources as sorted pairs, without zeros."""
+    return tuple(sorted((name, amount) for name, amount in resources.items() if amount))
+
+
+class SelectorOperator(StrEnum):
+    """Operator of a requirement on a label (k8s.io/api/core/v1, ``NodeSelectorOperator``)."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+@dataclass(frozen=True, slots=True)
+class SelectorRequirement:
+    """Requirement on one label."""
+
+    key: str
+    operator: SelectorOperator
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        listed = ",".join(self.values)
+        match self.operator:
+            case SelectorOperator.IN if len(self.values) == 1:
+                return f"{self.key}={listed}"
+            case SelectorOperator.EXISTS:
+                return self.key
+            case SelectorOperator.DOES_NOT_EXIST:
+                return f"!{self.key}"
+        return f"{self.key} {self.operator} {listed}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelectorTerm:
+    """Requirements that must all hold. A term without requirements holds nowhere, as in Kubernetes."""
+
+    labels: tuple[SelectorRequirement, ...] = ()
+    fields: tuple[SelectorRequirement, ...] = ()
+    """Requirements on ``metadata.name``, the only field by which nodes are selected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A pod's toleration. An empty key tolerates every key, an empty effect every effect."""
+
+    key: str = ""
+    value: str | None = None
+    """Value of the taint; None for any (operator ``Exists``)."""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SchedulingTaint:
+    """A node's taint."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class AntiAffinity:
+    """Pods that must not be on the same node: a required anti-affinity by host."""
+
+    namespaces: tuple[str, ...] | None
+    """Namespaces of these pods; None for all."""
+    labels: tuple[SelectorRequirement, ...] = ()
+    """Requirements on the pods' labels; without any, every pod of the namespaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConstraints:
+    """Nodes on which a pod may be, by labels and taints."""
+
+    selector: tuple[SelectorRequirement, ...] = ()
+    """Requirements that must all hold."""
+    affinity: tuple[tuple[NodeSelectorTerm, ...], ...] = ()
+    """Groups of alternatives; one term of each group must hold. One group is the pod's own node affinity, others are
+    its volumes'."""
+    tolerations: tuple[Toleration, ...] = ()
+
+    @property
+    def labels(self) -> set[str]:
+        """Return the keys of all labels on which this depends."""
+        named = [requirement.key for requirement in self.selector]
+        return {*named, *(requirement.key for terms in self.affinity for term in terms for requirement in term.labels)}
+
+    @property
+    def names_nodes(self) -> bool:
+        """Return whether it depends on the name of a node."""
+        return HOSTNAME_LABEL in self.labels or any(term.fields for terms in self.affinity for term in terms)
+
+
+@dataclass(frozen=True, slots=True)
+class PodShape:
+    """Needs of a pod. Two pods of one shape are interchangeable."""
+
+    requests: Amounts
+    """Sum of its containers' requests plus its overhead, and one of ``pods``."""
+    where: NodeConstraints = field(default_factory=NodeConstraints)
+    apart: tuple[AntiAffinity, ...] = ()
+    ports: tuple[str, ...] = ()
+    """Ports of the node that it uses, such as ``TCP/8080``."""
+    unknown: tuple[Obstacle, ...] = ()
+    """Unsupported demands: no node is requested, and the pod is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """Labels and taints of equal nodes."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    """Labels without the node's name, sorted."""
+    taints: tuple[SchedulingTaint, ...] = ()
+    """Taints that keep pods away, sorted, without those of a cordon and of a node that is still starting."""

@@ -1,0 +1,137 @@
+"""The state of all pools, as input of one decision: expected machines, failures, and what was learned from nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from contract.documents.autoscaler_memory import Backoff, DecisionMemory
+from contract.reasons.autoscaler import EndReason, Obstacle
+from services.autoscaler.cluster_snapshot import (
+    ClusterNode,
+    ScalingPool,
+)
+from services.autoscaler.learned_capacity import accepted_capacity, learned_capacity
+from services.autoscaler.pod_shapes import Resources
+from services.autoscaler.pool_failures import (
+    format_duration,
+    growth_failure,
+    lacking_since,
+    latest_failure,
+    next_pool_backoff,
+    shrink_to_present,
+)
+from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
+from services.autoscaler.scaling_actions import ScalingAction, Verb
+from services.autoscaler.settings import AutoscalerSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolAssessment:
+    """All pools, as input of one decision."""
+
+    pools: dict[str, PoolOutlook]
+    actions: list[ScalingAction]
+    asked: dict[str, datetime]
+    backoff: dict[str, Backoff]
+    learned: dict[str, Resources]
+    lost: frozenset[str]
+
+
+def assess_pools(
+    pools: Iterable[ScalingPool],
+    nodes: Sequence[ClusterNode],
+    memory: DecisionMemory,
+    now: datetime,
+    *,
+    settings: AutoscalerSettings,
+    former_nodes: frozenset[str],
+) -> PoolAssessment:
+    """Return every pool with its expected machines, the groups to set back, and the new memory about them. ``were`` are
+    the ids of machines that were nodes at the last decision."""
+    strays = Counter(node.pool for node in nodes if node.pool and not node.group and not node.machine)
+    # Machines that are being removed remain nodes for some minutes, but no group counts them.
+    counts = Counter(node.group for node in nodes if node.group and node.counted)
+    judged = PoolAssessment(
+        pools={},
+        actions=[],
+        asked={},
+        backoff={},
+        learned=learned_capacity(nodes, memory),
+        lost=_lost(pools, memory.lost | former_nodes),
+    )
+    for pool in sorted(pools, key=lambda candidate: candidate.name):
+        groups = list(_views(pool, counts, strays[pool.name], memory=memory, lost=judged.lost, now=now))
+        learned = accepted_capacity(pool, judged.learned.pop(pool.name, {}))
+        if learned:
+            judged.learned[pool.name] = learned
+        capacity = {**pool.capacity, **learned}
+        view = judged.pools[pool.name] = PoolOutlook(pool, groups, capacity=capacity)
+        for group in groups:
+            since = lacking_since(group, memory, now)
+            if since is not None:
+                judged.asked[group.name] = since
+                group.failed = growth_failure(pool, group, since, memory, now)
+        failure = next_pool_backoff(view, memory.backoff.get(pool.name), now, settings)
+        if failure:
+            judged.backoff[pool.name] = failure
+            if now < failure.until:
+                again = f"it is asked again in {format_duration(failure.until - now)}"
+                view.blocked = Obstacle(failure.obstacle.reason, f"{failure.obstacle}; {again}")
+                judged.actions.extend(filter(None, [shrink_to_present(view, group, failure) for group in groups]))
+        if pool.closed:
+            view.blocked = pool.closed
+        elif not view.is_frozen:
+            judged.actions.extend(action for group in groups for action in _never_made(view, group))
+    for name in judged.learned.keys() - judged.pools.keys():
+        del judged.learned[name]
+    return judged
+
+
+def _views(
+    pool: ScalingPool,
+    counts: Mapping[str, int],
+    strays: int,
+    *,
+    memory: DecisionMemory,
+    lost: frozenset[str],
+    now: datetime,
+) -> Iterator[GroupOutlook]:
+    """Yield a pool's groups. ``counts`` are the numbers of nodes by group; ``strays`` is the number of the pool's nodes
+    that no group lists. A group without a current answer gets these, up to its remembered size."""
+    for group in pool.groups:
+        nodes, expected = counts.get(group.name, 0), memory.sizes.get(group.name, 0)
+        unknown = min(strays, max(0, expected - nodes)) if group.error else 0
+        strays -= unknown
+        yield GroupOutlook(
+            group,
+            nodes=nodes + unknown,
+            expected=expected,
+            since=memory.asked.get(group.name),
+            lost=lost,
+            now=now,
+            join=pool.join,
+        )
+
+
+def _lost(pools: Iterable[ScalingPool], known: frozenset[str]) -> frozenset[str]:
+    """Return the ids of machines that are not nodes, but are ``known`` as former nodes."""
+    return known & {machine.id for pool in pools for group in pool.groups for machine in group.unjoined}
+
+
+def _never_made(pool: PoolOutlook, view: GroupOutlook) -> Iterator[ScalingAction]:
+    """Yield the end of each refused machine. Each is ended explicitly: a lower size alone could end a working
+    machine."""
+    cause = latest_failure(view.group.failures) or ""
+    for machine in sorted(view.group.refused):
+        yield ScalingAction(
+            verb=Verb.END,
+            target=machine,
+            machine=machine,
+            group=view.name,
+            pool=pool.name,
+            reason=EndReason.NEVER_MADE,
+            message=f"it was never made: {cause}",
+        )

@@ -1,0 +1,119 @@
+"""Failures of groups: a group that cannot make the requested machines is set back to its existing ones, and its pool is
+skipped for a while.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from clouds.base.phrases import counted
+from contract.documents.autoscaler_memory import Backoff, DecisionMemory
+from contract.reasons.autoscaler import Obstacle, WaitReason
+from services.autoscaler.cluster_snapshot import (
+    GroupFailure,
+    ScalingPool,
+)
+from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
+from services.autoscaler.scaling_actions import ScalingAction, Verb
+from services.autoscaler.settings import AutoscalerSettings
+
+CLOCK_DIFFERENCE = timedelta(minutes=1)
+"""Largest difference between a cloud's clock and the API servers' that is assumed: a failure that is older than the
+request by up to this time still belongs to it."""
+
+
+def lacking_since(view: GroupOutlook, memory: DecisionMemory, now: datetime) -> datetime | None:
+    """Return the time since which a group has been asked for more machines than are nodes; None when it has not. While
+    its cloud does not answer, return the remembered time."""
+    if view.group.error:
+        return memory.asked.get(view.name)
+    return min(memory.asked.get(view.name, now), now) if view.group.wanted > view.nodes else None
+
+
+def growth_failure(
+    pool: ScalingPool, view: GroupOutlook, since: datetime, memory: DecisionMemory, now: datetime
+) -> Obstacle | None:
+    """Return why the group will not make the requested machines; None while it may, and while its cloud does not
+    answer."""
+    if view.group.error:
+        return None
+    # It is unknown when a size was raised that is observed for the first time.
+    first = since if view.name in memory.asked else now - pool.join
+    return _failure(pool, view, since, now, refused_since=first - CLOCK_DIFFERENCE)
+
+
+def _failure(
+    pool: ScalingPool, view: GroupOutlook, since: datetime, now: datetime, *, refused_since: datetime
+) -> Obstacle | None:
+    """Return why the group will not make the requested machines; None while it may. Refusals count from
+    ``refused_since`` on, and older ones while the group has a refused machine."""
+    group = view.group
+    if group.wanted > group.machines:
+        refused = latest_failure(failure for failure in group.failures if group.refused or failure.at >= refused_since)
+        if refused:
+            return refused
+        if now - since > pool.join:
+            missing = counted(group.wanted - group.machines, "machine")
+            return Obstacle(WaitReason.NOT_MADE, f"{missing} not made within {format_duration(pool.join)}")
+    if view.late and now - since > pool.join:
+        late = counted(len(view.late), "machine")
+        return Obstacle(WaitReason.NOT_JOINED, f"{late} not joined within {format_duration(pool.join)}")
+    return None
+
+
+def latest_failure(failures: Iterable[GroupFailure]) -> Obstacle | None:
+    """Return the reason of the latest failure; None when there is none."""
+    latest = max(failures, key=lambda failure: (failure.at, failure.obstacle.message), default=None)
+    return latest.obstacle if latest else None
+
+
+def next_pool_backoff(
+    view: PoolOutlook, known: Backoff | None, now: datetime, settings: AutoscalerSettings
+) -> Backoff | None:
+    """Return the record of a pool's failures; None when there is none."""
+    if known and now < known.until:
+        # After a jump of the clock, a pool is not skipped for longer than the maximum.
+        return replace(known, until=min(known.until, now + settings.backoff_most))
+    for group in view.groups:
+        if group.failed:
+            named = f"{group.name}: " if len(view.groups) > 1 else ""
+            return next_backoff(known, Obstacle(group.failed.reason, f"{named}{group.failed}"), now, settings)
+    return known if known and now < known.until + settings.backoff_most else None
+
+
+def next_backoff(known: Backoff | None, obstacle: Obstacle, now: datetime, settings: AutoscalerSettings) -> Backoff:
+    """Return the record of a pool that has just failed."""
+    failures = known.failures + 1 if known else 1
+    # Further doublings change nothing, and would overflow.
+    wait = min(settings.backoff * 2 ** min(failures - 1, 10), settings.backoff_most)
+    return Backoff(failures=failures, until=now + wait, obstacle=obstacle)
+
+
+def shrink_to_present(pool: PoolOutlook, view: GroupOutlook, failure: Backoff) -> ScalingAction | None:
+    """Return the action that lowers a failed group's size to its existing machines; None when nothing is to be done.
+    The group may still try to reach its minimum."""
+    group = view.group
+    if group.error:
+        return None
+    view.size = min(view.size, group.machines)
+    least = max(group.machines, group.min) + len(group.refused)
+    if pool.pool.closed or group.wanted <= least:
+        return None
+    return ScalingAction(
+        verb=Verb.SHRINK,
+        target=group.name,
+        pool=pool.name,
+        was=group.wanted,
+        size=least,
+        reason=failure.obstacle.reason,
+        message=f"{failure.obstacle}; back to what exists",
+    )
+
+
+def format_duration(time: timedelta) -> str:
+    """Return a duration as a whole number above one in the largest possible unit, rounded up."""
+    seconds = max(1, math.ceil(time.total_seconds()))
+    return f"{seconds} s" if seconds < 120 else f"{-(-seconds // 60)} min"

@@ -1,0 +1,98 @@
+"""Groups and pools, with the number of machines that can be expected of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from contract.reasons.autoscaler import Obstacle
+from services.autoscaler.cluster_snapshot import (
+    ScalingGroup,
+    ScalingPool,
+    UnjoinedMachine,
+)
+from services.autoscaler.pod_shapes import Resources, SchedulingTaint
+
+
+class GroupOutlook:
+    """A group, with what follows from its state."""
+
+    def __init__(
+        self,
+        group: ScalingGroup,
+        *,
+        nodes: int,
+        now: datetime,
+        join: timedelta,
+        expected: int = 0,
+        since: datetime | None = None,
+        lost: frozenset[str] = frozenset(),
+    ) -> None:
+        """``nodes`` is the number of its machines that are nodes and will stay. ``expected`` is the last known or
+        requested number of its machines. ``since`` is the time since which it has lacked machines. ``lost`` are the ids
+        of machines that were nodes before."""
+        self.group, self.name = group, group.name
+        self.late = tuple(
+            machine for machine in group.unjoined if machine.made_at is not None and now - machine.made_at > join
+        )
+        """Machines that should have been nodes for long."""
+        self.lost = sum(machine.id in lost for machine in self.late)
+        """Number of those that were nodes: somebody may have deleted these, with work on the machines."""
+        self.nodes = nodes
+        self.size = group.wanted - len(group.refused)
+        """Number of machines that it should have after this decision's first steps."""
+        self.overdue = bool(group.error) and (since is None or now - since > join)
+        """True when what it was asked for should be there by now, and its cloud does not tell."""
+        if group.error:
+            # Machines that were requested after the cloud's last answer will come all the same.
+            self.size = max(self.size, nodes, expected)
+        self.failed: Obstacle | None = None
+        """Reason for which it has not made what it was asked for; None when it has, or still may."""
+
+    @property
+    def present(self) -> int:
+        """Return the number of machines that exist or are expected."""
+        return max(self.size, self.group.machines)
+
+    @property
+    def room(self) -> int:
+        """Return the number of machines by which the group may still grow."""
+        return 0 if self.group.error else max(0, self.group.max - self.present)
+
+    @property
+    def coming(self) -> int:
+        """Return the number of machines that are expected to become nodes."""
+        return 0 if self.overdue else max(0, self.present - self.nodes - len(self.late))
+
+
+class PoolOutlook:
+    """A pool, with what follows from its state."""
+
+    def __init__(self, pool: ScalingPool, groups: Sequence[GroupOutlook], *, capacity: Resources) -> None:
+        self.pool, self.name, self.groups, self.capacity = pool, pool.name, groups, capacity
+        self.taints = tuple(sorted(SchedulingTaint(*taint) for taint in pool.taints))
+        self.blocked: Obstacle | None = None
+        """Reason for which it is asked for nothing; None when it may be asked."""
+        self.bought = 0
+        """Number of machines that this decision asks for."""
+
+    @property
+    def is_frozen(self) -> bool:
+        """Return whether its nodes are left alone: somebody else controls its size at the moment, or its cloud does not
+        answer."""
+        return self.pool.closed is not None or any(view.group.error for view in self.groups)
+
+    @property
+    def present(self) -> int:
+        """Return the number of machines that exist or are expected."""
+        return sum(group.present for group in self.groups)
+
+    @property
+    def room(self) -> int:
+        """Return the number of machines by which the pool may still grow."""
+        return 0 if self.blocked else max(0, self.pool.max - self.present)
+
+
+def unjoined(view: GroupOutlook) -> tuple[UnjoinedMachine, ...]:
+    """Return the machines that have not become nodes in time, the oldest first."""
+    return tuple(sorted(view.late, key=lambda machine: (str(machine.made_at), machine.id)))

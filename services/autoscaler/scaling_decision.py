@@ -1,0 +1,299 @@
+"""The decision: the input is a cluster and its pools at one moment, the output is actions with reasons. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from clouds.base.phrases import counted
+from contract.documents.autoscaler_memory import DecisionMemory
+from contract.reasons.autoscaler import GrowthReason, WaitReason
+from services.autoscaler.capacity_ledger import CapacityLedger
+from services.autoscaler.cluster_snapshot import (
+    ClusterNode,
+    ClusterSnapshot,
+    CordonOrigin,
+    Gang,
+    NodeHealth,
+    PendingPod,
+    ScalingPool,
+)
+from services.autoscaler.free_capacity import NodeRoom, Tier
+from services.autoscaler.machine_offers import Market, new_node_kind, new_node_resources
+from services.autoscaler.placement import Placer
+from services.autoscaler.pod_demand import Demand, GangDemand, gang_demands, group_pods, names_text, shapes_of
+from services.autoscaler.pod_shapes import AntiAffinity, PodShape
+from services.autoscaler.pool_assessment import PoolAssessment, assess_pools
+from services.autoscaler.pool_failures import format_duration
+from services.autoscaler.pool_outlook import PoolOutlook
+from services.autoscaler.scale_in import ScaleIn, is_stuck
+from services.autoscaler.scaling_actions import ORDER, ScalingAction, ScalingDecision, Verb
+from services.autoscaler.shortage_reasons import shortage_action, unknown_demands
+from services.autoscaler.spare_nodes import reserve_spares
+
+NAMED = 3
+"""Number of pods that are named in the reason for a group's growth."""
+
+
+def decide(
+    snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: DecisionMemory, now: datetime
+) -> ScalingDecision:
+    """Return the actions to take now, their reasons, and the new memory. The result depends on nothing but the
+    arguments, and not on their order."""
+    nodes = sorted(snapshot.nodes, key=lambda node: node.name)
+    pools = tuple(pools)
+    nodes = list(_without_ended(nodes, pools))
+    groups = assess_pools(pools, nodes, memory, now, settings=snapshot.settings, former_nodes=snapshot.former_nodes)
+    alone = [pod for pod in snapshot.pods if not pod.gang]
+    shapes = [*shapes_of(snapshot.pods, snapshot.gangs), *_moving(nodes)]
+    within = {gang.within for gang in snapshot.gangs if gang.within}
+    ledger = CapacityLedger(shapes, apart=_apart(nodes), keys=within)
+    rooms = _rooms(nodes, groups.pools, ledger, snapshot.daemons, now)
+    joining = snapshot.settings.joining
+    market = Market(ledger, groups.pools, limits=snapshot.limits, joining=joining, daemons=snapshot.daemons)
+    market.request_minimum()
+    placer = Placer(ledger, market, joining=joining)
+    _seat_nominated(alone, rooms, ledger)
+    waiting = [pod for pod in alone if pod.nominated not in rooms]
+    gangs = _gangs(snapshot, ledger)
+    _place(placer, group_pods(waiting, ledger), gangs, nodes)
+    reserve_spares(groups.pools, ledger, market)
+    scale_in = ScaleIn(groups.pools, rooms, ledger=ledger, placer=placer, settings=snapshot.settings, now=now)
+    scale_in.run(nodes, memory.idle)
+    actions = [
+        *groups.actions,
+        *_growth(market),
+        *scale_in.actions,
+        *_grants(placer),
+        *_coming(placer, groups, now),
+        *(shortage_action(short, ledger, market) for short in placer.short),
+        *_unreadable(snapshot.gangs, gangs),
+    ]
+    return ScalingDecision(
+        actions=tuple(sorted(actions, key=lambda action: (ORDER[action.verb], action.target, action.message))),
+        memory=DecisionMemory(
+            asked={**groups.asked, **_asked(market, groups, now)},
+            sizes=_sizes(market, groups),
+            lost=groups.lost,
+            backoff=groups.backoff,
+            idle=scale_in.idle,
+            learned=groups.learned,
+        ),
+        placed=tuple(sorted(placer.placed, key=lambda placement: (placement.node, placement.gang, placement.pods))),
+        kept=scale_in.kept,
+        waits=_waits(snapshot.pods, actions, placer),
+    )
+
+
+def _without_ended(nodes: Iterable[ClusterNode], pools: Iterable[ScalingPool]) -> Iterator[ClusterNode]:
+    """Yield the nodes. A node that we cordoned and that no group lists any more is marked as ending: its machine was
+    ended, and the node controller has yet to delete the Node."""
+    listed = {pool.name for pool in pools if pool.groups and not any(group.error for group in pool.groups)}
+    for node in nodes:
+        gone = node.cordon is CordonOrigin.OURS and not node.machine and node.pool in listed
+        yield replace(node, health=NodeHealth.ENDING) if gone else node
+
+
+def _moving(nodes: Iterable[ClusterNode]) -> Iterator[PodShape]:
+    """Yield the shapes of pods that may have to move, each object once."""
+    shapes = {id(pod.shape): pod.shape for node in nodes if not node.work for pod in node.moving}
+    yield from shapes.values()
+
+
+def _apart(nodes: Iterable[ClusterNode]) -> set[AntiAffinity]:
+    return {term for node in nodes if node.apart for term in node.apart}
+
+
+def _rooms(
+    nodes: Iterable[ClusterNode],
+    pools: Mapping[str, PoolOutlook],
+    ledger: CapacityLedger,
+    daemons: Sequence[PodShape],
+    now: datetime,
+) -> dict[str, NodeRoom]:
+    """Add every node that takes pods, now or soon, and every machine that will become one, to the ledger. Return the
+    nodes' rooms by name."""
+    rooms: dict[str, NodeRoom] = {}
+    for node in nodes:
+        pool = pools.get(node.pool)
+        tier = _tier(node, pool, now)
+        if tier is not None:
+            free = node.free
+            if tier is Tier.COMING and pool is not None and pool.groups:
+                # Some of its resources are not registered yet: a device plugin starts last.
+                free = new_node_resources(pool, node.kind, daemons)
+            rooms[node.name] = NodeRoom(node.name, node.kind, tier, ledger.vector(free), node)
+    ledger.add_all(rooms.values())
+    for pool in pools.values():
+        for group in pool.groups:
+            if group.coming:
+                kind = new_node_kind(pool, group)
+                empty = ledger.vector(new_node_resources(pool, kind, daemons))
+                for number in range(group.nodes + 1, group.nodes + group.coming + 1):
+                    ledger.add(NodeRoom(f"{group.name}+{number}", kind, Tier.COMING, list(empty)))
+    return rooms
+
+
+def _tier(node: ClusterNode, pool: PoolOutlook | None, now: datetime) -> Tier | None:
+    """Return the tier of a node's room; None when nothing may be placed on it."""
+    if node.cordon is CordonOrigin.OTHERS or node.health in (NodeHealth.SILENT, NodeHealth.ENDING):
+        return None
+    if node.health is NodeHealth.STARTING:
+        stuck = pool is not None and is_stuck(node, pool.pool.join, now)
+        return None if stuck or node.cordon is not CordonOrigin.NONE else Tier.COMING
+    if node.cordon is CordonOrigin.OURS:
+        # A request to end it may be running, since its cloud does not answer.
+        return None if node.keep or (pool is not None and pool.is_frozen) else Tier.CORDONED
+    if pool is None or not pool.groups:
+        return Tier.RACK
+    return Tier.BUSY if node.work else Tier.IDLE
+
+
+def _seat_nominated(pods: Iterable[PendingPod], rooms: Mapping[str, NodeRoom], ledger: CapacityLedger) -> None:
+    """Count pods on the nodes where the scheduler is making room for them; the pods that they displace have not left
+    yet."""
+    for pod in pods:
+        if pod.nominated in rooms:
+            ledger.reserve(rooms[pod.nominated], ledger.need(pod.shape, (pod.namespace, pod.labels)), 1)
+
+
+def _gangs(snapshot: ClusterSnapshot, ledger: CapacityLedger) -> list[GangDemand]:
+    waiting: dict[str, list[PendingPod]] = {}
+    for pod in snapshot.pods:
+        if pod.gang:
+            waiting.setdefault(pod.gang, []).append(pod)
+    return gang_demands(snapshot.gangs, waiting, ledger)
+
+
+def _place(
+    placer: Placer, singles: Sequence[Demand], gangs: Sequence[GangDemand], nodes: Iterable[ClusterNode]
+) -> None:
+    """Place all demand: higher priority first; within a priority, gangs first, which are harder to place."""
+    labels = {node.name: dict(node.kind.labels) for node in nodes} if any(demand.gang.on for demand in gangs) else {}
+    work: list[Demand | GangDemand] = [*gangs, *singles]
+    for demand in sorted(work, key=lambda demand: (-demand.priority, isinstance(demand, Demand))):
+        if isinstance(demand, Demand):
+            placer.single(demand)
+        else:
+            placer.gang(demand, _where(demand.gang, labels))
+
+
+def _where(gang: Gang, labels: Mapping[str, Mapping[str, str]]) -> set[str]:
+    """Return the values of a gang's label on the nodes where it runs."""
+    return {labels[name][gang.within] for name in gang.on if gang.within in labels.get(name, {})}
+
+
+def _growth(market: Market) -> Iterator[ScalingAction]:
+    """Yield one action for each growing group."""
+    for offer in market.offers:
+        if offer.bought:
+            size = offer.group.present
+            yield ScalingAction(
+                verb=Verb.GROW,
+                target=offer.group.name,
+                pool=offer.pool.name,
+                was=size,
+                size=size + offer.bought,
+                reason=min((reason for reason, _, _ in offer.orders), key=[*GrowthReason].index),
+                message=f"for {_buyers(offer.orders)}",
+            )
+
+
+def _buyers(orders: Iterable[tuple[GrowthReason, str, tuple[str, ...]]]) -> str:
+    """Return text that names the pods and gangs for which machines are requested, gangs first."""
+    buyers: dict[str, list[str]] = {}
+    for _, buyer, pods in orders:
+        buyers.setdefault(buyer, []).extend(pods)
+    alone = buyers.pop("", [])
+    parts = [f"{buyer}, {counted(len(pods), 'member')}" if pods else buyer for buyer, pods in buyers.items()]
+    more = f"; {counted(len(parts) - NAMED, 'more gang')}" if len(parts) > NAMED else ""
+    return (
+        "; ".join(parts[:NAMED])
+        + more
+        + ("; " if parts and alone else "")
+        + (names_text(tuple(alone)) if alone else "")
+    )
+
+
+def _asked(market: Market, groups: PoolAssessment, now: datetime) -> dict[str, datetime]:
+    """Return the times since which growing groups have been asked. A group that still lacks machines gets no more
+    time."""
+    sizes = {}
+    for offer in market.offers:
+        if offer.bought:
+            group = offer.group.group
+            owes = group.wanted > group.machines and group.name in groups.asked
+            sizes[group.name] = groups.asked[group.name] if owes else now
+    return sizes
+
+
+def _sizes(market: Market, groups: PoolAssessment) -> dict[str, int]:
+    """Return the number of machines that each group has or is asked for."""
+    sizes = {group.name: group.present for pool in groups.pools.values() for group in pool.groups}
+    for offer in market.offers:
+        sizes[offer.group.name] += offer.bought
+    return sizes
+
+
+def _grants(placer: Placer) -> Iterator[ScalingAction]:
+    """Yield the messages to requests of gangs that have room."""
+    for seated in placer.seated:
+        gang = seated.gang.gang
+        if gang.request and not gang.granted:
+            count = counted(len(seated.rooms), "node")
+            if seated.waits:
+                verb, reason = Verb.TELL, WaitReason.MACHINES_REQUESTED
+                message = f"it has room as soon as {seated.waits} of {count} are ready"
+            else:
+                verb, reason = Verb.GRANT, WaitReason.GANG_FITS
+                message = f"all {seated.gang.count} members have room on {count}"
+            yield ScalingAction(verb=verb, target=gang.name, reason=reason, message=message)
+
+
+def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterator[ScalingAction]:
+    """Yield the messages to gangs without any known member."""
+    known = {demand.gang.name for demand in demands}
+    for gang in gangs:
+        if gang.unknown and gang.name not in known:
+            obstacle = unknown_demands(gang.unknown)
+            yield ScalingAction(verb=Verb.TELL, target=gang.name, reason=obstacle.reason, message=obstacle.message)
+
+
+def _coming(placer: Placer, groups: PoolAssessment, now: datetime) -> Iterator[ScalingAction]:
+    """Yield the messages to pods that wait for machines from earlier requests."""
+    names = {f"{group.name}+": (pool, group) for pool in groups.pools.values() for group in pool.groups}
+    waiting: dict[str, list[str]] = {}
+    for placed in placer.placed:
+        prefix = placed.node[: placed.node.rfind("+") + 1]
+        if prefix in names and not placed.gang:
+            pool, group = names[prefix]
+            if int(placed.node[len(prefix) :]) <= group.present:
+                waiting.setdefault(prefix, []).extend(placed.pods)
+    for prefix, pods in waiting.items():
+        pool, group = names[prefix]
+        ago = format_duration(now - groups.asked[group.name]) if group.name in groups.asked else "a while"
+        many = (
+            f"{group.coming} {pool.pool.machine_type}" if pool.pool.machine_type else counted(group.coming, "machine")
+        )
+        yield ScalingAction(
+            verb=Verb.TELL,
+            target=names_text(tuple(sorted(pods))[:1]),
+            reason=WaitReason.MACHINES_REQUESTED,
+            message=f"asked {pool.pool.region or pool.pool.site} for {many} {ago} ago",
+            pods=tuple(sorted(pods)),
+        )
+
+
+def _waits(pods: Iterable[PendingPod], actions: Iterable[ScalingAction], placer: Placer) -> Counter[WaitReason]:
+    """Return the number of pods that wait, by their reasons."""
+    reasons: dict[str, WaitReason] = {}
+    for placed in placer.placed:
+        # The name of a machine that is to become a node ends with its number.
+        coming = "+" in placed.node
+        reasons |= dict.fromkeys(placed.pods, WaitReason.MACHINES_REQUESTED if coming else WaitReason.FITS_NODE)
+    for action in actions:
+        if action.verb is Verb.TELL and isinstance(action.reason, WaitReason):
+            reasons |= dict.fromkeys(action.pods, action.reason)
+    return Counter(reasons.get(pod.id, WaitReason.FITS_NODE) for pod in pods)

@@ -1,0 +1,97 @@
+"""Labels, taints and selectors: whether a pod may be on a node, by the scheduler's rules (k8s.io/component-helpers,
+``scheduling/corev1``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from contract.labels import HOSTNAME_LABEL
+from services.autoscaler.pod_shapes import (
+    AntiAffinity,
+    NodeConstraints,
+    NodeKind,
+    NodeSelectorTerm,
+    SchedulingTaint,
+    SelectorOperator,
+    SelectorRequirement,
+    Toleration,
+)
+
+REPELS = ("NoSchedule", "NoExecute")
+"""Effects of taints that keep a pod away; ``PreferNoSchedule`` is only a preference."""
+
+
+def is_fulfilled(requirement: SelectorRequirement, labels: Mapping[str, str]) -> bool:
+    """Return whether labels fulfil a requirement."""
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case SelectorOperator.IN:
+            return value is not None and value in requirement.values
+        case SelectorOperator.NOT_IN:
+            return value is None or value not in requirement.values
+        case SelectorOperator.EXISTS:
+            return value is not None
+        case SelectorOperator.DOES_NOT_EXIST:
+            return value is None
+        case SelectorOperator.GT | SelectorOperator.LT:
+            return _compared(requirement, value)
+
+
+def _compared(requirement: SelectorRequirement, value: str | None) -> bool:
+    """Compare whole numbers. Any other value fulfils nothing."""
+    try:
+        label, wanted = int(value or ""), int(requirement.values[0])
+    except (ValueError, IndexError):
+        return False
+    return label > wanted if requirement.operator is SelectorOperator.GT else label < wanted
+
+
+def is_tolerated(taint: SchedulingTaint, tolerations: Iterable[Toleration]) -> bool:
+    """Return whether a taint does not keep the pod away."""
+    return taint.effect not in REPELS or any(
+        toleration.key in ("", taint.key)
+        and toleration.effect in ("", taint.effect)
+        and toleration.value in (None, taint.value)
+        for toleration in tolerations
+    )
+
+
+def mismatch(where: NodeConstraints, kind: NodeKind, name: str = "") -> str:
+    """Return why a pod may not be on a node of a kind; empty when it may. ``name`` is the node's name; a node that is
+    still to be made has none."""
+    labels = dict(kind.labels)
+    if name:
+        labels.setdefault(HOSTNAME_LABEL, name)
+    for requirement in where.selector:
+        if not is_fulfilled(requirement, labels):
+            return f"it is not {requirement}"
+    for terms in where.affinity:
+        if not any(_term(term, labels, name) for term in terms):
+            sentence = " or ".join(filter(None, map(_phrase, terms)))
+            return f"its labels are not {sentence}" if sentence else "no node has what an empty affinity asks for"
+    for taint in kind.taints:
+        if not is_tolerated(taint, where.tolerations):
+            return f"its taint {taint} is not tolerated"
+    return ""
+
+
+def _term(term: NodeSelectorTerm, labels: Mapping[str, str], name: str) -> bool:
+    if not term.labels and not term.fields:
+        return False
+    fields = {requirement.key: name for requirement in term.fields}
+    return (
+        all(is_fulfilled(requirement, labels) for requirement in term.labels)
+        and all(is_fulfilled(requirement, fields) for requirement in term.fields if name)
+        and (bool(name) or not term.fields)
+    )
+
+
+def _phrase(term: NodeSelectorTerm) -> str:
+    return " and ".join(map(str, (*term.labels, *term.fields)))
+
+
+def keeps_apart(apart: AntiAffinity, namespace: str, labels: Mapping[str, str]) -> bool:
+    """Return whether a pod with this namespace and these labels must be kept apart."""
+    if apart.namespaces is not None and namespace not in apart.namespaces:
+        return False
+    return all(is_fulfilled(requirement, labels) for requirement in apart.labels)

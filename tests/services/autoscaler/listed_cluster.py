@@ -1,0 +1,99 @@
+"""A cluster's lists and its clouds' groups, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from clouds.aws import live_groups as aws
+from clouds.azure import live_groups as azure
+from clouds.base.errors import CloudError
+from clouds.base.live_groups import GroupState, LiveMachine
+from clouds.base.place import Place
+from clouds.base.refusals import Refusal
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
+from contract.kubernetes.paths import NAMESPACES, NODES, PODS
+from services.autoscaler import cluster_state
+from tests.services.autoscaler.api_objects import Object
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+class Lists(Api):
+    """A cluster's API: lists by path, and 404 for kinds that it does not know."""
+
+    def __init__(self, **lists: Sequence[Object]) -> None:
+        self.lists: dict[str, Sequence[Object]] = {
+            **dict.fromkeys(
+                (
+                    cluster_state.BUDGETS,
+                    cluster_state.DAEMON_SETS,
+                    cluster_state.LEASES,
+                    NAMESPACES,
+                    cluster_state.TEMPLATES,
+                ),
+                (),
+            ),
+            PODS: lists.pop("pods", ()),
+            NODES: lists.pop("nodes", ()),
+        }
+        self.objects: dict[str, Object] = {}
+        self.down: ApiError | None = None
+
+    def items(self, path: str, **query: str) -> Iterator[Object]:
+        assert not query, "everything is listed at once"
+        if self.down:
+            raise self.down
+        if path not in self.lists:
+            raise ApiError(f"{path} not found", status=404)
+        yield from self.lists[path]
+
+    def find(self, path: str) -> Object | None:
+        return self.objects.get(path)
+
+    def now(self) -> datetime:
+        return NOW
+
+
+@dataclass
+class Standing:
+    """A group that may only be read."""
+
+    machines: tuple[LiveMachine, ...] = ()
+    wanted: int = 0
+    refuses: str = ""
+    made: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[Refusal, ...] = ()
+
+    def look(self) -> GroupState:
+        if self.refuses:
+            raise CloudError(self.refuses)
+        return GroupState(target="v1", wanted=self.wanted or len(self.machines), machines=self.machines)
+
+    def made_at(self, machines: Sequence[LiveMachine]) -> Mapping[str, str]:
+        return {one.id: self.made[one.id] for one in machines if one.id in self.made}
+
+    def refusals(self) -> tuple[Refusal, ...]:
+        assert len(self.machines) < self.wanted or self.machines, "a group that has what it wants is not asked"
+        return self.refused
+
+
+def groups_of_pools(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
+    """Give every pool its groups in memory, and return them by pool; those that no test names are empty."""
+    groups: dict[str, Standing] = {}
+
+    def of_pool(place: Place[Any], name: str) -> dict[str, Standing]:
+        return {place.cloud_name(place.pool_resource(name)): groups.get(name, Standing())}
+
+    for cloud in (aws, azure):
+        monkeypatch.setattr(cloud, "live_groups", of_pool)
+    return groups
+
+
+def machine(name: str, **more: Any) -> LiveMachine:
+    return LiveMachine(id=f"id-{name}", node=name, current=True, **more)
