@@ -21,11 +21,11 @@ from components.objects.dns import Dns, DnsArgs
 from components.objects.efa import EfaDevicePlugin
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.fairness import Fairness
-from components.objects.gpus import Gpus
 from components.objects.groups import GroupBindings
 from components.objects.metadata import InstanceMetadata
 from components.objects.node_labels import NodeLabels
-from components.objects.priorities import PriorityClasses
+from components.objects.nvidia_gpus import Gpus
+from components.objects.pod_priorities import PriorityClasses
 from components.objects.queues import Queues, QueuesArgs
 from components.objects.rbac import NodeAccess
 from components.objects.rdma import SharedRdma

@@ -1,36 +1,29 @@
 """Teams: each has a namespace with limits, a queue for its part of the capacity, and rights for its people.
 
-A team's queue is Kueue's: a LocalQueue in the namespace, and a ClusterQueue with the team's guarantees. All
-ClusterQueues are in one Cohort, within which they lend unused capacity and take their own back. Capacity of pools
-beyond all guarantees belongs to the Cohort, so it can be borrowed. The autoscaler decides which pool provides it:
-flavors are kinds of capacity (:mod:`components.model.pools.capacity_kinds`), and never pools.
-
-Kueue ignores objects that name no queue. So policies of the API servers give a team's objects the team's queue and
-priority, let only Kueue start them, and keep GPUs from pods that bypass the queue.
+Kueue ignores objects that name no queue. So policies of the API servers (team_policies.py) give a team's objects the
+team's queue and priority, let only Kueue start them, and keep GPUs from pods that bypass the queue. The queues and
+priorities themselves are in team_queues.py.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pulumi import ComponentResource, CustomResource, Resource, ResourceOptions
+from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import LimitRange, Namespace, ResourceQuota
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from components.model import Environment
-from components.model.pools.capacity_kinds import kinds
-from components.objects import team_queues
 from components.objects.labels import meta
-from components.objects.priorities import CLASSES
+from components.objects.pod_priorities import CLASSES
 from components.objects.programs import RBAC
-from components.objects.team_policies import LOCAL, PART, TeamPolicies
-from contract.annotations import SKIP_AWAIT
+from components.objects.team_policies import PART, TeamPolicies
+from components.objects.team_queues import TeamQueues
 from contract.labels import TEAM_LABEL
 from contract.objects import AUTOSCALER, CAPACITY_CONFIGMAP, SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
+    from collections.abc import Iterable
 
     from pulumi_kubernetes.core.v1 import LimitRangeItemArgsDict
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
@@ -98,22 +91,14 @@ class Teams(ComponentResource):
     def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Teams", name, None, opts)
         self._child = ResourceOptions(parent=self)
-        self._kinds = kinds(environment)
-        flavors = [
-            self._queueing("ResourceFlavor", kind, team_queues.flavor(self._kinds[kind]))
-            for kind in team_queues.used(environment, self._kinds)
-        ]
-        self._shared = [
-            *flavors,
-            self._queueing("Cohort", team_queues.COHORT, team_queues.cohort(environment, self._kinds)),
-        ]
+        self._queues = TeamQueues(environment, parent=self)
         for team, declared in environment.teams.items():
-            self._team(environment, team, declared)
+            self._team(team, declared)
         self._everybody(dict.fromkeys(group for team in environment.teams.values() for group in team.groups))
         TeamPolicies(f"{name}-policies", opts=self._child)
         self.register_outputs({})
 
-    def _team(self, environment: Environment, name: str, team: Team) -> None:
+    def _team(self, name: str, team: Team) -> None:
         labels = {TEAM_LABEL: name, "pod-security.kubernetes.io/enforce": "baseline"}
         namespace = Namespace(
             f"longhaul-namespace-{name}",
@@ -145,35 +130,7 @@ class Teams(ComponentResource):
             subjects=_subjects(team.groups),
             opts=inside,
         )
-        priority = self._queueing("WorkloadPriorityClass", name, value=team.priority, description=f"Jobs of {name}")
-        spec = team_queues.cluster_queue(environment, name, self._kinds)
-        queue = self._queueing("ClusterQueue", name, spec, after=[*self._shared, namespace])
-        self._queueing("LocalQueue", LOCAL, {"clusterQueue": name}, namespace=name, after=[namespace, queue, priority])
-
-    def _queueing(
-        self,
-        kind: str,
-        name: str,
-        spec: Mapping[str, Any] | None = None,
-        *,
-        namespace: str | None = None,
-        after: Iterable[Resource] = (),
-        **others: Any,
-    ) -> Resource:
-        """Declare one of Kueue's objects. Its deletion is not waited for: Kueue keeps it while its jobs run."""
-        where = f"-{namespace}" if namespace else ""
-        return CustomResource(
-            f"kubernetes:{team_queues.API}:{kind}",
-            f"longhaul-{kind.lower()}-{name}{where}",
-            {
-                "apiVersion": team_queues.API,
-                "kind": kind,
-                "metadata": meta(name, part=PART, namespace=namespace, annotations={SKIP_AWAIT: "true"}),
-                **({"spec": spec} if spec is not None else {}),
-                **others,
-            },
-            opts=ResourceOptions(parent=self, depends_on=[*after]),
-        )
+        self._queues.add(name, team, namespace=namespace)
 
     def _everybody(self, groups: Iterable[str]) -> None:
         """Let all teams' people see nodes, queues, and the ConfigMaps of capacity."""

@@ -22,7 +22,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 
 from components.objects.labels import meta, new_pods
-from components.objects.priorities import TRAINING_CLASSES
+from components.objects.pod_priorities import TRAINING_CLASSES
 from contract.labels import OUTLIVE_LABEL
 from contract.taints import CUT
 

@@ -52,7 +52,7 @@ def _pod_security(environment: Environment) -> dict[str, Any]:
 
 def _quotas() -> dict[str, Any]:
     """Return the limit on pods of the system's priorities: they are allowed only where a quota covers them, which is in
-    ``kube-system`` (:mod:`components.objects.priorities`)."""
+    ``kube-system`` (:mod:`components.objects.pod_priorities`)."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": list(SYSTEM_PRIORITIES)}
     return {
         "apiVersion": "apiserver.config.k8s.io/v1",

@@ -14,7 +14,7 @@ from aiohttp import web
 from contract.azure import SIGN_IN_HOST
 from lab.cloud.aws import metadata as aws_metadata
 from lab.cloud.aws.cloud import AwsServices
-from lab.cloud.azure import access, arm, blob_data, identity, policy, vault_data
+from lab.cloud.azure import access, arm, blob_data, identity, policy, quota_and_capacity_errors, vault_data
 from lab.cloud.azure.attested import Attester
 from lab.cloud.azure.blobs import BlobStore
 from lab.cloud.azure.changes import ResourceChanges
@@ -30,7 +30,6 @@ from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.resource_types import known_types
 from lab.cloud.azure.scale_sets import ScaleSets
 from lab.cloud.azure.scheduled_events import ScheduledEvents
-from lab.cloud.azure.schema import scale_set_limits
 from lab.cloud.azure.schema.base import SubscriptionSettings
 from lab.cloud.azure.secrets import SecretStore
 from lab.cloud.azure.world import build_world
@@ -181,7 +180,7 @@ class LabClouds:
         of AWS the limit is how many more fit in a zone, for a size of Azure how many there may be in all. An empty
         error means the usual one; None lifts the limit. Raise ValueError for an error that the lab does not have."""
         if kind.startswith("Standard_"):
-            scale_set_limits.set_limit(self.store, kind, count, **({"code": error} if error else {}))
+            quota_and_capacity_errors.set_limit(self.store, kind, count, **({"code": error} if error else {}))
         else:
             self.aws.set_capacity(kind, zone, count, code=error)
 

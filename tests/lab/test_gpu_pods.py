@@ -17,7 +17,7 @@ import jinja2
 import pytest
 
 from components.model.versions.section import pinned
-from components.objects import gpus
+from components.objects import nvidia_gpus
 from components.render.node_files import DEPOT_AUTHORITY
 from contract.labels import GPU_LABEL
 from contract.resources import GPU_RESOURCE
@@ -35,7 +35,7 @@ FOLDER = "/var/lib/nvml-stand-in"
 """Folder that is mounted: inside a container, a mounted file would not be seen to be replaced."""
 DEVICES = ("nvidia0", "nvidia1")
 ROLE = repository() / "playbooks" / "roles" / "nvidia_container_toolkit"
-PLUGIN = ("daemonset", gpus.NAME, "--namespace=kube-system")
+PLUGIN = ("daemonset", nvidia_gpus.NAME, "--namespace=kube-system")
 
 TOOLKIT = """\
 set -eu

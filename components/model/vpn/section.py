@@ -33,8 +33,8 @@ _UNFIT = re.compile(r"[^!#%-+\--\[\]-_a-~]")
 
 
 class Vpn(Section):
-    """Two machines beside the control plane through which people's laptops reach nodes, pods and Services of every site
-    by their own addresses."""
+    """Two machines beside the control plane. Laptops reach nodes, pods and Services of every site through them, by
+    the addresses that these have in the cluster."""
 
     machine_type: Annotated[str, Replaces.ROLE] = Field(examples=["Standard_D2s_v5"])
     """Machine type of both. OpenVPN encrypts on one processor, so two processors are enough."""
@@ -48,9 +48,9 @@ class Vpn(Section):
     """Public DNS name that you point to both machines' addresses, which are in the stack's output `vpn_addresses`. If
     left out, laptops use the addresses themselves."""
     sources: Annotated[tuple[Range, ...], Replaces.STATE] = Field(default=(ANYWHERE,), min_length=1, max_length=64)
-    """Public ranges from which laptops may connect and sign in; a private one is refused. If left out, the whole
-    internet, since people travel: OpenVPN does not answer those who have neither a token nor a certificate, and the
-    sign-in endpoint refuses them."""
+    """Public ranges from which laptops may connect and sign in; private ranges are refused. If left out, the whole
+    internet, since people travel. OpenVPN does not answer a laptop that has neither a token nor a certificate, and the
+    sign-in endpoint refuses it."""
 
 
 def remotes(name: str | None, addresses: Sequence[str]) -> str:
@@ -61,8 +61,8 @@ def remotes(name: str | None, addresses: Sequence[str]) -> str:
 
 
 def operator_name(asking: str) -> str:
-    """Return the name in an operator's certificate. A name that would not fit into the certificate, or into the list of
-    revoked people, is shortened, and ends with a digest of the whole."""
+    """Return the name in an operator's certificate. A name that is too long for the certificate, or has characters that
+    the list of revoked people cannot contain, is changed to fit, and ends with a digest of the original."""
     fit, most = _UNFIT.sub("_", asking), LONGEST_NAME - len(OPERATOR)
     if fit != asking or len(fit) > most:
         digest = hashlib.sha256(asking.encode()).hexdigest()[:8]

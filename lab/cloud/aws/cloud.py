@@ -144,7 +144,7 @@ class AwsServices:
         Raises:
             ValueError: the lab does not have the error.
         """
-        from lab.cloud.aws.launching import SHORTAGES, capacity_key
+        from lab.cloud.aws.capacity_errors import SHORTAGES, capacity_key
 
         if self._account is None:
             raise RuntimeError("AWS is not loaded yet; ask again when the lab is ready")

@@ -1,7 +1,6 @@
 """Launches instances from launch templates, and adds what moto leaves out when an auto scaling group launches them.
 
-That is: metadata options, instance profile, delegated prefixes, tags of disks and interfaces, and the limits of subnets
-and of capacity.
+That is: metadata options, instance profile, delegated prefixes, tags of disks and interfaces, and subnets' limits.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instances import MetadataOptions
 
+from lab.cloud.aws.capacity_errors import take_capacity
 from lab.cloud.aws.hosts import ACCOUNT
 from lab.hypervisor.addresses import hardware_address
 
@@ -21,27 +21,6 @@ if TYPE_CHECKING:
 
 USER_DATA_LIMIT = 16384
 """Limit of user data in bytes, before encoding: docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html."""
-
-SCARCE = ("p4d.", "p4de.", "p5.", "p5e.", "p5en.", "p6-", "trn1.", "trn2.")
-"""Prefixes of the names of types that AWS sells in Capacity Blocks (docs.aws.amazon.com/AWSEC2/latest/UserGuide/
-ec2-capacity-blocks.html). Without a reservation they are seldom available, so the lab has no capacity for them until a
-test provides it."""
-
-SHORT = "InsufficientInstanceCapacity"
-SHORTAGES = {
-    SHORT: "We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({zone}). Our "
-    "system will be working on provisioning additional capacity. You can currently get {kind} capacity by not "
-    "specifying an Availability Zone in your request or choosing another.",
-    "VcpuLimitExceeded": "You have requested more vCPU capacity than your current vCPU limit of 0 allows for the "
-    "instance bucket that the specified instance type belongs to. Please visit "
-    "http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.",
-    "MaxSpotInstanceCountExceeded": "Max spot instance count exceeded.",
-    "SpotMaxPriceTooLow": "Your Spot request price of 0.015 is lower than the minimum required Spot request "
-    "fulfillment price of 0.0735.",
-    "UnfulfillableCapacity": "There is no Spot capacity available that matches your request.",
-}
-"""Messages of refused launches, by error code (docs.aws.amazon.com, EC2 API, "Error codes"; EC2 Auto Scaling, "EC2
-instance launch failures")."""
 
 
 def check_user_data(encoded: str) -> None:
@@ -74,7 +53,7 @@ def launch(ec2: LabEc2, *, template: Any, version: Any, subnet: Any, tags: dict[
     check_template(ec2.account, version)
     wanted = (data.get("NetworkInterfaces") or [{}])[0]
     kind = data["InstanceType"]
-    _take_capacity(ec2.account, kind, subnet.availability_zone, look_only=True)
+    take_capacity(ec2.account, kind, subnet.availability_zone, look_only=True)
     address = ec2.take_address(subnet)
     for group in wanted.get("Groups", []):
         if ec2.get_security_group_from_id(group) is None:
@@ -103,7 +82,7 @@ def launch(ec2: LabEc2, *, template: Any, version: Any, subnet: Any, tags: dict[
     )
     instance = reservation.instances[0]
     _complete(ec2, instance, wanted=wanted, data=data, subnet=subnet)
-    _take_capacity(ec2.account, kind, subnet.availability_zone)
+    take_capacity(ec2.account, kind, subnet.availability_zone)
     return instance
 
 
@@ -134,22 +113,3 @@ def _tags(data: dict[str, Any]) -> dict[str, dict[str, str]]:
         tag_specification["ResourceType"]: {tag["Key"]: tag["Value"] for tag in tag_specification.get("Tags", [])}
         for tag_specification in data.get("TagSpecifications", [])
     }
-
-
-def _take_capacity(account: Owner, kind: str, zone: str, *, look_only: bool = False) -> None:
-    key = capacity_key(kind, zone)
-    left = account.capacity.get(key, 0 if kind.startswith(SCARCE) else None)
-    if look_only and not account.room(account.instance_ids()):
-        left = 0  # As in AWS, a group keeps asking: the lab has room again when machines end.
-    if left is None:
-        return
-    if left <= 0:
-        code = account.shortages.get(key, SHORT)
-        raise EC2ClientError(code, SHORTAGES[code].format(kind=kind, zone=zone))
-    if not look_only:
-        account.capacity[key] = left - 1
-
-
-def capacity_key(kind: str, zone: str) -> str:
-    """Return the key of a capacity limit."""
-    return f"{kind}@{zone}"

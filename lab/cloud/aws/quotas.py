@@ -1,4 +1,5 @@
-"""Quotas of the account: AWS's defaults, and values that a test sets instead.
+"""Quotas of the account: AWS's defaults, and values that a test sets instead. The quota of vCPUs, which a launch
+exceeds, is in capacity_errors.py.
 
 Defaults: docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html, docs.aws.amazon.com/vpn/latest/s2svpn/
 vpn-limits.html; error codes: docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html.
@@ -37,7 +38,7 @@ QUOTAS = {quota.name: quota for quota in (ADDRESSES, CONNECTIONS, REGION_CONNECT
 
 
 def check_quota(quota: ServiceQuota, used: int, *, applied: Mapping[str, int], region: str) -> None:
-    """Raise EC2ClientError when ``held`` uses up a quota. ``applied`` has the values that differ from the default, by
+    """Raise EC2ClientError when ``used`` uses up a quota. ``applied`` has the values that differ from the default, by
     :func:`quota_key`."""
     if used >= applied.get(quota_key(quota.name, region), quota.default):
         raise EC2ClientError(quota.code, f"The maximum number of {quota.counted} has been reached.")

@@ -12,12 +12,11 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from lab.cloud.azure import deletion
+from lab.cloud.azure import deletion, quota_and_capacity_errors
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
 from lab.cloud.azure.machines import STOP_TIMEOUT_S, MachineChanges, provisioning_error
 from lab.cloud.azure.operations import Operations
 from lab.cloud.azure.scheduled_events import PREEMPT_S, ScheduledEvents
-from lab.cloud.azure.schema import scale_set_limits
 from lab.cloud.azure.schema.base import BodyPart, TypeSpec
 from lab.cloud.azure.schema.occupancy import free
 from lab.cloud.azure.schema.scale_set_instance import (
@@ -130,7 +129,9 @@ class ScaleSets:
         zone = next_zone(group, present(self._store, group.id))
         body, hidden, interface = new(group, zone, addresses)
         instance = f"{group.id}/virtualMachines/{body['instanceId']}"
-        error = scale_set_limits.not_allocated(self._store, body["sku"]["name"], room=self._machines.has_room())
+        error = quota_and_capacity_errors.not_allocated(
+            self._store, body["sku"]["name"], room=self._machines.has_room()
+        )
         if error:
             failed = {"state": "Failed", "power": "deallocated", "unallocated": True}
             hidden |= {**failed, "error": error.document()["error"], "failedAt": hidden["timeCreated"]}

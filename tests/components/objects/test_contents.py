@@ -10,7 +10,7 @@ from clouds.base.pool import Pool
 from components.model import Environment, load, plan
 from components.model.nodes.host_nodes import host_node_name
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
-from components.objects import dns, priorities, training
+from components.objects import dns, pod_priorities, training
 from contract.annotations import FIELD_MANAGER, SKIP_AWAIT
 from contract.users import BOOTSTRAPPERS, JOIN_USER
 from tests.support.declared import Program, every, plain
@@ -151,7 +151,7 @@ def test_priorities_are_in_order(program: Program) -> None:
     names = [one["metadata"]["name"] for one in kinds(program, "PriorityClass").values()]
     values = {one["metadata"]["name"]: one for one in kinds(program, "PriorityClass").values()}
     ordered = sorted(names, key=lambda name: -values[name]["value"])
-    assert ordered == [one.name for one in priorities.CLASSES]
+    assert ordered == [one.name for one in pod_priorities.CLASSES]
     assert all(abs(one["value"]) < 1_000_000_000 for one in values.values())
     # A pod without a class has priority 0: more than borrowed capacity, less than what a team owns.
     assert values["longhaul-training-borrow"]["value"] < 0 < values["longhaul-training"]["value"]

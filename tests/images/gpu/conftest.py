@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from gpu.checks import PreflightReport, Sources, look
-from gpu.driver import Driver, Module
+from gpu.nvidia_driver import Driver, Module
 from gpu.own_node import OwnNode
 from gpu.report import Reporter
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from components.objects import gpus
+from components.objects import nvidia_gpus
 from tests.support.programs import write_program
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts folders over the system's, which needs root")
@@ -18,7 +18,7 @@ HIDE = 'mount -t tmpfs none /usr/local/bin && mount --bind "$1" "$2" && shift 2 
 
 
 def start(rootfs: Path, *, has: Path, at: str) -> subprocess.CompletedProcess[str]:
-    hook = str(rootfs) + gpus.CDI_HOOK
+    hook = str(rootfs) + nvidia_gpus.CDI_HOOK
     unshare = ("unshare", "--mount", "--propagation=private", "sh", "-ec", HIDE, "sh", str(has), at)
     return subprocess.run(
         [*unshare, hook, "create-symlinks", "--link", "a::b"],
@@ -37,8 +37,8 @@ def _folder(tmp_path: Path) -> Path:
 
 def test_it_is_called_as_nvidias_is() -> None:
     # The toolkit chooses a hook's arguments by the last part of its path.
-    assert Path(gpus.CDI_HOOK).name == "nvidia-cdi-hook"
-    assert f"--nvidia-cdi-hook-path={gpus.CDI_HOOK}" in gpus.ARGS
+    assert Path(nvidia_gpus.CDI_HOOK).name == "nvidia-cdi-hook"
+    assert f"--nvidia-cdi-hook-path={nvidia_gpus.CDI_HOOK}" in nvidia_gpus.ARGS
 
 
 def test_what_a_depot_brought_is_found_without_a_path(rootfs: Path, folder: Path) -> None:

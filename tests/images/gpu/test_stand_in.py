@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gpu import abi
+from gpu import nvml_abi
 from gpu.nvml import Nvml, NvmlError
 
 from tests.images.gpu.conftest import Has
@@ -79,7 +79,7 @@ def test_what_changes_is_seen_at_once(library: Path, has: Has) -> None:
         assert nvml.count() == 1
         with pytest.raises(NvmlError) as raised:
             second.ecc()
-        assert raised.value.code == abi.GPU_IS_LOST
+        assert raised.value.code == nvml_abi.GPU_IS_LOST
 
 
 def test_a_gpu_is_found_by_its_names(library: Path, has: Has) -> None:

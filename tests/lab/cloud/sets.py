@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from lab.cloud.azure.schema.scale_set_limits import set_limit
+from lab.cloud.azure.quota_and_capacity_errors import set_limit
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, IMAGE, Live
 

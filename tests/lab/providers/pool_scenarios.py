@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from lab.cloud.azure.schema.scale_set_limits import set_limit
+from lab.cloud.azure.quota_and_capacity_errors import set_limit
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import IMAGE, SUBSCRIPTION, Live
 from tests.lab.providers.scenarios import NAMES, Engine, clouds, kill_while_made

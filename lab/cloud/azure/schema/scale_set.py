@@ -10,8 +10,9 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+from lab.cloud.azure import quota_and_capacity_errors
 from lab.cloud.azure.errors import ArmError, invalid
-from lab.cloud.azure.schema import scale_set_limits, virtual_machine
+from lab.cloud.azure.schema import virtual_machine
 from lab.cloud.azure.schema.base import Put, TypeSpec
 from lab.cloud.azure.schema.occupancy import MOST_ADDRESSES, configurations, free
 from lab.cloud.azure.schema.scale_set_body import LARGEST_PLACEMENT_GROUP, ScaleSet
@@ -145,7 +146,7 @@ def _check_change(put: Put, subnet: ResourceDocument) -> None:
     profile = put.body["properties"]["virtualMachineProfile"]["networkProfile"]
     each = len(profile["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"])
     if missing > 0:
-        scale_set_limits.check_quota(put, missing)
+        quota_and_capacity_errors.check_quota(put, missing)
         if len(free(put.store, subnet)) < missing * each:
             raise ArmError(
                 400,

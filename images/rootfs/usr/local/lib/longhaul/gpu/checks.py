@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from contract.documents.node import GpuPromise
-from gpu import abi, driver, health, inventory, toolkit, trial, xid
-from gpu.driver import Driver
+from gpu import health, inventory, nvidia_driver, nvidia_toolkit, nvml_abi, trial, xid
 from gpu.findings import Code, GpuFinding, LookError
 from gpu.inventory import Gpu
+from gpu.nvidia_driver import Driver
+from gpu.nvidia_toolkit import Specification
 from gpu.nvml import LIBRARY, Nvml, NvmlError, NvmlMissingError
-from gpu.toolkit import Specification
 
 HEALTHY = 0
 FINDINGS = 1
@@ -47,8 +47,8 @@ class Sources:
     """Sources that the checks read."""
 
     library: str = LIBRARY
-    driver: Callable[[], Driver] = driver.read
-    toolkit: Callable[[], Iterable[Specification]] = toolkit.read
+    driver: Callable[[], Driver] = nvidia_driver.read
+    toolkit: Callable[[], Iterable[Specification]] = nvidia_toolkit.read
     kernel_log: Callable[[], Iterable[str]] = xid.kernel_log
 
 
@@ -94,8 +94,8 @@ class _Look:
             library = ""
         try:
             driver_state = self.sources.driver()
-            self.findings += driver.findings(driver_state, library=library)
-            self.findings += toolkit.findings(self.sources.toolkit(), loaded=driver_state.loaded)
+            self.findings += nvidia_driver.findings(driver_state, library=library)
+            self.findings += nvidia_toolkit.findings(self.sources.toolkit(), loaded=driver_state.loaded)
         except LookError as error:
             self.unseen.append(str(error))
 
@@ -121,10 +121,10 @@ class _Look:
     def _refused(self, error: NvmlError) -> None:
         """Add a finding that the library does not open. As a rule the kernel side has given the reason already; then
         nothing is added."""
-        if error.code == abi.LIB_RM_VERSION_MISMATCH:
+        if error.code == nvml_abi.LIB_RM_VERSION_MISMATCH:
             message = f"{error}: library and kernel module are of different versions: reboot"
             refusal = GpuFinding(code=Code.DRIVER_MISMATCH, message=message)
-        elif error.code == abi.DRIVER_NOT_LOADED:
+        elif error.code == nvml_abi.DRIVER_NOT_LOADED:
             message = f"{error}: the driver does not answer: is /dev/nvidiactl there (nvidia-modprobe)?"
             refusal = GpuFinding(code=Code.DRIVER_NOT_LOADED, message=message)
         else:

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gpu import abi
+from gpu import nvml_abi
 from gpu.findings import Code, GpuFinding
 from gpu.nvml import Device, Nvml, NvmlError, Remapped
 
 T = TypeVar("T")
 
-_ABSENT = {abi.NOT_SUPPORTED, abi.FUNCTION_NOT_FOUND}
+_ABSENT = {nvml_abi.NOT_SUPPORTED, nvml_abi.FUNCTION_NOT_FOUND}
 """Error codes that are no problem: the GPU lacks a feature, or the driver is too old to report it."""
 
-_CODES = {abi.GPU_IS_LOST: Code.GPU_LOST, abi.RESET_REQUIRED: Code.GPU_RESET_REQUIRED}
+_CODES = {nvml_abi.GPU_IS_LOST: Code.GPU_LOST, nvml_abi.RESET_REQUIRED: Code.GPU_RESET_REQUIRED}
 _ADVICE = {
-    abi.GPU_IS_LOST: "the GPU has fallen off the bus: reboot; if it comes back so, it or its slot is broken",
-    abi.RESET_REQUIRED: "reset the GPU (nvidia-smi --gpu-reset) or reboot",
+    nvml_abi.GPU_IS_LOST: "the GPU has fallen off the bus: reboot; if it comes back so, it or its slot is broken",
+    nvml_abi.RESET_REQUIRED: "reset the GPU (nvidia-smi --gpu-reset) or reboot",
 }
 
 
@@ -115,10 +115,10 @@ def _links(device: Device, reader: _Reader) -> tuple[bool, ...]:
     """Return the state of each link. The library refuses the number of a link that the GPU does not have as an invalid
     argument."""
     states: list[bool] = []
-    for number in range(abi.MAX_LINKS):
+    for number in range(nvml_abi.MAX_LINKS):
         try:
             states.append(device.link(number))
         except NvmlError as error:
-            if error.code not in _ABSENT | {abi.INVALID_ARGUMENT}:
+            if error.code not in _ABSENT | {nvml_abi.INVALID_ARGUMENT}:
                 reader.refusals.setdefault(error.code, error)
     return tuple(states)

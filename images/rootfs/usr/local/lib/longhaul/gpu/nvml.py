@@ -1,5 +1,5 @@
 """NVIDIA's management library, limited to the functions that the preflight needs. It comes with the driver and belongs
-to it. The functions are described in nvml.h (see abi.py)."""
+to it. The functions are described in nvml.h (see nvml_abi.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ctypes
 from dataclasses import dataclass
 from types import TracebackType
 
-from gpu import abi
+from gpu import nvml_abi
 
 LIBRARY = "libnvidia-ml.so.1"
 """File name of the library; the dynamic loader finds it."""
@@ -22,7 +22,7 @@ class NvmlError(Exception):
 
     def __init__(self, function: str, code: int) -> None:
         self.code = code
-        self.name = f"NVML_ERROR_{abi.NAMES[code]}" if code in abi.NAMES else f"NVML error {code}"
+        self.name = f"NVML_ERROR_{nvml_abi.NAMES[code]}" if code in nvml_abi.NAMES else f"NVML error {code}"
         super().__init__(f"{function}: {self.name}")
 
 
@@ -53,12 +53,12 @@ class Device:
 
     def pci(self) -> str:
         """Return the address on the PCI bus, as the kernel writes it: ``0000:18:00``."""
-        info = abi.Pci()
+        info = nvml_abi.Pci()
         self._call("nvmlDeviceGetPciInfo_v3", ctypes.byref(info))
         return f"{info.domain:04x}:{info.bus:02x}:{info.device:02x}"
 
     def memory_mib(self) -> int:
-        memory = abi.NvmlMemory()
+        memory = nvml_abi.NvmlMemory()
         self._call("nvmlDeviceGetMemoryInfo", ctypes.byref(memory))
         return int(memory.total) >> 20
 
@@ -69,11 +69,11 @@ class Device:
 
     def uncorrected(self) -> int:
         """Return the number of uncorrected ECC errors since the driver was loaded."""
-        return self._ecc_errors(abi.VOLATILE)
+        return self._ecc_errors(nvml_abi.VOLATILE)
 
     def uncorrected_ever(self) -> int:
         """Return the number of uncorrected ECC errors in the GPU's life."""
-        return self._ecc_errors(abi.AGGREGATE)
+        return self._ecc_errors(nvml_abi.AGGREGATE)
 
     def retirement_pending(self) -> bool:
         """Return whether pages of memory wait for a reboot to be retired."""
@@ -88,7 +88,7 @@ class Device:
 
     def temperature_c(self) -> int:
         celsius = ctypes.c_uint()
-        self._call("nvmlDeviceGetTemperature", ctypes.c_uint(abi.GPU_SENSOR), ctypes.byref(celsius))
+        self._call("nvmlDeviceGetTemperature", ctypes.c_uint(nvml_abi.GPU_SENSOR), ctypes.byref(celsius))
         return celsius.value
 
     def compute(self) -> tuple[int, int]:
@@ -109,7 +109,7 @@ class Device:
 
     def recovery_action(self) -> int:
         """Return the action that the driver requests: a number of ``nvmlDeviceGpuRecoveryAction_t``, 0 for none."""
-        value = abi.Field(field=abi.RECOVERY_ACTION)
+        value = nvml_abi.Field(field=nvml_abi.RECOVERY_ACTION)
         self._call("nvmlDeviceGetFieldValues", ctypes.c_int(1), ctypes.byref(value))
         if value.result:
             raise NvmlError("nvmlDeviceGetFieldValues", value.result)
@@ -117,13 +117,13 @@ class Device:
 
     def _ecc_errors(self, counter: int) -> int:
         count = ctypes.c_ulonglong()
-        kind = (ctypes.c_uint(abi.UNCORRECTED), ctypes.c_uint(counter))
+        kind = (ctypes.c_uint(nvml_abi.UNCORRECTED), ctypes.c_uint(counter))
         self._call("nvmlDeviceGetTotalEccErrors", *kind, ctypes.byref(count))
         return count.value
 
     def _text(self, function: str) -> str:
-        buffer = ctypes.create_string_buffer(abi.TEXT)
-        self._call(function, buffer, ctypes.c_uint(abi.TEXT))
+        buffer = ctypes.create_string_buffer(nvml_abi.TEXT)
+        self._call(function, buffer, ctypes.c_uint(nvml_abi.TEXT))
         return buffer.value.decode()
 
     def _numbers(self, function: str, count: int) -> list[int]:
@@ -185,11 +185,11 @@ class Nvml:
         try:
             symbol = getattr(self._library, function)
         except AttributeError:
-            raise NvmlError(function, abi.FUNCTION_NOT_FOUND) from None
+            raise NvmlError(function, nvml_abi.FUNCTION_NOT_FOUND) from None
         if code := symbol(*arguments):
             raise NvmlError(function, code)
 
     def _text(self, function: str) -> str:
-        buffer = ctypes.create_string_buffer(abi.TEXT)
-        self.call(function, buffer, ctypes.c_uint(abi.TEXT))
+        buffer = ctypes.create_string_buffer(nvml_abi.TEXT)
+        self.call(function, buffer, ctypes.c_uint(nvml_abi.TEXT))
         return buffer.value.decode()

@@ -1,5 +1,5 @@
-"""Control switches for shortages of a cloud: how many machines of a size scale sets may have, and the error beyond
-that.
+"""Errors of scale sets beyond Azure's quotas and capacity: how many machines of a size they may have, and the error
+beyond that.
 
 ``QuotaExceeded`` and ``OperationNotAllowed`` are answered before anything is made
 (learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-resource-quota). The others leave instances that

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gpu import driver
+from gpu import nvidia_driver
 from gpu.checks import CANNOT_LOOK, HEALTHY
-from gpu.driver import Driver, DriverPaths, Module
 from gpu.findings import Code, LookError
+from gpu.nvidia_driver import Driver, DriverPaths, Module
 
 from tests.images.gpu.conftest import KERNEL, RUNNING, Preflight
 from tests.support.nvml.machine import DRIVER, MISMATCH, Machine
@@ -43,19 +43,19 @@ def _paths(tmp_path: Path) -> DriverPaths:
 @pytest.mark.parametrize("name", ["nvidia", "nvidia-current"])
 def test_what_runs_and_what_is_installed(name: str, paths: DriverPaths) -> None:
     paths.version.write_text(PROPRIETARY + "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n")
-    assert driver.read(paths, kernel=KERNEL, ask=only(name)) == RUNNING
+    assert nvidia_driver.read(paths, kernel=KERNEL, ask=only(name)) == RUNNING
 
 
 def test_the_open_modules_version_is_read(paths: DriverPaths) -> None:
     paths.version.write_text(OPEN)
-    assert driver.read(paths, kernel=KERNEL, ask=only("")).loaded == "580.65.06"
+    assert nvidia_driver.read(paths, kernel=KERNEL, ask=only("")).loaded == "580.65.06"
 
 
 def test_the_version_below_sys_is_as_good(paths: DriverPaths) -> None:
     (paths.modules / "nvidia").mkdir(parents=True)
-    assert driver.read(paths, kernel=KERNEL, ask=only("")).loaded == driver.UNKNOWN
+    assert nvidia_driver.read(paths, kernel=KERNEL, ask=only("")).loaded == nvidia_driver.UNKNOWN
     (paths.modules / "nvidia" / "version").write_text(f"{DRIVER}\n")
-    assert driver.read(paths, kernel=KERNEL, ask=only("")).loaded == DRIVER
+    assert nvidia_driver.read(paths, kernel=KERNEL, ask=only("")).loaded == DRIVER
 
 
 def test_modules_of_other_kernels_are_seen(paths: DriverPaths) -> None:
@@ -69,21 +69,21 @@ def test_modules_of_other_kernels_are_seen(paths: DriverPaths) -> None:
         (paths.kernels / path).parent.mkdir(parents=True, exist_ok=True)
         (paths.kernels / path).touch()
     (paths.modules / "nouveau").mkdir(parents=True)
-    found = driver.read(paths, kernel=KERNEL, ask=only(""))
+    found = nvidia_driver.read(paths, kernel=KERNEL, ask=only(""))
     assert found == Driver(kernel=KERNEL, elsewhere=("6.1.0-43-cloud-amd64", "6.8.0-60-generic"), nouveau=True)
 
 
 def test_modinfo_that_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(LookError, match="kmod"):
-        driver.modinfo("nvidia", KERNEL)
+        nvidia_driver.modinfo("nvidia", KERNEL)
 
 
 def test_modinfo_is_asked_for_the_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_program(tmp_path / "modinfo", '#!/bin/sh\n[ "$*" = "-k 6.1 nvidia-current" ] && echo "vermagic: 6.1 SMP"\n')
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert driver.modinfo("nvidia-current", "6.1") == "vermagic: 6.1 SMP\n"
-    assert driver.modinfo("nvidia", "6.1") == ""
+    assert nvidia_driver.modinfo("nvidia-current", "6.1") == "vermagic: 6.1 SMP\n"
+    assert nvidia_driver.modinfo("nvidia", "6.1") == ""
 
 
 NEWER = Module(version="550.163.01", kernel=KERNEL)
@@ -102,25 +102,25 @@ OTHER = Module(version=DRIVER, kernel="6.1.0-43-cloud-amd64")
     ],
 )
 def test_what_does_not_belong_together_is_found(state: Driver, library: str, code: Code, says: str) -> None:
-    (finding,) = driver.findings(state, library=library)
+    (finding,) = nvidia_driver.findings(state, library=library)
     assert finding.code is code
     assert says in finding.message
 
 
 def test_nouveau_is_named_as_the_reason() -> None:
-    (finding,) = driver.findings(replace(RUNNING, loaded="", nouveau=True), library=DRIVER)
+    (finding,) = nvidia_driver.findings(replace(RUNNING, loaded="", nouveau=True), library=DRIVER)
     assert finding.code is Code.NOUVEAU_LOADED
 
 
 @pytest.mark.parametrize("library", [DRIVER, "535.309", ""])
 def test_what_belongs_together(library: str) -> None:
-    assert driver.findings(RUNNING, library=library) == []
-    assert driver.findings(replace(RUNNING, installed=None), library=library) == []
-    assert driver.findings(replace(RUNNING, loaded=driver.UNKNOWN), library=library) == []
+    assert nvidia_driver.findings(RUNNING, library=library) == []
+    assert nvidia_driver.findings(replace(RUNNING, installed=None), library=library) == []
+    assert nvidia_driver.findings(replace(RUNNING, loaded=nvidia_driver.UNKNOWN), library=library) == []
 
 
 def test_a_version_is_no_prefix_of_digits() -> None:
-    assert not driver.agree("535.30", DRIVER)
+    assert not nvidia_driver.agree("535.30", DRIVER)
 
 
 def test_a_library_of_another_version_is_found_once(preflight: Preflight) -> None:
@@ -141,7 +141,7 @@ def test_a_library_that_does_not_open_is_a_mismatch_too(preflight: Preflight) ->
 @pytest.mark.parametrize("state", [Driver(kernel=KERNEL), replace(RUNNING, loaded="", nouveau=True)])
 def test_why_the_library_does_not_open_is_said_once(state: Driver, preflight: Preflight) -> None:
     report = preflight(Machine(init_result=9), driver=lambda: state)
-    assert [finding.code for finding in report.findings] == [driver.findings(state, library="")[0].code]
+    assert [finding.code for finding in report.findings] == [nvidia_driver.findings(state, library="")[0].code]
 
 
 def test_a_driver_that_runs_and_does_not_answer(preflight: Preflight) -> None:

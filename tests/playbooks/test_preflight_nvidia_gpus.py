@@ -11,7 +11,7 @@ import pytest
 from tests.playbooks.test_preflight import FILES
 from tests.support.modules import module_at
 
-GPUS = module_at(FILES / "gpus.py")
+GPUS = module_at(FILES / "nvidia_gpus.py")
 PLACE = "hosts, gpu-0, in stacks/hosts.yaml"
 SLOTS = ("0000:18:00.0", "0000:3b:00.0")
 REMEDY = "see that each is seated, has power and is on in the firmware, or correct the number"

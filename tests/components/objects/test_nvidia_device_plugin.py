@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from components.objects import gpus
+from components.objects import nvidia_gpus
 from components.objects.device_plugins import PLUGINS
 from contract.resources import GPU_RESOURCE
 from lab import packages, tools
@@ -41,11 +41,11 @@ VENDOR = "k8s.device-plugin.nvidia.com/gpu"
 def _image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Layer of the image that the lab's depot has, with this machine's C library."""
     folder = tmp_path_factory.mktemp("image")
-    found = tools.ensure([gpus.NAME], log_dir=folder / "log", progress=print)
+    found = tools.ensure([nvidia_gpus.NAME], log_dir=folder / "log", progress=print)
     image = Image(
-        name=gpus.NAME,
-        binary=found[gpus.NAME],
-        entrypoint=(f"/{gpus.NAME}",),
+        name=nvidia_gpus.NAME,
+        binary=found[nvidia_gpus.NAME],
+        entrypoint=(f"/{nvidia_gpus.NAME}",),
         libraries=libraries(Path("/"), ["libc6"]),
     )
     write_layout(folder / "layout", [image], arch="amd64")
@@ -60,7 +60,7 @@ class Host:
         self.root = root
         with tarfile.open(image) as tar:
             tar.extractall(root, filter="fully_trusted")
-        for folder in (PLUGINS, gpus.SPECS, f"{gpus.DRIVER_ROOT}/{LIBRARIES}", LIBRARIES):
+        for folder in (PLUGINS, nvidia_gpus.SPECS, f"{nvidia_gpus.DRIVER_ROOT}/{LIBRARIES}", LIBRARIES):
             (root / folder.lstrip("/")).mkdir(parents=True)
         # Added by the runtime class.
         (root / LIBRARIES / library.name).hardlink_to(library)
@@ -68,7 +68,7 @@ class Host:
             # Like /dev/null: opening it is not refused.
             os.mknod(root / "dev" / name, 0o666 | S_IFCHR, os.makedev(1, 3))
         # The host's own libraries.
-        of_host = root / gpus.DRIVER_ROOT.lstrip("/") / LIBRARIES
+        of_host = root / nvidia_gpus.DRIVER_ROOT.lstrip("/") / LIBRARIES
         driver = of_host / layout
         driver.mkdir(parents=True, exist_ok=True)
         if layout:
@@ -86,10 +86,10 @@ class Host:
     @contextmanager
     def plugin(self) -> Iterator[subprocess.Popen[str]]:
         """Run the plugin as its container starts it."""
-        spec: Any = gpus.plugin_spec()
+        spec: Any = nvidia_gpus.plugin_spec()
         (container,) = spec["template"]["spec"]["containers"]
         env = {one["name"]: one["value"] for one in container["env"]} | {VARIABLE: "/machine"}
-        command = ["chroot", str(self.root), f"/{gpus.NAME}", *container["args"]]
+        command = ["chroot", str(self.root), f"/{nvidia_gpus.NAME}", *container["args"]]
         with (self.root / "log").open("w") as log:
             running = subprocess.Popen(command, env={"PATH": os.environ["PATH"], **env}, stderr=log, text=True)
         try:
@@ -101,7 +101,7 @@ class Host:
 
     def spec(self) -> dict[str, Any]:
         """Return the CDI specification that containerd will read."""
-        (path,) = (self.root / gpus.SPECS.lstrip("/")).iterdir()
+        (path,) = (self.root / nvidia_gpus.SPECS.lstrip("/")).iterdir()
         found: dict[str, Any] = json.loads(path.read_text())
         return found
 
@@ -187,18 +187,18 @@ def test_what_a_gpu_looks_like_is_the_hosts_own(plugin: Plugin, host: Host, layo
     for name in ("libcuda", "libnvidia-ml"):
         path = str(Path("/") / LIBRARIES / layout / f"{name}.so.{DRIVER}")
         assert mounts[path] == path
-    assert gpus.DRIVER_ROOT not in json.dumps(spec), "where the container has it says nothing to the host"
-    assert {one["path"] for one in edits["hooks"]} == {gpus.CDI_HOOK}
+    assert nvidia_gpus.DRIVER_ROOT not in json.dumps(spec), "where the container has it says nothing to the host"
+    assert {one["path"] for one in edits["hooks"]} == {nvidia_gpus.CDI_HOOK}
 
 
-@pytest.mark.parametrize("xid", [79, *gpus.WATCHED_XIDS])
+@pytest.mark.parametrize("xid", [79, *nvidia_gpus.WATCHED_XIDS])
 def test_a_gpu_with_an_xid_is_offered_no_more(plugin: Plugin, host: Host, xid: int) -> None:
     watched(plugin, host)
     host.has(xids(xid))
     plugin.health(unhealthy(UUIDS[0], UUIDS[2]))
 
 
-@pytest.mark.parametrize("xid", [13, *gpus.UNWATCHED_XIDS])
+@pytest.mark.parametrize("xid", [13, *nvidia_gpus.UNWATCHED_XIDS])
 def test_an_error_of_an_application_costs_no_gpu(plugin: Plugin, host: Host, xid: int) -> None:
     watched(plugin, host)
     # The plugin sees events in the order of GPUs: once it saw the second GPU's, it has seen the first one's.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gpu import toolkit
+from gpu import nvidia_toolkit
 from gpu.findings import LookError
-from gpu.toolkit import Specification, findings, read
+from gpu.nvidia_toolkit import Specification, findings, read
 
 from tests.images.gpu.conftest import Preflight
 from tests.support.nvml.machine import DRIVER
@@ -66,4 +66,4 @@ def test_the_preflight_finds_it(preflight: Preflight, tmp_path: Path) -> None:
 
 
 def test_they_are_where_runtimes_look() -> None:
-    assert [str(folder) for folder in toolkit.FOLDERS] == ["/etc/cdi", "/run/cdi"]
+    assert [str(folder) for folder in nvidia_toolkit.FOLDERS] == ["/etc/cdi", "/run/cdi"]

@@ -1,4 +1,5 @@
-"""Priority classes: which pods are scheduled first, and which may be evicted for others.
+"""Priority classes of pods: which are scheduled first, and which may be evicted for others. Kueue's priorities of jobs
+are in team_queues.py.
 
 Pods without a class have priority 0. System classes of Kubernetes start at 2,000,000,000, and 1,000,000,000 is the
 largest that others may have (kubernetes.io, "Pod Priority and Preemption"). The steps between ours leave room for

@@ -1,14 +1,15 @@
-"""GPUs for pods: NVIDIA's device plugin on every machine with GPUs, and the runtime class through which the plugin
+"""NVIDIA's GPUs for pods: the device plugin on every machine with GPUs, and the runtime class by which the plugin
 reaches the driver.
 
-The plugin tells the kubelet by name which GPUs a container gets, and the kubelet tells containerd (``cdi-cri``). So the
-GPUs are part of the container from the start. With the plugin's default, an environment variable, a hook adds them
-later, unknown to both, and they are lost as soon as the kubelet's static policy sets the container's processors
-(github.com/NVIDIA/k8s-device-plugin, issue 145); the plugin's remedy (``PASS_DEVICE_SPECS``) requires a privileged
-plugin. The plugin writes a description of the GPUs, with device nodes and the driver's libraries, into ``/run/cdi``,
-from the host's ``/usr``.
+The plugin gives the kubelet the names of a container's GPUs, and the kubelet passes them to containerd (``cdi-cri``).
+So the GPUs are part of the container from the start. By default the plugin sets an environment variable instead, and a
+hook adds the GPUs later. The kubelet and containerd then do not know of them, and the container loses them as soon as
+the kubelet's static policy sets its processors (github.com/NVIDIA/k8s-device-plugin, issue 145). The plugin's remedy
+(``PASS_DEVICE_SPECS``) requires a privileged plugin.
 
-The plugin runs before a machine's GPUs have passed their preflight test. Until then the taint keeps pods away; when it
+The plugin describes the GPUs in ``/run/cdi``: their device nodes, and the driver's libraries in the host's ``/usr``.
+
+The plugin starts before a machine's GPUs have passed their preflight test. A taint keeps pods away until then. Once it
 is removed, the GPUs are available at once.
 """
 
@@ -50,11 +51,11 @@ DRIVER_ROOT = "/driver-root"
 """Folder in which the plugin looks for the host's files (``DefaultContainerDriverRoot``, its
 api/config/v1/consts.go)."""
 CDI_HOOK = "/usr/local/lib/longhaul/gpu/nvidia-cdi-hook"
-"""Program that links the driver's libraries when a container starts. It is on the host, and finds NVIDIA's own program,
-whose path depends on how the machine got the toolkit."""
+"""Program on the host that links the driver's libraries when a container starts. It calls NVIDIA's own program, whose
+path depends on how the machine got the toolkit."""
 ARGS = (
     "--device-list-strategy=cdi-cri",
-    # It does not continue without a driver: it ends, so that the fault is noticed.
+    # Without a driver the plugin ends, so that the fault is noticed.
     "--device-discovery-strategy=nvml",
     "--fail-on-init-error=true",
     # Instances of a GPU (MIG) are not offered.
@@ -66,10 +67,10 @@ ARGS = (
 WATCHED_XIDS = (109,)
 """Xids that the plugin treats as an application's error although NVIDIA's catalog requires a reset."""
 UNWATCHED_XIDS = (63, 94)
-"""Xids for which the plugin withdraws a GPU although the catalog does not require it: remapped memory (63) works, and a
-contained error (94) ends its application only. A driver that wants the GPU drained for such an error reports 154, which
-is watched. Together with the five that the plugin itself leaves out (13, 31, 43, 45, 68), this is the list of
-docs/gpus.md."""
+"""Xids for which the plugin would withdraw a GPU although the catalog does not require it: remapped memory (63) works,
+and a contained error (94) ends only its application. If such a GPU has to be drained, its driver reports 154, which the
+plugin watches. The list in docs/gpus.md has these two and the five that the plugin leaves out itself (13, 31, 43, 45,
+68)."""
 
 
 class Gpus(ComponentResource):
@@ -93,9 +94,9 @@ class Gpus(ComponentResource):
 
 
 def runtime_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses the runtime class outside Kubernetes' own namespace. A container of that class can
-    get every GPU of the machine, including those of other pods, by a variable of its image or of its specification
-    (``NVIDIA_VISIBLE_DEVICES``), without requesting any."""
+    """Return the policy that refuses the runtime class outside Kubernetes' own namespace. A container of that class
+    gets every GPU of the machine, other pods' included, if its image or its specification sets
+    ``NVIDIA_VISIBLE_DEVICES``. It need not request any GPU."""
     elsewhere: LabelSelectorArgsDict = {
         "match_expressions": [{"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [SYSTEM_NAMESPACE]}]
     }

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu.driver import agree
 from gpu.findings import Code, GpuFinding, LookError
+from gpu.nvidia_driver import agree
 
 FOLDERS = (Path("/etc/cdi"), Path("/run/cdi"))
 """Folders in which container runtimes look for specifications (tags.cncf.io/container-device-interface, ``pkg/cdi``:

@@ -10,7 +10,7 @@ import pytest
 
 from components.model import Environment
 from components.model.nodes.gpu_promises import has_gpus
-from components.objects import gpus
+from components.objects import nvidia_gpus
 from components.objects.device_plugins import AT_ONCE
 from contract.annotations import SKIP_AWAIT
 from contract.labels import GPU_LABEL
@@ -32,7 +32,11 @@ OF_APPLICATIONS = {13, 31, 43, 45, 68}
 def _declared(production: Environment) -> dict[str, Any]:
     """Inputs of the objects for GPUs, by kind."""
     found = [plain(one.inputs) for one in declare_objects(production).clouds()]
-    return {one["kind"]: one for one in found if one.get("metadata", {}).get("labels", {}).get(NAME_LABEL) == gpus.PART}
+    return {
+        one["kind"]: one
+        for one in found
+        if one.get("metadata", {}).get("labels", {}).get(NAME_LABEL) == nvidia_gpus.PART
+    }
 
 
 @pytest.fixture(name="quota")
@@ -123,7 +127,7 @@ def test_who_has_no_gpus_makes_no_image_for_them() -> None:
     assert not any(image.gpus for image in image_contents.load().images)
     spec = load_spec()
     on_demand = {tool.name for tool in spec.tools if tool.on_demand}
-    assert gpus.NAME in on_demand
+    assert nvidia_gpus.NAME in on_demand
     assert not on_demand & {tool.name for tool in spec.select([])}
 
 
@@ -160,6 +164,8 @@ def test_the_class_that_gives_all_gpus_is_had_in_kubernetes_own_namespace_alone(
         words = ("create", "--dry-run=server", f"--namespace={namespace}", "--filename=-")
         return cluster.kubectl(*words, stdin=json.dumps(pod("x", **more)), check=False)
 
-    eventually(lambda: gpus.ALL_GPUS in made("default", runtimeClassName="nvidia"), what="the policy is in force")
+    eventually(
+        lambda: nvidia_gpus.ALL_GPUS in made("default", runtimeClassName="nvidia"), what="the policy is in force"
+    )
     assert "created" in made("default")
     assert "created" in made("kube-system", runtimeClassName="nvidia")
