@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.run import LANES, names
 from tests.support.golden import Golden
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 # that a failure on one machine is a failure on every machine.
 settings.register_profile("longhaul", deadline=None, derandomize=True, database=None)
 settings.load_profile("longhaul")
+
+PARTS = {part.mark for lane in LANES for part in lane}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,7 +70,15 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest checks first, then tests that need nothing, then those that need the engine, then whole labs."""
+    """Run the longest checks first, then tests that need nothing, then those that need the engine, then whole labs. A
+    mark that sends a test to a part of the run stands in the test's own file, where that part looks for it."""
+    texts = {item.path: "" for item in items}
+    for path in texts:
+        texts[path] = path.read_text(encoding="utf-8")
+    for item in items:
+        for mark in PARTS.intersection(mark.name for mark in item.iter_markers()):
+            if not names(texts[item.path], mark):
+                raise pytest.UsageError(f"{item.path} does not name the mark {mark}, which {item.name} has")
     items.sort(key=_cost)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,8 +31,10 @@ class Part:
     """One run of pytest."""
 
     name: str
-    marks: str
-    """Expression of ``pytest -m``."""
+    mark: str = ""
+    """Mark of its tests; empty: tests of any mark or none."""
+    without: tuple[str, ...] = ()
+    """Marks that its tests do not have."""
     processes: int = 1
     by_file: bool = True
     """False when any process may take any test."""
@@ -40,23 +43,41 @@ class Part:
     def words(self, chosen: Sequence[str]) -> list[str]:
         """Return the command; ``chosen``: files of tests, all when empty."""
         spread = ["--numprocesses", str(self.processes), "--dist", "loadfile" if self.by_file else "worksteal"]
-        words = [sys.executable, "-m", "pytest", "-q", "-m", self.marks, *(spread if self.processes > 1 else ())]
-        return [*(["nice", "-n", str(self.niceness)] if self.niceness else ()), *words, *chosen]
+        marks = " and ".join([*filter(None, [self.mark]), *(f"not {mark}" for mark in self.without)])
+        words = [sys.executable, "-m", "pytest", "-q", "-m", marks, *(spread if self.processes > 1 else ())]
+        return [*(["nice", "-n", str(self.niceness)] if self.niceness else ()), *words, *(chosen or self.files())]
+
+    def files(self, tests: Path = ROOT / "tests") -> list[str]:
+        """Return the files that may have tests of this part, none for all: to import every file takes each process of
+        pytest nine seconds."""
+        if not self.mark:
+            return []
+        texts = {path: path.read_text(encoding="utf-8") for path in sorted(tests.rglob("test_*.py"))}
+        of_all = {path: " ".join(re.findall(r"^pytestmark = .*", text, re.MULTILINE)) for path, text in texts.items()}
+        return [
+            str(path)
+            for path, text in texts.items()
+            if names(text, self.mark) and not any(names(of_all[path], mark) for mark in self.without)
+        ]
 
 
-FAST = Part(
-    name="fast", marks="not engine and not lab and not image and not drill", processes=2, by_file=False, niceness=LOW
-)
+def names(text: str, mark: str) -> bool:
+    """Return whether a file with this text may give a test the mark; ``tests/conftest.py`` checks that each does so by
+    its name."""
+    return f"mark.{mark}" in text
+
+
+FAST = Part(name="fast", without=("engine", "lab", "image", "drill"), processes=2, by_file=False, niceness=LOW)
 """Lint, unit and golden tests, which need nothing."""
-ENGINE = Part(name="engine", marks="engine and not drill", processes=3, niceness=LOW)
+ENGINE = Part(name="engine", mark="engine", without=("drill",), processes=3, niceness=LOW)
 """Tests with the real Pulumi engine, a real API server or another tool."""
-IMAGES = Part(name="images", marks="image and not drill", niceness=LOW)
+IMAGES = Part(name="images", mark="image", without=("drill",), niceness=LOW)
 """Tests that build images and play their roles into folders: as root, without a machine that boots."""
-MACHINES = Part(name="machines", marks="lab and not cluster and not drill", processes=2)
+MACHINES = Part(name="machines", mark="lab", without=("cluster", "drill"), processes=2)
 """Tests on real machines of the lab, in labs of their own."""
-CLUSTER = Part(name="cluster", marks="cluster and not drill")
+CLUSTER = Part(name="cluster", mark="cluster", without=("drill",))
 """Tests in a whole environment in the lab, which most of them share."""
-DRILL = Part(name="drill", marks="drill")
+DRILL = Part(name="drill", mark="drill")
 """Tests that kill, stall, roll or compile."""
 LANES = ((MACHINES, CLUSTER), (FAST, ENGINE), (IMAGES,), (DRILL,))
 """Machines and the cluster are in one lane, for Linux gives a user too few inotify instances for both at once

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.run import failures
+from pathlib import Path
+
+from tests.run import CLUSTER, DRILL, ENGINE, FAST, MACHINES, failures
 
 OUTPUT = """\
 .F..E                                                                    [100%]
@@ -23,3 +25,23 @@ def test_the_end_of_a_run_names_each_failed_test() -> None:
         "ERROR tests/test_b.py::test_roots - KeyError: 'a'",
     ]
     assert failures(["ERROR    asyncio: no summary"]) == []
+
+
+def test_a_part_reads_the_files_that_name_its_mark(tmp_path: Path) -> None:
+    lines = {
+        "test_plain.py": "",
+        "test_engine.py": "pytestmark = [pytest.mark.engine, NEEDS_ROOT]",
+        "test_some.py": "@pytest.mark.lab\n@pytest.mark.drill\ndef test_a(): ...\n@pytest.mark.lab\ndef test_b(): ...",
+        "test_cluster.py": "pytestmark = [pytest.mark.lab, pytest.mark.cluster]",
+        "test_killed.py": "pytestmark = [pytest.mark.lab, pytest.mark.drill]",
+    }
+    for name, text in lines.items():
+        (tmp_path / name).write_text(text)
+    for part, files in (
+        (FAST, []),
+        (ENGINE, ["test_engine.py"]),
+        (MACHINES, ["test_some.py"]),
+        (CLUSTER, ["test_cluster.py"]),
+        (DRILL, ["test_killed.py", "test_some.py"]),
+    ):
+        assert [Path(path).name for path in part.files(tmp_path)] == files, part.name
