@@ -131,6 +131,6 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def moment(now: datetime) -> str:
+def format_time(now: datetime) -> str:
     """Return a time in the format of the list."""
     return now.astimezone(UTC).isoformat(timespec="seconds")

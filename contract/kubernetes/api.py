@@ -8,7 +8,6 @@ import json
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -201,12 +200,3 @@ class Api(ApiReader):
 def path_of(*parts: str) -> str:
     """Join names to a path, with special characters quoted."""
     return "/" + "/".join(quote(part, safe="") for part in parts)
-
-
-def moment(text: str) -> datetime | None:
-    """Parse a time in RFC 3339; None for anything else, including a time without a zone."""
-    try:
-        timestamp = datetime.fromisoformat(text)
-        return timestamp.astimezone(UTC) if timestamp.tzinfo else None
-    except (ValueError, OverflowError):
-        return None

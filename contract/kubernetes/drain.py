@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from contract.annotations import CHECKPOINT, DISPOSABLE, MIRROR
-from contract.kubernetes.api import Api, moment, path_of
+from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.paths import NODES, PODS
+from contract.kubernetes.times import parse_time
 from contract.objects import SYSTEM_NAMESPACE
 
 OVER = ("Succeeded", "Failed")
@@ -76,8 +77,8 @@ def pod_of(item: Mapping[str, Any]) -> DrainPod:
         stays=stays,
         work=not (stays or leaving or moves),
         leaving=leaving,
-        ends_at=moment(metadata.get("deletionTimestamp", "")),
-        checkpointed_at=moment(annotations.get(CHECKPOINT, "")),
+        ends_at=parse_time(metadata.get("deletionTimestamp", "")),
+        checkpointed_at=parse_time(annotations.get(CHECKPOINT, "")),
     )
 
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from contract.kubernetes.api import Api, moment, path_of
+from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
+from contract.kubernetes.times import parse_time
 from contract.objects import SYSTEM_NAMESPACE
 
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases"
@@ -138,7 +139,7 @@ class _Held:
 def holder_of(lease: Object, now: datetime) -> str:
     """Return the holder; empty when there is none, or it has not renewed in time."""
     spec = lease.get("spec") or {}
-    renewed = moment(spec.get("renewTime") or "")
+    renewed = parse_time(spec.get("renewTime") or "")
     if renewed is None or now - renewed > timedelta(seconds=spec.get("leaseDurationSeconds") or 0):
         return ""
     return str(spec.get("holderIdentity") or "")

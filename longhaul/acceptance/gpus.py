@@ -8,10 +8,11 @@ from components.model.nodes.host_nodes import host_node_name
 from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NAMESPACES, NODES
+from contract.kubernetes.readiness import is_ready
 from contract.labels import HOSTS_POOL_LABEL, POOL_LABEL
 from contract.resources import GPU_RESOURCE
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.pods import await_pods, namespace, ready
+from longhaul.acceptance.pods import await_pods, namespace
 from longhaul.acceptance.target import AcceptanceTarget
 
 SPACE = "longhaul-acceptance-gpus"
@@ -22,7 +23,7 @@ def gpu_pods(target: AcceptanceTarget) -> str:
     environment, api = target.environment, target.api("")
     declared = {name: environment.machine_type(pool.machine_type).gpus for name, pool in environment.pools.items()}
     hosts = {host_node_name(environment, host.name): host.gpus for host in environment.hosts}
-    nodes = {str(item["metadata"]["name"]): item for item in api.items(NODES) if ready(item)}
+    nodes = {str(item["metadata"]["name"]): item for item in api.items(NODES) if is_ready(item)}
     wanted = {name: count for name, item in nodes.items() if (count := _declared(item, declared, hosts))}
     if not wanted:
         raise NotApplicableError("no node has GPUs")

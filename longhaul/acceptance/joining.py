@@ -19,10 +19,10 @@ from contract.certificate_requests import PATH as CERTIFICATE_REQUESTS
 from contract.kubernetes.api import path_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NODES
+from contract.kubernetes.readiness import is_ready
 from contract.labels import POOL_LABEL
 from contract.users import CLIENT_SIGNER, JOIN_USER
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.pods import ready
 from longhaul.acceptance.target import AcceptanceTarget
 
 
@@ -37,7 +37,7 @@ def live_node(target: AcceptanceTarget) -> str:
     """Check that a request for the name of a node that exists is refused."""
     pool = _pool(target)
     nodes = target.api("").items(NODES, labelSelector=f"{POOL_LABEL}={pool}")
-    name = next((str(item["metadata"]["name"]) for item in nodes if ready(item)), "")
+    name = next((str(item["metadata"]["name"]) for item in nodes if is_ready(item)), "")
     if not name:
         raise NotApplicableError(f"pool {pool} has no node that is ready")
     return _refused(target, name, site=target.environment.pools[pool].site)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.paths import NAMESPACES
+from contract.kubernetes.readiness import is_ready
 from contract.labels import OUTLIVE_LABEL, SITE_LABEL
 
 if TYPE_CHECKING:
@@ -107,18 +108,11 @@ def await_pods(api: Api, limit: Deadline, space: str, count: int) -> dict[str, O
     def why_not(items: list[Object]) -> str:
         observed[:] = items
         few = [f"{len(items)} pods of {count}"] if len(items) < count else []
-        return "; ".join([*few, *(f"pod {_name(item)} is not ready{_why(item)}" for item in items if not ready(item))])
+        unready = [f"pod {_name(item)} is not ready{_why(item)}" for item in items if not is_ready(item)]
+        return "; ".join([*few, *unready])
 
     limit.await_items(api, f"{NAMESPACES}{path_of(space)}/pods", why_not, what="all pods are ready")
     return {_name(item): item for item in observed}
-
-
-def ready(item: Mapping[str, Any]) -> bool:
-    """Return whether a pod or a node is ready according to the API."""
-    return any(
-        condition["type"] == "Ready" and condition["status"] == "True"
-        for condition in item["status"].get("conditions", ())
-    )
 
 
 def pod_manifest(name: str, site: str, image: str, *, tolerations: Sequence[Object] = ()) -> Object:

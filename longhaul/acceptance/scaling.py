@@ -10,9 +10,9 @@ from components.model import Environment
 from components.model.sites.places import place_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NODES
+from contract.kubernetes.readiness import is_ready
 from contract.labels import POOL_LABEL
 from longhaul.acceptance.check import NotApplicableError
-from longhaul.acceptance.pods import ready
 from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.acceptance.time_limit import Deadline
 
@@ -62,7 +62,7 @@ def _await(target: AcceptanceTarget, pool: str, count: int, limit: Deadline) -> 
     """Wait until the pool has exactly that many nodes, all ready."""
 
     def why_not(items: list[Object]) -> str:
-        well = sum(map(ready, items))
+        well = sum(map(is_ready, items))
         return "" if well == len(items) == count else f"{well} of {len(items)} nodes ready"
 
     limit.await_items(

@@ -13,10 +13,11 @@ from components.model import Environment, plan
 from components.model.nodes.labels import pool_taints
 from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NODES
+from contract.kubernetes.readiness import is_ready
 from contract.labels import SITE_LABEL
 from contract.objects import CLUSTER_DOMAIN
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.pods import NAMESPACE, TestPod, namespace, ready, ready_pods
+from longhaul.acceptance.pods import NAMESPACE, TestPod, namespace, ready_pods
 from longhaul.acceptance.target import AcceptanceTarget
 
 DOMAIN = f"svc.{CLUSTER_DOMAIN}"
@@ -82,7 +83,7 @@ class Traffic:
     def _make(self) -> None:
         target = self._subject
         api = target.api("")
-        listed = [item for item in api.items(NODES) if ready(item)]
+        listed = [item for item in api.items(NODES) if is_ready(item)]
         sites = sorted({item["metadata"]["labels"].get(SITE_LABEL, "") for item in listed} - {""})
         if not sites:
             raise NotApplicableError("the environment has no nodes")

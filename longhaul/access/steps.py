@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from contract.documents.quarantine import moment
+from contract.documents.quarantine import format_time
 from contract.documents.revoked import RevokedPerson
 from longhaul.control_plane.refusal_lists import PEOPLE, distribute_to, end_connections, servers, vpn_machines
 from longhaul.terminal.exits import CommandError
@@ -43,7 +43,7 @@ class AccessRun:
     def revoke(self, name: str, *, by: str, keep_connections: bool) -> None:
         """Have every API server and VPN machine refuse a person. Unless ``keep_connections``, end the person's open
         connections."""
-        person = RevokedPerson(name=name, since=moment(self.now()), by=by)
+        person = RevokedPerson(name=name, since=format_time(self.now()), by=by)
         self._put(lambda revoked: revoked.with_(person))
         if not keep_connections:
             with self.turn():

@@ -9,6 +9,7 @@ from typing import Any
 from components.model.nodes.host_nodes import HOSTS
 from contract.annotations import AUTHORITIES
 from contract.conditions import GPU_HEALTHY
+from contract.kubernetes.readiness import ready_condition
 from contract.labels import GPU_LABEL, HOSTS_POOL_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
 from contract.reasons.status import StatusReason
 from contract.taints import PREFLIGHT_TAINT
@@ -19,17 +20,14 @@ def node(item: Mapping[str, Any]) -> NodeView:
     metadata, status = item["metadata"], item.get("status", {})
     labels = metadata.get("labels", {})
     pool = labels.get(POOL_LABEL, "")
-    ready: Mapping[str, Any] = next(
-        (condition for condition in status.get("conditions", ()) if condition["type"] == "Ready"), {}
-    )
-    healthy = ready.get("status") == "True"
-    silence = StatusReason.NODE_NOT_READY, str(ready.get("message") or "it has never been ready")
-    reason, message = _closed(item) if healthy else silence
+    ready = ready_condition(item)
+    silence = StatusReason.NODE_NOT_READY, ready.message or "it has never been ready"
+    reason, message = _closed(item) if ready.is_true else silence
     return NodeView(
         name=metadata["name"],
         site=labels.get(SITE_LABEL, ""),
         pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
-        ready=healthy,
+        ready=ready.is_true,
         reason=reason,
         message=message,
         gpus=_gpus(item) if GPU_LABEL in labels else "",

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from clouds.base.live_groups import GroupState, Life, LiveMachine, Rolled
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
-from contract.kubernetes.api import Api, moment, path_of
+from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.drain import DrainPod, pods_on
 from contract.kubernetes.paths import NODES
+from contract.kubernetes.readiness import ready_condition
+from contract.kubernetes.times import parse_time
 from contract.taints import CORDON, STARTING
 
 ANNOTATIONS = (ROLL, ROLL_SINCE, ROLL_STAGE)
@@ -57,7 +58,7 @@ class ObservedMachine:
     @property
     def cordoned_at(self) -> datetime | None:
         """Return the time at which a roll cordoned it."""
-        return moment(self._note(ROLL_SINCE))
+        return parse_time(self._note(ROLL_SINCE))
 
     @property
     def stage(self) -> str:
@@ -79,10 +80,9 @@ class ObservedMachine:
         """Return why it takes no pods of the pool, apart from its cordon; empty when it does."""
         if self.node is None:
             return "it has not joined"
-        conditions = self.node.get("status", {}).get("conditions") or ()
-        ready: Mapping[str, Any] = next((condition for condition in conditions if condition["type"] == "Ready"), {})
-        if ready.get("status") != "True":
-            return str(ready.get("message") or "it has never been ready")
+        ready = ready_condition(self.node)
+        if not ready.is_true:
+            return ready.message or "it has never been ready"
         present = self.node.get("spec", {}).get("taints") or ()
         kept = {
             taint["key"]

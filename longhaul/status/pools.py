@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from clouds.base.live_groups import Life, LiveMachine
 from clouds.base.phrases import counted
 from components.model.nodes.host_nodes import HOSTS
-from contract.kubernetes.api import moment
+from contract.kubernetes.times import parse_time
 from contract.reasons.status import StatusReason
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.fleet import NodeStatus
@@ -138,7 +138,7 @@ def _judge(machine: LiveMachine, group: ReportedGroups, observed: Observed) -> t
         return StatusVerdict.MISSING, StatusReason.JOIN_REFUSED, message
     if machine.life is Life.CHANGING:
         return StatusVerdict.JOINING, StatusReason.BEING_MADE, "the cloud is making it"
-    made = moment(group.made.get(machine.node, ""))
+    made = parse_time(group.made.get(machine.node, ""))
     if made is not None and observed.now - made < JOIN:
         return StatusVerdict.JOINING, StatusReason.JOINING, "it is in the cloud, and has not joined yet"
     return StatusVerdict.MISSING, StatusReason.NOT_JOINED, f"it has not joined, and nothing was heard of it{shows}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from contract.kubernetes.api import moment
+from contract.kubernetes.times import parse_time
 from contract.labels import GROUP_LABEL, SITE_LABEL, ZONE_LABEL
 from contract.objects import GANGS
 from contract.reasons.autoscaler import Obstacle, WaitReason
@@ -57,7 +57,7 @@ def gangs(
             complete.append(gang)
     for item in groups:
         name = _name(item)
-        created = moment(item["metadata"].get("creationTimestamp", ""))
+        created = parse_time(item["metadata"].get("creationTimestamp", ""))
         least = int((item.get("spec") or {}).get("minMember") or 0)
         came = len(over.get(name, ()))
         complete.append(Gang(name=name, created=created, on=_on(running.get(name, ())), least=max(0, least - came)))
@@ -70,7 +70,7 @@ def has_expired(item: Object, now: datetime) -> bool:
     true = {type_ for type_, condition in conditions.items() if condition.get("status") == "True"}
     if item["spec"].get("provisioningClassName") != GANGS or "Provisioned" not in true or true.intersection(OVER):
         return False
-    at = moment(str(conditions["Provisioned"].get("lastTransitionTime") or ""))
+    at = parse_time(str(conditions["Provisioned"].get("lastTransitionTime") or ""))
     return at is not None and now - at > HELD
 
 
@@ -88,7 +88,7 @@ def _request(
     if spec.get("provisioningClassName") != GANGS or true.intersection(OVER):
         return None
     granted = "Provisioned" in true
-    at = moment(str(conditions.get("Provisioned", {}).get("lastTransitionTime") or ""))
+    at = parse_time(str(conditions.get("Provisioned", {}).get("lastTransitionTime") or ""))
     if granted and (at is None or now - at > HELD):
         return None
     namespace = item["metadata"]["namespace"]
@@ -110,7 +110,7 @@ def _request(
         name=name,
         sets=tuple(sets),
         within=within,
-        created=moment(item["metadata"].get("creationTimestamp", "")),
+        created=parse_time(item["metadata"].get("creationTimestamp", "")),
         request=True,
         granted=granted,
         on=_on(running.get(name, ())),

@@ -9,9 +9,10 @@ from typing import Any
 
 from components.model.nodes.host_nodes import HOSTS
 from contract.annotations import KEEP, ROLL, SCALE_IN
-from contract.kubernetes.api import moment
 from contract.kubernetes.drain import OVERDUE, DrainPod, pod_of
 from contract.kubernetes.quantities import whole
+from contract.kubernetes.readiness import ready_condition
+from contract.kubernetes.times import parse_time
 from contract.labels import HOSTNAME_LABEL, HOSTS_POOL_LABEL, INTERRUPTED, POOL_LABEL
 from contract.taints import CORDON, QUARANTINE_TAINT, STARTING
 from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, LabelPairs, MovablePod, NodeHealth
@@ -75,7 +76,7 @@ class NodeParser:
         for pod in pods:
             load.add(pod)
         annotations = metadata.get("annotations") or {}
-        cordoned_at = moment(annotations.get(SCALE_IN, ""))
+        cordoned_at = parse_time(annotations.get(SCALE_IN, ""))
         return ClusterNode(
             name=metadata["name"],
             kind=self._kind(labels, [taint for taint in taints if taint not in starting and taint["key"] != CORDON]),
@@ -107,14 +108,13 @@ class NodeParser:
         return self._kinds.setdefault(kind, kind)
 
     def _health(self, item: Object, *, starting: bool) -> tuple[NodeHealth, datetime | None]:
-        made = moment(item["metadata"].get("creationTimestamp", ""))
+        made = parse_time(item["metadata"].get("creationTimestamp", ""))
         keys = {taint["key"] for taint in item["spec"].get("taints") or ()}
         if INTERRUPTED in keys:
             return NodeHealth.ENDING, None
-        conditions = item["status"].get("conditions") or ()
-        ready: Object = next((condition for condition in conditions if condition["type"] == "Ready"), {})
-        since = moment(str(ready.get("lastTransitionTime") or "")) or made
-        if ready.get("status") == "True":
+        ready = ready_condition(item)
+        since = ready.since or made
+        if ready.is_true:
             return (NodeHealth.STARTING, made) if starting else (NodeHealth.READY, since)
         # A node that was never ready reports this since its registration.
         never = made is None or since is None or since - made < timedelta(seconds=1)

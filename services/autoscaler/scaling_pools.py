@@ -13,7 +13,7 @@ from clouds.base.refusals import Cause, Refusal
 from components.model.autoscaler.section import Autoscaler
 from components.model.nodes.host_nodes import HOSTS
 from components.model.pools.declared import declared_pools
-from contract.kubernetes.api import moment
+from contract.kubernetes.times import parse_time
 from contract.labels import GROUP_LABEL, HOSTS_POOL_LABEL, ZONE_LABEL
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import (
@@ -120,7 +120,7 @@ def _group(asked: GroupAnswer, nodes: set[str], *, labelled: bool) -> ScalingGro
         min=declared.min,
         leaving=len(asked.group.machines) - len(there),
         unjoined=tuple(
-            UnjoinedMachine(id=machine.id, made_at=moment(made.get(machine.id, "")))
+            UnjoinedMachine(id=machine.id, made_at=parse_time(made.get(machine.id, "")))
             for machine in staying
             if machine.node not in nodes
         ),

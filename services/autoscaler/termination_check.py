@@ -6,6 +6,7 @@ from contract.annotations import KEEP, ROLL, SCALE_IN
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.drain import pods_on, work_on
 from contract.kubernetes.paths import NODES
+from contract.kubernetes.readiness import ready_condition
 from services.autoscaler.evaluation import Evaluation
 from services.autoscaler.group_reader import GroupAnswer
 from services.autoscaler.pod_objects import Object
@@ -56,6 +57,4 @@ def _protected(node: Object) -> str:
 
 def _fitness(node: Object) -> tuple[str, list[str]]:
     """Return whether a node is ready, and its taints."""
-    conditions = node.get("status", {}).get("conditions") or ()
-    ready = next((str(condition["status"]) for condition in conditions if condition["type"] == "Ready"), "")
-    return ready, sorted(taint["key"] for taint in node["spec"].get("taints") or ())
+    return ready_condition(node).status, sorted(taint["key"] for taint in node["spec"].get("taints") or ())

@@ -21,7 +21,6 @@ from contract.metrics import LabelValues
 from contract.objects import NODE_CONTROLLER_LEASE, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 from contract.quarantine_list import QuarantineList
 from services.metrics import ServiceMetrics
-from services.node_controller.cluster import KubernetesCluster
 from services.node_controller.gpus import SELECTOR as GPU_NODES
 from services.node_controller.gpus import GpuNodes, kept
 from services.node_controller.interruptions import SELECTOR as INTERRUPTED_NODES
@@ -36,8 +35,10 @@ from services.node_controller.new_nodes import SELECTOR as NEW_NODES
 from services.node_controller.new_nodes import Known, NewNodes, Truth
 from services.node_controller.new_nodes import kept as kept_of_new
 from services.node_controller.node_removal import Remover, registered_nodes
+from services.node_controller.node_silence import NodeSilence
 from services.node_controller.node_work import NodeWork
 from services.node_controller.requests import Requests
+from services.node_controller.reserved_names import ReservedNames
 
 log = logging.getLogger(__name__)
 
@@ -91,8 +92,9 @@ class Controller:
         self._unchecked = self._watch(NODES, self._registered.set, labels=NEW_NODES, keep=kept_of_new)
         self._config = self._watch(SYSTEM_CONFIGMAPS, self._changed.set, fields=f"metadata.name={CONFIGMAP}")
         self._asked = self._watch(REQUESTS, self._look)
-        self._cluster = KubernetesCluster(api, nodes=self._nodes)
-        self._requests = Requests(api, self._asked, grants=self._cluster, events=self._events, metrics=metrics)
+        self._silence = NodeSilence(api)
+        self._names = ReservedNames(api, nodes=self._nodes)
+        self._requests = Requests(api, self._asked, grants=self._names, events=self._events, metrics=metrics)
         self._lifecycle = Lifecycle(clock=time.monotonic)
         self._remover = Remover(api, events=self._events, metrics=metrics)
         self._gpus = GpuNodes(api, self._gpu_nodes, events=self._events, metrics=metrics)
@@ -150,7 +152,7 @@ class Controller:
         while not (self._asked.synced.wait(1) and self._nodes.synced.wait(1)):
             if self._stop.is_set():
                 return
-        self._cluster.recall(self._asked.objects())
+        self._names.recall(self._asked.objects())
         self._requests.run(self._stop, lambda: self._judge)
 
     def _follow_environment(self) -> None:
@@ -186,7 +188,8 @@ class Controller:
         self._judge = Judge(
             environment,
             built.values(),
-            cluster=self._cluster,
+            nodes=self._silence,
+            names=self._names,
             clock=time.monotonic,
             quarantined=self._quarantined,
         )
@@ -227,7 +230,7 @@ class Controller:
             try:
                 every = registered_nodes(self._nodes, listed=self._listed)
                 judged = [node for node in every if node.site not in self._unread]
-                verdict = self._lifecycle.look(judged, self._inventories, fresh=self._cluster.fresh)
+                verdict = self._lifecycle.look(judged, self._inventories, fresh=self._silence.fresh)
                 for name, reason in verdict.lost.items():
                     self._remover.remove(name, reason)
             except ApiError as error:

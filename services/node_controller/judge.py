@@ -23,14 +23,18 @@ class WaitError(Exception):
     """Raised when a request cannot be decided yet. The text says what is missing."""
 
 
-class NodeStates(Protocol):
-    """State of Nodes, as the API knows it."""
+class LiveNodes(Protocol):
+    """Nodes that have a name already, as the API knows them."""
 
     def live(self, node: str) -> bool:
         """Return whether a live Node has this name: it is ready or renews its lease."""
 
     def member(self, node: str) -> bool:
         """Return whether there is a Node of this name whose kubelet may still hold a valid certificate."""
+
+
+class TakenNames(Protocol):
+    """Names that were just granted."""
 
     def rival(self, request: Request) -> bool:
         """Return whether another key was just granted this name, and its Node has not appeared yet."""
@@ -44,12 +48,13 @@ class Judge:
         environment: NodeEnvironment,
         inventories: Iterable[Inventory],
         *,
-        cluster: NodeStates,
+        nodes: LiveNodes,
+        names: TakenNames,
         clock: Callable[[], float],
         quarantined: Callable[[], Collection[str]] = tuple,
     ) -> None:
         """``quarantined`` returns the names of the machines that are in quarantine."""
-        self._environment, self._cluster, self._clock = environment, cluster, clock
+        self._environment, self._nodes, self._names, self._clock = environment, nodes, names, clock
         self._quarantined = quarantined
         self._inventories = {inventory.site: inventory for inventory in inventories}
 
@@ -87,7 +92,7 @@ class Judge:
             )
         self._check_machine(request, machine)
         self._check_free(request)
-        if self._cluster.member(request.node):
+        if self._nodes.member(request.node):
             raise RefusedError(
                 "NameIsTaken",
                 f"node {request.node} has joined before and may still hold its certificate: "
@@ -96,9 +101,9 @@ class Judge:
 
     def _check_free(self, request: Request) -> None:
         """Check that no live node has the name and that no other key was just granted it."""
-        if self._cluster.live(request.node):
+        if self._nodes.live(request.node):
             raise RefusedError("NameIsLive", f"a live node is called {request.node} already")
-        if self._cluster.rival(request):
+        if self._names.rival(request):
             raise RefusedError("NameIsTaken", f"another key was given the name {request.node} a moment ago")
 
     def _check_joining(self, request: Request, *, seen_at: float) -> None:

@@ -11,10 +11,10 @@ from contract.kubernetes.api import METADATA_LIST, Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.events import Events
 from contract.kubernetes.paths import NODES
+from contract.kubernetes.times import epoch_s
 from contract.kubernetes.watch import Watch
 from contract.labels import SITE_LABEL, UNCHECKED
 from services.metrics import ServiceMetrics
-from services.node_controller.cluster import moment
 from services.node_controller.lifecycle import NodeSeen
 from services.node_controller.metrics import NODES_REMOVED
 
@@ -92,7 +92,7 @@ def _tainted(node: Object) -> float | None:
     not."""
     for taint in node["spec"].get("taints", []):
         if taint["key"] == TAINT["key"] and taint["effect"] == TAINT["effect"]:
-            return moment(taint["timeAdded"]) if taint.get("timeAdded") else 0.0
+            return epoch_s(taint["timeAdded"]) if taint.get("timeAdded") else 0.0
     return None
 
 

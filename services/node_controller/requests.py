@@ -16,12 +16,12 @@ from contract.join_rates import JOINS_A_SECOND, JOINS_AT_ONCE
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.events import Events
+from contract.kubernetes.times import epoch_s
 from contract.kubernetes.watch import Watch
 from contract.objects import NODE_REQUEST_DENIED
 from contract.token_buckets import Bucket
 from contract.users import JOIN_USER
 from services.metrics import ServiceMetrics
-from services.node_controller.cluster import moment
 from services.node_controller.judge import LOOK_AGAIN_S, Judge, WaitError
 from services.node_controller.metrics import REQUESTS_GRANTED, REQUESTS_REFUSED
 
@@ -170,7 +170,7 @@ class Requests:
     def _clean(self, document: Object, refused: Mapping[str, str]) -> float:
         """Delete a request that was refused long enough ago. Return the seconds after which to look again."""
         metadata = document["metadata"]
-        left = moment(refused.get("lastUpdateTime") or metadata["creationTimestamp"]) + REFUSED_KEPT_S - self._wall()
+        left = epoch_s(refused.get("lastUpdateTime") or metadata["creationTimestamp"]) + REFUSED_KEPT_S - self._wall()
         if left <= 0:
             self._api.delete(PATH + path_of(metadata["name"]), uid=metadata["uid"])
             return RESYNC_S

@@ -9,6 +9,7 @@ from typing import Any
 from contract.documents.autoscaler_memory import DecisionMemory
 from contract.documents.pools import DeclaredPool
 from contract.kubernetes.connection import Object
+from contract.kubernetes.readiness import is_ready
 from contract.labels import HOSTS_POOL_LABEL, KIND_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
 from contract.taints import PREFLIGHT_TAINT
 from longhaul.client.capacity.queues import amount
@@ -112,9 +113,7 @@ def _of(container: Object) -> Amount:
 
 
 def _is_ready(node: Object) -> bool:
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
-    return ready and not _is_starting(node)
+    return is_ready(node) and not _is_starting(node)
 
 
 def _is_starting(node: Object) -> bool:

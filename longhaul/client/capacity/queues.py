@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from contract.kubernetes.api import moment
 from contract.kubernetes.connection import Object
 from contract.kubernetes.quantities import whole
+from contract.kubernetes.times import parse_time
 from contract.resources import GPU_RESOURCE
 from longhaul.client.capacity.state import Amount, PendingJob, TeamCapacity, Use
 
@@ -80,7 +80,7 @@ def _job(item: Object) -> PendingJob:
     return PendingJob(
         name=str(owner.get("name") or item["metadata"]["name"]),
         asks=Amount(gpus=total.get(GPU_RESOURCE, 0), cores=total.get(CPU, 0) / MILLI),
-        since=moment(str(item["metadata"].get("creationTimestamp") or "")),
+        since=parse_time(str(item["metadata"].get("creationTimestamp") or "")),
         waits_for=_waits_for(status, _conditions(item)),
     )
 

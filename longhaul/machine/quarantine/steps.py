@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from clouds.base.phrases import counted
-from contract.documents.quarantine import Quarantined, moment
+from contract.documents.quarantine import Quarantined, format_time
 from longhaul.control_plane import refusal_lists
 from longhaul.machine.quarantine import node
 from longhaul.terminal.exits import CommandError, Exit
@@ -53,7 +53,7 @@ class QuarantineRun:
         # From here on nobody can write its Node with its certificate.
         node.keep_pods_off(self.api, name)
         # Until now an API server may have renewed its certificate, whose validity counts from that moment.
-        entry = replace(entry, since=moment(self.now()))
+        entry = replace(entry, since=format_time(self.now()))
         self._write(entry)
         pods = node.remove_node(self.api, name)
         self.tell(f"{counted(pods, 'pod')} and its Node deleted: the pods' tokens are void")
@@ -74,7 +74,7 @@ class QuarantineRun:
         if machine is not None and entry.kept:
             machine.cloud.release(machine.place, entry.kept)
             self.tell(f"{', '.join(entry.kept)} deleted")
-        entry = replace(entry, released=moment(self.now()), kept=(), done=True)
+        entry = replace(entry, released=format_time(self.now()), kept=(), done=True)
         self._write(entry)
         refusal_lists.distribute(self.record, self.record.read().names, tell=self.tell)
         return entry
@@ -92,9 +92,9 @@ class QuarantineRun:
         until = entry.refused_until()
         if not (entry.machine or entry.gone) and self.now() < until:
             raise CommandError(
-                f"{entry.name} is refused until {moment(until)}, since its stolen certificate may be valid as long "
-                "and has its name. To let the host back in before, install it anew and give it another name in the "
-                "hosts file, so nothing was done",
+                f"{entry.name} is refused until {format_time(until)}, since its stolen certificate may be valid as "
+                "long and has its name. To let the host back in before, install it anew and give it another name in "
+                "the hosts file, so nothing was done",
                 code=Exit.REFUSED,
             )
 

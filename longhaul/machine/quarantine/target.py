@@ -11,7 +11,7 @@ from components.model import control_machines, plan
 from components.model.hosts.places import gateway_places
 from components.model.nodes.host_nodes import host_nodes
 from components.model.sites.places import place_of
-from contract.documents.quarantine import Quarantined, is_name, moment
+from contract.documents.quarantine import Quarantined, format_time, is_name
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def begin_quarantine(record: QuarantineVault, name: str, *, now: datetime) -> tu
     entry = record.read().find(name)
     if entry is not None and entry.released:
         raise CommandError(
-            f"{name} was released; it is refused until {moment(entry.refused_until())}, and nothing of it is left",
+            f"{name} was released; it is refused until {format_time(entry.refused_until())}, and nothing of it is left",
             code=Exit.USAGE,
         )
     if entry is not None and not entry.gone:
@@ -105,7 +105,7 @@ def begin_quarantine(record: QuarantineVault, name: str, *, now: datetime) -> tu
         return entry, None
     site = host_site(record.environment, name)
     if site:
-        return Quarantined(name=name, site=site, since=moment(now)), None
+        return Quarantined(name=name, site=site, since=format_time(now)), None
     if not _may_have_been(record.environment, name):
         raise CommandError(
             f"{record.environment.name} has no machine of the name {name} in its pools and no host, and had none, as "
@@ -113,7 +113,7 @@ def begin_quarantine(record: QuarantineVault, name: str, *, now: datetime) -> tu
             code=Exit.USAGE,
         )
     # The machine has ended or has left its group, or the host is not declared any more; its key is stolen.
-    return Quarantined(name=name, site="", since=moment(now), gone=True), None
+    return Quarantined(name=name, site="", since=format_time(now), gone=True), None
 
 
 def _may_have_been(environment: Environment, name: str) -> bool:
@@ -128,7 +128,7 @@ def _entry(name: str, machine: PoolMachine, *, now: datetime) -> Quarantined:
     return Quarantined(
         name=name,
         site=machine.place.name,
-        since=moment(now),
+        since=format_time(now),
         pool=machine.pool,
         group=machine.suspect.group,
         machine=machine.suspect.machine,

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contract.documents.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
+from contract.documents.quarantine import CERTIFICATE, Quarantine, Quarantined, format_time
 from contract.vault import LARGEST
 
 NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
 
 
 def entry(name: str = "i-1", **more: object) -> Quarantined:
-    return Quarantined(**{"name": name, "site": "use1", "since": moment(NOW), **more})  # type: ignore[arg-type]
+    return Quarantined(**{"name": name, "site": "use1", "since": format_time(NOW), **more})  # type: ignore[arg-type]
 
 
 def test_it_is_read_as_it_was_written() -> None:
@@ -45,7 +45,7 @@ def test_what_is_no_list_is_refused(text: str, why: str) -> None:
 
 
 def test_a_released_machine_stays_until_its_certificates_have_ended() -> None:
-    held = Quarantine(machines=(entry(), entry("i-2", released=moment(NOW))))
+    held = Quarantine(machines=(entry(), entry("i-2", released=format_time(NOW))))
     end = NOW + CERTIFICATE
     assert held.pruned(end - timedelta(seconds=1)) == held
     assert held.pruned(end).names == ("i-1",)

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from contract.annotations import DISPOSABLE
-from contract.kubernetes.api import moment
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.drain import DrainError, cordon, drain, pod_of, pods_on, uncordon, work_on
-from tests.support.pool import BEGIN, FakeCluster
+from tests.support.pool import FakeCluster
 
 
 @pytest.fixture(name="cluster")
@@ -50,15 +49,6 @@ def item(*, namespace: str = "team", owner: str = "Job", phase: str = "Running",
 def test_what_is_work(pod: dict[str, Any], work: bool, stays: bool) -> None:
     found = pod_of(pod)
     assert (found.work, found.stays) == (work, stays)
-
-
-@pytest.mark.parametrize("text", ["", "yesterday", "2026-11-01T12:00:00", "12:00", "0001-01-01T00:00:00+01:00"])
-def test_a_time_without_a_zone_is_none(text: str) -> None:
-    assert moment(text) is None
-
-
-def test_times_are_compared_whatever_their_zone() -> None:
-    assert moment("2026-11-01T12:00:00Z") == moment("2026-11-01T13:00:00+01:00") == BEGIN
 
 
 def test_a_drain_leaves_what_stays(cluster: FakeCluster) -> None:

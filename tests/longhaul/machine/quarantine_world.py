@@ -14,7 +14,7 @@ from clouds.base.quarantine import Suspect
 from components.model import Environment
 from components.model.secrets.vault import QUARANTINE
 from components.model.sites.places import place_of
-from contract.documents.quarantine import Quarantine, Quarantined, moment
+from contract.documents.quarantine import Quarantine, Quarantined, format_time
 from contract.documents.refusals import digest_of
 from longhaul.machine.quarantine.steps import QuarantineRun
 from longhaul.machine.quarantine.target import PoolMachine
@@ -146,7 +146,7 @@ class World:
     @property
     def entry(self) -> Quarantined:
         return Quarantined(
-            name=NODE, site="use1", since=moment(NOW), pool="cpu", group="lab-cpu", machine=NODE, wanted=2
+            name=NODE, site="use1", since=format_time(NOW), pool="cpu", group="lab-cpu", machine=NODE, wanted=2
         )
 
     def machine(self) -> PoolMachine:

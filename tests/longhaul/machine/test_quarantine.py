@@ -15,7 +15,7 @@ from clouds.base.errors import CloudError
 from clouds.base.quarantine import Suspect
 from components.model import load
 from components.model.secrets.vault import QUARANTINE
-from contract.documents.quarantine import CERTIFICATE, Quarantine, Quarantined, moment
+from contract.documents.quarantine import CERTIFICATE, Quarantine, Quarantined, format_time
 from contract.kubernetes.connection import ApiError
 from longhaul.machine.quarantine.node import pod_exposure
 from longhaul.machine.quarantine.target import PoolMachine, begin_quarantine, recorded_machine, refuse_others
@@ -115,7 +115,7 @@ def test_a_node_that_others_write_without_an_end_is_told(world: World, monkeypat
 
 
 def test_a_host_is_refused_and_its_pods_go_and_nothing_is_asked_of_a_cloud(world: World) -> None:
-    entry = Quarantined(name=HOST, site="rack", since=moment(NOW))
+    entry = Quarantined(name=HOST, site="rack", since=format_time(NOW))
     entry = world.run().quarantine(entry, None)
     assert (set(world.nodes), set(world.pods), world.isolated) == ({NODE}, {"work"}, set())
     with pytest.raises(CommandError, match="give it another name in the hosts file") as refused:
@@ -248,7 +248,7 @@ def test_a_machine_that_is_gone_is_refused_by_its_name(
     world.run().release(entry, None)
     assert (world.refusing(name), world.listed().unreleased) == (True, ())
     later = world.run(now=NOW + CERTIFICATE)
-    later.quarantine(Quarantined(name=HOST, site="rack", since=moment(NOW)), None)
+    later.quarantine(Quarantined(name=HOST, site="rack", since=format_time(NOW)), None)
     assert world.listed().names == (HOST,)
 
 

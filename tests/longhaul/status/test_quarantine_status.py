@@ -10,7 +10,7 @@ import pytest
 
 from components.model import load
 from components.model.secrets.vault import QUARANTINE
-from contract.documents.quarantine import Quarantine, Quarantined, moment
+from contract.documents.quarantine import Quarantine, Quarantined, format_time
 from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.control_plane.node_answers import parse_answer
@@ -64,7 +64,7 @@ def test_status_tells_who_is_in_quarantine_and_what_is_wrong(world: World) -> No
     assert (found.verdict, found.message.startswith("lab-api-0 does not refuse it")) == (StatusVerdict.UNHEALTHY, True)
     (found,) = judge_quarantine(world.environment, SERVERS[:1], observed(done, refuses=(NODE,), nodes=(NODE,)))
     assert (found.verdict, found.reason) == (StatusVerdict.UNHEALTHY, StatusReason.NODE_PRESENT)
-    released = Quarantine(machines=(replace(world.entry, released=moment(NOW)),))
+    released = Quarantine(machines=(replace(world.entry, released=format_time(NOW)),))
     assert judge_quarantine(world.environment, SERVERS[:1], observed(released, refuses=(NODE,))) == ()
 
 
@@ -96,7 +96,7 @@ def test_status_says_nothing_of_a_list_that_is_not_there_yet(world: World) -> No
 
 
 def test_a_host_in_quarantine_is_not_said_to_be_made_a_node_again(world: World) -> None:
-    held = Quarantine(machines=(Quarantined(name=HOST, site="rack", since=moment(NOW), done=True),))
+    held = Quarantine(machines=(Quarantined(name=HOST, site="rack", since=format_time(NOW), done=True),))
     (host,) = [one for one in judge_nodes(world.environment, observed(held, refuses=(HOST,))) if one.name == HOST]
     assert host.reason is StatusReason.QUARANTINED
     assert (host.verdict, host.message) == (StatusVerdict.MISSING, "it is in quarantine, and refused")
@@ -104,7 +104,7 @@ def test_a_host_in_quarantine_is_not_said_to_be_made_a_node_again(world: World) 
 
 def test_a_host_that_the_hosts_file_does_not_cut_off_is_no_good_end(world: World) -> None:
     """No cloud cuts it off: its neighbours do, by the hosts file."""
-    held = Quarantine(machines=(Quarantined(name=HOST, site="rack", since=moment(NOW), done=True),))
+    held = Quarantine(machines=(Quarantined(name=HOST, site="rack", since=format_time(NOW), done=True),))
     seen_ = observed(held, refuses=(HOST,))
     (found,) = judge_quarantine(world.environment, SERVERS[:1], seen_)
     assert found.verdict is StatusVerdict.DEGRADED

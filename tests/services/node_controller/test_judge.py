@@ -66,7 +66,8 @@ class JudgeWorld:
         self.judge = Judge(
             ENVIRONMENT,
             [self.cloud, self.host],
-            cluster=self,
+            nodes=self,
+            names=self,
             clock=lambda: self.now,
             quarantined=lambda: self.quarantined,
         )

@@ -15,6 +15,7 @@ from machine.health_check import MachineCheck
 
 from contract.documents.node import Worker
 from contract.endpoints import KUBE_PROXY_HEALTH_PORT
+from contract.kubernetes.readiness import ready_condition
 from contract.paths import KUBERNETES_AUTHORITIES, PKI
 
 CONTAINERD = Path("/run/containerd/containerd.sock")
@@ -85,19 +86,15 @@ def _answers(program: str, url: str) -> MachineCheck:
 def _node(paths: WorkerPaths, worker: Worker, node_name: str) -> tuple[MachineCheck, ...]:
     """Check the node's state in the API, read with the node's own identity."""
     try:
-        status = read_node(paths, worker, node_name)["status"]
-        conditions = {condition["type"]: condition for condition in status.get("conditions", ())}
-        runs = status["nodeInfo"]["kubeletVersion"]
+        node = read_node(paths, worker, node_name)
+        ready, runs = ready_condition(node), node["status"]["nodeInfo"]["kubeletVersion"]
     except (OSError, ValueError, KeyError, LookupError) as error:
         gone = isinstance(error, urllib.error.HTTPError) and error.code == 404
         reason = "there is none: see longhaul-registered.timer" if gone else repr(error)
         return (MachineCheck(name="ready", ok=False, detail=f"Node {node_name}: {reason}"),)
-    ready = conditions.get("Ready", {})
     version = worker.version
     return (
-        MachineCheck(
-            name="ready", ok=ready.get("status") == "True", detail=ready.get("message", "no condition Ready yet")
-        ),
+        MachineCheck(name="ready", ok=ready.is_true, detail=ready.message or "no condition Ready yet"),
         MachineCheck(name="version", ok=runs == f"v{version}", detail=f"runs {runs}, the environment wants v{version}"),
     )
 
