@@ -7,10 +7,11 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from longhaul.init import questions as q
-from longhaul.init.answers import SIZES, Answers
+from longhaul.init.answers import Answers
 from longhaul.init.interview import Interview
 from longhaul.init.places import gather_places
 from longhaul.init.ranges import supernet_prefix, too_many
+from longhaul.init.sizes import SIZES
 
 
 def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str], home: Path) -> Answers:

@@ -11,16 +11,8 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from longhaul.init.answers import (
-    SIZES,
-    CloudSite,
-    GatewayAnswer,
-    HostAnswer,
-    HostsAnswer,
-    PrincipalKind,
-    Rack,
-    SizeAnswer,
-)
+from longhaul.init.answers import CloudSite, GatewayAnswer, HostAnswer, HostsAnswer, PrincipalKind, Rack
+from longhaul.init.sizes import SIZES, SizeAnswer
 
 if TYPE_CHECKING:
     from clouds.base.section import Section

@@ -10,17 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from longhaul.init import parsing, pool_parsing
-from longhaul.init.answers import (
-    SIZES,
-    CloudSite,
-    GatewayAnswer,
-    HostAnswer,
-    HostsAnswer,
-    PoolAnswer,
-    PrincipalKind,
-    Rack,
-    SizeAnswer,
-)
+from longhaul.init.answers import CloudSite, GatewayAnswer, HostAnswer, HostsAnswer, PoolAnswer, PrincipalKind, Rack
+from longhaul.init.sizes import SIZES, SizeAnswer
 
 if TYPE_CHECKING:
     from clouds.base.machine_types import MachineProperties

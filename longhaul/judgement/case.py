@@ -9,7 +9,7 @@ from components.model import Environment
 from longhaul.judgement.capacity import CapacityRow
 from longhaul.judgement.changes import Change
 from longhaul.judgement.deprecated_apis import Ask, no_cluster
-from longhaul.judgement.places import EnvironmentParts
+from longhaul.judgement.environment_parts import EnvironmentParts
 
 
 @dataclass(frozen=True, kw_only=True)

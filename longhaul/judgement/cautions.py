@@ -12,7 +12,7 @@ from components.model.loading.cautions import cautions
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction
 from longhaul.judgement.finding import PlanFinding
-from longhaul.judgement.risks import new_sites
+from longhaul.judgement.weak_spots import new_sites
 
 
 def new_cautions(case: Case) -> Iterator[PlanFinding]:

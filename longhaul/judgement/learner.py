@@ -14,7 +14,7 @@ from contract.reasons.plan import PlanReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction
 from longhaul.judgement.finding import PlanFinding
-from longhaul.judgement.kinds import kind_of
+from longhaul.judgement.resource_kinds import kind_of
 
 KEY = "control_plane.etcd.learner"
 

@@ -13,8 +13,8 @@ from clouds.registry import clouds
 from components.model import Environment, plan
 from components.model.hosts.places import gateway_places, host_places
 from longhaul.judgement.changes import Change, ResourceAction
-from longhaul.judgement.kinds import kind_of
-from longhaul.judgement.places import EnvironmentParts
+from longhaul.judgement.environment_parts import EnvironmentParts
+from longhaul.judgement.resource_kinds import kind_of
 
 _RANGES_OF_OUR_OWN: Mapping[str, tuple[str, ...]] = {
     "pulumi-python:dynamic/longhaul:Certificate": ("addresses",),

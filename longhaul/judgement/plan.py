@@ -10,21 +10,21 @@ from clouds.base.findings import Severity, gravest, in_order
 from clouds.base.resources import ResourceKind
 from components.model import Environment
 from longhaul.judgement.capacity import CapacityRow, compare
-from longhaul.judgement.care import care_findings
 from longhaul.judgement.case import Case
 from longhaul.judgement.cautions import new_cautions, standing_cautions
 from longhaul.judgement.changes import Change, Changes, ResourceAction
 from longhaul.judgement.cost import CostChange, Prices, compare_cost
 from longhaul.judgement.deprecated_apis import Ask, no_cluster
-from longhaul.judgement.files import by_files, file_changes
+from longhaul.judgement.environment_parts import EnvironmentPart, EnvironmentParts, places
 from longhaul.judgement.finding import PlanFinding
-from longhaul.judgement.kinds import is_group, kind_of
-from longhaul.judgement.places import EnvironmentPart, EnvironmentParts, places
+from longhaul.judgement.interruptions import care_findings
 from longhaul.judgement.previous_environment import PreviousEnvironment, previous_environment
 from longhaul.judgement.properties import Property, properties
 from longhaul.judgement.refusals import refusal_findings
-from longhaul.judgement.risks import standing_risks
+from longhaul.judgement.resource_kinds import is_group, kind_of
 from longhaul.judgement.versions import allowed_upgrades, deprecated_apis
+from longhaul.judgement.weak_spots import standing_risks
+from longhaul.judgement.without_state import by_files, file_changes
 from longhaul.terminal.option_types import MAX_REMOVED
 
 NEW = "new"

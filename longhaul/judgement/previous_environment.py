@@ -18,8 +18,8 @@ from components.model import Environment, Role
 from components.model.control_plane.machines import role_sizes
 from components.model.sites.cloud_names import pool_groups
 from longhaul.judgement.changes import Change, ResourceAction
-from longhaul.judgement.kinds import kind_of
-from longhaul.judgement.places import EnvironmentParts
+from longhaul.judgement.environment_parts import EnvironmentParts
+from longhaul.judgement.resource_kinds import kind_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from clouds.base.phrases import counted
 from longhaul.judgement.changes import ResourceAction
+from longhaul.judgement.environment_parts import LINKS, EnvironmentPart
 from longhaul.judgement.masking import LATER
-from longhaul.judgement.places import LINKS, EnvironmentPart
 from longhaul.judgement.plan import PlaceChanges, Plan, ResourceLine
 from longhaul.judgement.properties import Property
 

@@ -117,9 +117,9 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
     from longhaul.judgement.api_usage import api_usage_reader
     from longhaul.judgement.changes import read_changes
     from longhaul.judgement.deprecated_apis import no_cluster
-    from longhaul.judgement.files import ALONE
     from longhaul.judgement.plan import PlanTerms, make_plan
     from longhaul.judgement.policies import policy_findings
+    from longhaul.judgement.without_state import ALONE
     from longhaul.project.baked_images import image_versions
 
     if invocation.options.source:

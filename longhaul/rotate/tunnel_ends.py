@@ -9,7 +9,7 @@ from typing import Any
 from clouds.base.resources import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model import plan
-from longhaul.judgement.places import TUNNEL_KEY
+from longhaul.judgement.environment_parts import TUNNEL_KEY
 from longhaul.racks.batches import RunOptions, roll
 from longhaul.racks.inventory import GATEWAYS, machines
 from longhaul.racks.text import to_text

@@ -21,7 +21,7 @@ from clouds.azure.roles import AUTOSCALER, BLOB_CONTRIBUTOR, BLOB_READER, READER
 from components.model.pools.machine_types import known_machine_types
 from lab.cloud.aws.actions import known_actions
 from longhaul import cli
-from longhaul.init.answers import SIZES
+from longhaul.init.sizes import SIZES
 from longhaul.terminal.exits import Exit
 from tests.longhaul.init.asked import KEY, Here
 from tests.support.azure_types import AZURE_TYPES

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from longhaul import cli
-from longhaul.init.answers import SIZES
 from longhaul.init.document import SCHEMA
+from longhaul.init.sizes import SIZES
 from longhaul.terminal.exits import Exit
 from tests.longhaul.init.asked import AWS, LEAST, RACK, Here
 from tests.support.golden import Golden

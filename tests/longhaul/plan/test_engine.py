@@ -9,8 +9,8 @@ import pytest
 from clouds.base.resources import ResourceKind
 from lab import tools
 from longhaul.judgement.changes import read_changes
-from longhaul.judgement.kinds import kind_of
 from longhaul.judgement.preview_document import read_document
+from longhaul.judgement.resource_kinds import kind_of
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout
 from tests.support.project import REPOSITORY

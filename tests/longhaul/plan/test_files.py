@@ -12,9 +12,9 @@ import pytest
 
 from clouds.base.findings import Severity
 from contract.reasons.plan import FileReason
-from longhaul.judgement.files import ALONE, file_changes
 from longhaul.judgement.plan import Plan, PlanTerms, make_plan
 from longhaul.judgement.text import to_text
+from longhaul.judgement.without_state import ALONE, file_changes
 from longhaul.plan.markdown import to_markdown
 from tests.longhaul.judgement.steps import Step, changes, lab, machine, said
 from tests.support.golden import Golden

@@ -8,8 +8,8 @@ import pytest
 
 from clouds.base.findings import Severity
 from contract.reasons.plan import PlanReason
+from longhaul.judgement.environment_parts import ENVIRONMENT, LINKS
 from longhaul.judgement.finding import PlanFinding
-from longhaul.judgement.places import ENVIRONMENT, LINKS
 from longhaul.judgement.resource_lines import blocks, summary
 from longhaul.judgement.text import to_json, to_text
 from longhaul.plan.markdown import to_markdown

@@ -14,7 +14,7 @@ from components.model import Environment, load
 from components.model.network.tunnel_keys import READ_VARIABLE, TUNNELS
 from components.model.secrets.rotations import STEADY
 from components.model.secrets.vault import ROTATIONS
-from longhaul.judgement.places import TUNNEL_KEY
+from longhaul.judgement.environment_parts import TUNNEL_KEY
 from longhaul.rotate import stack
 from longhaul.rotate.stack import Stack
 from longhaul.rotate.tunnel_ends import StackTunnelEnds, tunnels_in

@@ -21,7 +21,7 @@ from components.model.control_plane.size import (
     raft_times,
     size_of,
 )
-from longhaul.init.answers import SIZES as PROPOSED
+from longhaul.init.sizes import SIZES as PROPOSED
 from tests.support.hosts import stack_file
 
 LARGEST = (

@@ -14,15 +14,15 @@ from contract.reasons.plan import PlanReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, ResourceAction
 from longhaul.judgement.consequences import CONSEQUENCES, Consequence
+from longhaul.judgement.data_loss import GONE, quorum
+from longhaul.judgement.environment_parts import ENVIRONMENT, LINKS, EnvironmentPart
 from longhaul.judgement.finding import PlanFinding
-from longhaul.judgement.kinds import kind_of
 from longhaul.judgement.learner import learner_changes
 from longhaul.judgement.masking import LATER, mask
-from longhaul.judgement.places import ENVIRONMENT, LINKS, EnvironmentPart
 from longhaul.judgement.previous_environment import role_changes
 from longhaul.judgement.properties import changes_only, properties
-from longhaul.judgement.refusals import GONE, quorum
-from longhaul.judgement.risks import new_risks, new_sites
+from longhaul.judgement.resource_kinds import kind_of
+from longhaul.judgement.weak_spots import new_risks, new_sites
 
 _ACTIONS = {
     ResourceAction.CHANGE: ("changes", "change"),

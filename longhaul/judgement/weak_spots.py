@@ -21,8 +21,8 @@ from contract.reasons.plan import FileReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, ResourceAction
 from longhaul.judgement.finding import PlanFinding
-from longhaul.judgement.kinds import is_whole_network, kind_of
 from longhaul.judgement.properties import changes_only
+from longhaul.judgement.resource_kinds import is_whole_network, kind_of
 
 _MADE = (ResourceAction.MAKE, ResourceAction.ADOPT)
 

@@ -1,0 +1,148 @@
+"""Refuses changes that lose data: an etcd cluster's quorum, or a resource that cannot be made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.base.findings import Severity
+from clouds.base.phrases import counted
+from clouds.base.resources import ResourceKind, without_version
+from clouds.registry import clouds
+from components.model import Role
+from contract.reasons.plan import PlanReason
+from longhaul.judgement.case import Case
+from longhaul.judgement.changes import Change, ResourceAction
+from longhaul.judgement.finding import PlanFinding
+from longhaul.judgement.previous_environment import role_changes
+from longhaul.judgement.resource_kinds import kind_of
+
+GONE = (ResourceAction.DESTROY, ResourceAction.REPLACE)
+
+
+def lost_quorums(case: Case) -> Iterator[PlanFinding]:
+    """Yield a finding for each etcd cluster that would lose its quorum, or all members but one."""
+    for role in Role:
+        yield from quorum(case, role)
+
+
+def quorum(case: Case, role: Role) -> Iterator[PlanFinding]:
+    """Yield a finding when more members are down at once than the etcd cluster tolerates. Members with a deletion hook
+    are replaced one at a time, or removed from the cluster one at a time."""
+    if not role.is_etcd:
+        return
+    of_role, before = role_changes(case.after, case.changes, role)
+    founded = f"{case.after.name}-{role}-founded"
+    if before == 0 or any(change.name == founded and change.action is ResourceAction.MAKE for change in case.changes):
+        return
+    gone = [change for change in of_role if change.action is ResourceAction.DESTROY]
+    replaced = [change for change in of_role if change.action is ResourceAction.REPLACE]
+    leaving = [*gone, *replaced]
+    unguarded = [change for change in leaving if not change.guarded]
+    guarded = 1 if len(leaving) > len(unguarded) else 0
+    out, outlives = len(unguarded) + guarded, (before - 1) // 2
+    alone = bool(gone) and before - len(gone) == 1
+    if out <= outlives and not alone:
+        return
+    counts = [f"{counted(len(gone), 'member')} removed"] if gone else []
+    counts += [f"{counted(len(replaced), 'member')} replaced"] if replaced else []
+    if before == 1:
+        why, do = _ONLY
+    elif alone:
+        why, do = _TO_ONE
+    else:
+        why = f"An etcd cluster of {before} survives the loss of {outlives}; {out} would be out of service at once."
+        do = "Run `longhaul up` with the file as it was, which gives the machines their guards, then make the change."
+    loss = "would have one member" if alone and before > 1 else "loses its quorum"
+    yield PlanFinding(
+        severity=Severity.PROBLEM,
+        reason=PlanReason.ONE_MEMBER_LEFT if alone and before > 1 else PlanReason.QUORUM_LOST,
+        what=f"The etcd cluster {role} {loss}: {' and '.join(counts)} of {before}.",
+        where=tuple(sorted(change.name for change in (*gone, *replaced))),
+        why=why,
+        do=do,
+    )
+
+
+_ONLY = (
+    "The etcd cluster has one member: its data would be gone.",
+    "Give it three members first, run `longhaul up`, then make the change.",
+)
+"""Reason and advice when the only member of an etcd cluster would be replaced."""
+
+_TO_ONE = (
+    "One member survives no loss, and its machine can never be replaced.",
+    "Leave it three members.",
+)
+"""Reason and advice when an etcd cluster would shrink to one member."""
+
+
+def only_member(role: Role, name: str, *, lines: tuple[str, ...]) -> PlanFinding:
+    """Return the finding that the only member of an etcd cluster is replaced, for a plan from files."""
+    why, do = _ONLY
+    what = f"The etcd cluster {role} loses its quorum: 1 member replaced of 1."
+    return PlanFinding(
+        severity=Severity.PROBLEM,
+        reason=PlanReason.QUORUM_LOST,
+        what=what,
+        where=(name,),
+        why=why,
+        do=do,
+        lines=lines,
+    )
+
+
+_LOST: dict[ResourceKind, tuple[str, str]] = {
+    ResourceKind.VAULT: (
+        "Every private key of the environment is in it, and the name of a deleted vault is taken for its retention.",
+        "Take the change back: a vault's name, place and tenant are for the environment's life.",
+    ),
+    ResourceKind.AUTHORITY: (
+        "Its key signs every certificate below it: members and servers refuse each other until all machines have "
+        "fetched new ones, up to fifteen minutes (docs/certificates.md).",
+        "Take the change back. If the key is lost or stolen, replace that authority alone, as docs/certificates.md "
+        "says.",
+    ),
+    ResourceKind.KEY: (
+        "It encrypts Secrets at rest, or signs tokens, or records that an etcd cluster exists.",
+        "Take the change back: the vault's copy is the only one.",
+    ),
+    ResourceKind.DATA: (
+        "What it holds, snapshots or state, is gone with it.",
+        "Copy what it holds first, or take the resource out of the state without deleting it (`pulumi state delete`).",
+    ),
+    ResourceKind.GUARD: (
+        "It stands for the whole environment: it goes first when all is destroyed.",
+        "Use `longhaul destroy`, which asks, for environments whose file says `destroyable: true`.",
+    ),
+    ResourceKind.GROUP: (
+        "Azure deletes everything in a group with it, the vault and both etcd clusters in the control plane's.",
+        "Take the change of the site's name, region or subscription back; make a new site beside it and move.",
+    ),
+}
+
+
+def lost_resources(case: Case) -> Iterator[PlanFinding]:
+    """Yield findings about destroyed or replaced resources that cannot be made again."""
+    for kind, (why, do) in _LOST.items():
+        for action in GONE:
+            lost = [change for change in case.changes if kind_of(change) is kind and change.action is action]
+            if kind is ResourceKind.GROUP:
+                lost = [change for change in lost if case.places.of(change).site in case.after.sites]
+            if action is ResourceAction.DESTROY and case.after.control_plane.etcd.learner is None:
+                lost = [change for change in lost if not _is_learners(change)]
+            if lost:
+                verb = "destroyed" if action is ResourceAction.DESTROY else "replaced"
+                yield PlanFinding(
+                    severity=Severity.PROBLEM,
+                    reason=PlanReason.IRREPLACEABLE_LOST,
+                    what=f"{counted(len(lost), kind.value).capitalize()} would be {verb}.",
+                    where=tuple(change.name for change in lost),
+                    why=why,
+                    do=do,
+                )
+
+
+def _is_learners(change: Change) -> bool:
+    """Return whether the resource is the learner's disk, which is removed when the file drops the learner."""
+    lasting = (cloud.resources.lasting().get(without_version(change.type)) for cloud in clouds().values())
+    return any(resource is not None and resource.with_learner for resource in lasting)
