@@ -64,7 +64,7 @@ def join_proof(_: Path) -> Target:
     importable()
     from join_endpoint.aws import AwsProofs
     from join_endpoint.azure import AzureProofs
-    from join_endpoint.endpoint import JoinEndpoint
+    from join_endpoint.join_requests import JoinEndpoint
 
     ticks = count(0, 3600)
     endpoint = JoinEndpoint(
@@ -86,13 +86,13 @@ def join_proof(_: Path) -> Target:
 def attested_document(_: Path) -> Target:
     """Read an attested document whose signature is right."""
     importable()
-    from join_endpoint import documents
+    from join_endpoint import azure_documents
 
     from contract.certificate_requests import RefusedError
 
     def read(data: bytes) -> None:
         with suppress(RefusedError):
-            documents._document(data)
+            azure_documents._document(data)
 
     now = f"{datetime.now(UTC):%m/%d/%y %H:%M:%S} +0000"
     times = {"createdOn": now, "expiresOn": now}
@@ -102,7 +102,7 @@ def attested_document(_: Path) -> Target:
 def token(_: Path) -> Target:
     """Read the claims of a token whose signature is right."""
     importable()
-    from join_endpoint import tokens
+    from join_endpoint import azure_tokens
 
     from contract.certificate_requests import RefusedError
 
@@ -111,12 +111,12 @@ def token(_: Path) -> Target:
 
     def read(data: bytes) -> None:
         with suppress(RefusedError):
-            tokens.claims(f"{_part(json.dumps(head).encode())}.{_part(data)}.AAAA", tenant, now=datetime.now(UTC))
+            azure_tokens.claims(f"{_part(json.dumps(head).encode())}.{_part(data)}.AAAA", tenant, now=datetime.now(UTC))
         with suppress(RefusedError):
-            tokens.claims(data.decode("latin-1"), tenant, now=datetime.now(UTC))
+            azure_tokens.claims(data.decode("latin-1"), tenant, now=datetime.now(UTC))
 
     issuer = f"https://sts.windows.net/{ACCOUNT}/"
-    claims = {"iss": issuer, "tid": ACCOUNT, "aud": tokens.AUDIENCE, "nbf": 1.0, "exp": 9e9, "xms_mirid": POOL}
+    claims = {"iss": issuer, "tid": ACCOUNT, "aud": azure_tokens.AUDIENCE, "nbf": 1.0, "exp": 9e9, "xms_mirid": POOL}
     return Target(read, (claims,))
 
 
@@ -124,8 +124,8 @@ def sts_answer(_: Path) -> Target:
     """Read the answer of STS to a machine's signature."""
     importable()
     from join_endpoint.aws import AwsProofs
+    from join_endpoint.outgoing_http import SourceError
     from join_endpoint.proof import ProofQuestion
-    from join_endpoint.web import SourceError
 
     from contract.certificate_requests import RefusedError
     from contract.documents.node_controller import of_text
@@ -254,7 +254,9 @@ def _found(path: str) -> Any:
 
 def _openssl(content: bytes) -> Any:
     """Return what is in force while openssl, which would be started for each document, takes all for signed."""
-    return patch.multiple("join_endpoint.documents", _openssl=lambda *_, **__: content, _check_signer=lambda _: None)
+    return patch.multiple(
+        "join_endpoint.azure_documents", _openssl=lambda *_, **__: content, _check_signer=lambda _: None
+    )
 
 
 def _aws_proof() -> dict[str, Any]:

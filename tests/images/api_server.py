@@ -96,7 +96,7 @@ class Machines:
         place = self.control[API]
         for unit in UNITS[1:]:
             self._start_unit(unit)
-        join = [ROOTFS / "usr/local/lib/longhaul/longhaul-program", "join_endpoint.service"]
+        join = [ROOTFS / "usr/local/lib/longhaul/longhaul-program", "join_endpoint.unit"]
         paths = ["--node", place.path("/etc/longhaul/node.json"), "--pki", place.path("/etc/longhaul/pki")]
         place.start("join", [sys.executable, "-B", *map(str, [*join, *paths]), "--address", "127.0.0.1"], {})
         for service in ("node_controller", "autoscaler"):

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from join_endpoint.azure import AzureProofs
+from join_endpoint.azure_tokens import Tenant
 from join_endpoint.proof import ProofQuestion
-from join_endpoint.tokens import Tenant
 
 from components.control_plane import issuing
 from contract.certificate_requests import Attested, RefusedError

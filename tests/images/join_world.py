@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any
 
 from join_endpoint.challenge import Challenges
-from join_endpoint.endpoint import ENVIRONMENT, REQUESTS, JoinAnswer, JoinEndpoint
+from join_endpoint.https_listener import Server
+from join_endpoint.join_requests import ENVIRONMENT, REQUESTS, JoinAnswer, JoinEndpoint
 from join_endpoint.proof import ProofQuestion
-from join_endpoint.server import Server
 
 from components.control_plane import issuing
 from contract.certificate_requests import Attested

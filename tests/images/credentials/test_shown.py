@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from credentials import inventory as credentials
 from credentials import shown
-from join_endpoint.server import HttpConnection, Server
+from join_endpoint.https_listener import HttpConnection, Server
 
 from components.control_plane import issuing
 from contract.documents.node import NodeConfig

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from join_endpoint.aws import BUSY, AwsProofs
+from join_endpoint.outgoing_http import SourceError
 from join_endpoint.proof import ProofQuestion
-from join_endpoint.web import SourceError
 from node import proofs as node_proofs
 from node.attest import JoinError, ProofRequest
 

@@ -12,8 +12,8 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
-from join_endpoint.tokens import FAILED_S, KEYS_S, UNKNOWN_S
-from join_endpoint.web import SourceError
+from join_endpoint.azure_tokens import FAILED_S, KEYS_S, UNKNOWN_S
+from join_endpoint.outgoing_http import SourceError
 
 from components.control_plane import issuing
 from contract.certificate_requests import Attested

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from join_endpoint.azure import AzureProofs
+from join_endpoint.azure_tokens import Tenant
 from join_endpoint.proof import ProofQuestion
-from join_endpoint.tokens import Tenant
 from machine import managed_identity
 from machine import metadata as node_metadata
 from node import proofs as node_proofs

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from cryptography import x509
 from join_endpoint.aws import AwsProofs
-from join_endpoint.endpoint import COMPONENT, JoinEndpoint
-from join_endpoint.server import Server
+from join_endpoint.https_listener import Server
+from join_endpoint.join_requests import COMPONENT, JoinEndpoint
 from kubelet import registered as node_registered
 from kubelet.registered import CACHED
 from node import attest as node_attest

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from join_endpoint.endpoint import JoinAnswer
+from join_endpoint.join_requests import JoinAnswer
 from node import attest as node_attest
 from node import join as node_join
 from node import proofs as node_proofs

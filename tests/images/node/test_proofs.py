@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID, NameOID
 from join_endpoint.azure import AzureProofs
-from join_endpoint.tokens import Tenant
+from join_endpoint.azure_tokens import Tenant
 from machine import managed_identity
 from node import proofs as node_proofs
 from node.attest import JoinError, ProofRequest

@@ -21,7 +21,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from join_endpoint import server as attest_server
+from join_endpoint import https_listener
 from vpn import door as vpn_door
 from vpn.certificate import Signer
 from vpn.door import FALSE_A_SECOND, FALSE_AT_ONCE, LARGEST, PATIENCE_S, PERSON_AT_ONCE, SENDER_AT_ONCE, Door, server_of
@@ -375,7 +375,7 @@ def slow(port: int, sender: str) -> ssl.SSLSocket:
 
 def test_slow_connections_of_sixteen_addresses_shut_nobody_out(tmp_path: Path) -> None:
     answer = json.dumps({"status": 403, "body": {"error": "no"}}).encode()
-    places, own = attest_server.CONNECTIONS, attest_server.CONNECTIONS_OF_ONE
+    places, own = https_listener.CONNECTIONS, https_listener.CONNECTIONS_OF_ONE
     with door(tmp_path, lambda _question: answer) as port, ExitStack() as held:
         for number in range(places):
             held.enter_context(slow(port, f"127.0.{number // own + 1}.1"))
@@ -383,7 +383,7 @@ def test_slow_connections_of_sixteen_addresses_shut_nobody_out(tmp_path: Path) -
 
 
 def test_who_waits_for_the_signer_keeps_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attest_server, "CONNECTIONS", 1)
+    monkeypatch.setattr(https_listener, "CONNECTIONS", 1)
     asked, go = threading.Event(), threading.Event()
     found: list[int] = []
 
@@ -404,7 +404,7 @@ def test_who_waits_for_the_signer_keeps_their_place(tmp_path: Path, monkeypatch:
 
 
 def test_a_request_has_to_be_there_in_a_few_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert PATIENCE_S < attest_server.SILENCE_S
+    assert PATIENCE_S < https_listener.SILENCE_S
     monkeypatch.setattr(vpn_door, "PATIENCE_S", 0.2)
     with door(tmp_path, say_nothing) as port, slow(port, "127.0.0.1") as own:
         # Long before its silence would end it.
@@ -420,7 +420,7 @@ def test_what_is_no_question_takes_nobody_s_turn(tmp_path: Path) -> None:
 
 
 def test_slow_connections_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attest_server, "SILENCE_S", 0.2)
-    monkeypatch.setattr(attest_server.HttpConnection, "timeout", 0.2)
+    monkeypatch.setattr(https_listener, "SILENCE_S", 0.2)
+    monkeypatch.setattr(https_listener.HttpConnection, "timeout", 0.2)
     with door(tmp_path, say_nothing) as port, socket.create_connection(("127.0.0.1", port), timeout=30) as plain:
         assert plain.recv(1) == b""

@@ -18,9 +18,9 @@ from machine.sigv4 import CONTENT
 
 from contract.certificate_requests import Attested, RefusedError
 from contract.documents.node_controller import NodeEnvironment
+from join_endpoint.outgoing_http import AnswerError, SourceError, fetch
 from join_endpoint.proof import ProofQuestion, check_fresh, text
 from join_endpoint.protocol import STS_FORM, bound, sts_url
-from join_endpoint.web import AnswerError, SourceError, fetch
 
 SIGNED = (
     "content-type",

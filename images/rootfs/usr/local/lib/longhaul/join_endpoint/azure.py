@@ -15,7 +15,7 @@ from pathlib import Path
 
 from contract.certificate_requests import Attested, RefusedError
 from contract.documents.node_controller import NodeEnvironment, NodeSite
-from join_endpoint import documents, tokens
+from join_endpoint import azure_documents, azure_tokens
 from join_endpoint.proof import ProofQuestion, check_fresh, text
 
 _BASE64 = r"[A-Za-z0-9+/]{64,32768}={0,2}"
@@ -33,16 +33,16 @@ class AzureProofs:
     def __init__(
         self,
         *,
-        roots: Path = documents.ROOTS,
-        tenant: Callable[[str], tokens.Tenant] = tokens.Tenant,
+        roots: Path = azure_documents.ROOTS,
+        tenant: Callable[[str], azure_tokens.Tenant] = azure_tokens.Tenant,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._roots, self._tenant, self._now = roots, tenant, now
-        self._tenants: dict[str, tokens.Tenant] = {}
+        self._tenants: dict[str, azure_tokens.Tenant] = {}
 
     def attested(self, proof: Mapping[str, object], question: ProofQuestion) -> Attested:
         """Return the machine, and the site whose pool its scale set is."""
-        document = documents.verified(_signature(proof), _chain(proof), roots=self._roots)
+        document = azure_documents.verified(_signature(proof), _chain(proof), roots=self._roots)
         if document.nonce != question.challenge:
             raise RefusedError("StaleProof", "the attested document is no answer to this challenge")
         check_fresh(document.created, now=self._now())
@@ -56,7 +56,7 @@ class AzureProofs:
             raise RefusedError("ForeignProof", f"no site of this environment is in subscription {subscription}")
         tenant = sites[0].tenant
         keys = self._tenants.setdefault(tenant, self._tenant(tenant))
-        resource = str(tokens.claims(token, keys, now=self._now()).get("xms_mirid", "")).lower()
+        resource = str(azure_tokens.claims(token, keys, now=self._now()).get("xms_mirid", "")).lower()
         name = next((site.name for site in sites if _holds(environment, site, resource)), "")
         if not name:
             raise RefusedError("ForeignProof", "the token is of no scale set that is a pool of this environment")

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from join_endpoint.endpoint import JoinAnswer
-from join_endpoint.program import run
-from join_endpoint.server import HttpConnection, Server, length_of
+from join_endpoint.command_line import run
+from join_endpoint.https_listener import HttpConnection, Server, length_of
+from join_endpoint.join_requests import JoinAnswer
 
 from contract.documents.node import NodeConfig
 from contract.endpoints import JOIN_HEALTH_PATH, VPN_CERTIFICATE_PATH

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from join_endpoint.challenge import PERIOD_S
-from join_endpoint.endpoint import (
+from join_endpoint.join_requests import (
     ENVIRONMENT,
     ENVIRONMENT_S,
     LOOKS_AT_ONCE,
@@ -19,7 +19,7 @@ from join_endpoint.endpoint import (
     PROOFS_AT_ONCE,
     SENDER_AT_ONCE,
 )
-from join_endpoint.web import SourceError
+from join_endpoint.outgoing_http import SourceError
 
 from contract.certificate_requests import Attested, RefusedError, fingerprint, parse
 from tests.images import kubelets

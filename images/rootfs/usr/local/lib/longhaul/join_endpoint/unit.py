@@ -16,9 +16,9 @@ from contract.paths import KUBERNETES_AUTHORITIES
 from contract.quarantine_list import QuarantineList
 from join_endpoint.aws import AwsProofs
 from join_endpoint.azure import AzureProofs
-from join_endpoint.endpoint import COMPONENT, JoinEndpoint
-from join_endpoint.program import run
-from join_endpoint.server import Server
+from join_endpoint.command_line import run
+from join_endpoint.https_listener import Server
+from join_endpoint.join_requests import COMPONENT, JoinEndpoint
 
 
 def make_server(node: NodeConfig, pki: Path, address: str) -> Server[JoinEndpoint]:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from join_endpoint.web import AnswerError, SourceError, fetch
+from join_endpoint.outgoing_http import AnswerError, SourceError, fetch
 from machine.metadata import NotYetError, ask
 from node import proofs as node_proofs
 

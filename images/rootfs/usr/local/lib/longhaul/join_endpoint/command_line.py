@@ -15,7 +15,7 @@ from machine.config import PKI
 
 from contract.documents.node import PATH as NODE
 from contract.documents.node import NodeConfig
-from join_endpoint.server import Server
+from join_endpoint.https_listener import Server
 
 
 def run(about: str | None, made: Callable[[NodeConfig, Path, str], Server[Any]]) -> int:

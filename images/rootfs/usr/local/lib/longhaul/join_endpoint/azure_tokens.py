@@ -17,8 +17,8 @@ from machine.cloud_token import AUDIENCE
 from contract.azure import SIGN_IN
 from contract.certificate_requests import RSA_BITS, RefusedError
 from contract.json_object import json_object
+from join_endpoint.outgoing_http import SourceError, fetch_json
 from join_endpoint.proof import FRESH
-from join_endpoint.web import SourceError, fetch_json
 
 KEYS_S = 3600.0
 """Age in seconds after which keys are read again; the tenant changes them every few weeks (learn.microsoft.com,
@@ -70,7 +70,8 @@ class Tenant:
             return True
 
     def _renew(self) -> None:
-        """Read the keys. The lock is not held, because the answer may take :data:`join_endpoint.web.TIMEOUT_S`."""
+        """Read the keys. The lock is not held, because the answer may take
+        :data:`join_endpoint.outgoing_http.TIMEOUT_S`."""
         keys, trouble = None, f"{self._what}: they could not be read"
         try:
             keys, trouble = dict(self._read()), ""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from join_endpoint import server
+from join_endpoint import https_listener
 from join_endpoint.protocol import JOIN, LARGEST
 
 from tests.images.join_world import JoinWorld
@@ -94,7 +94,7 @@ def test_a_connection_has_an_end_whatever_it_says(world: JoinWorld) -> None:
     own.connect()
     assert own.sock is not None
     own.sock.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
-    world.now += server.LIFE_S + 1
+    world.now += https_listener.LIFE_S + 1
     own.sock.settimeout(10)
     with contextlib.suppress(OSError):
         assert own.sock.recv(1000) == b""
@@ -103,7 +103,7 @@ def test_a_connection_has_an_end_whatever_it_says(world: JoinWorld) -> None:
 
 
 def test_only_so_many_at_once(world: JoinWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "CONNECTIONS", 2)
+    monkeypatch.setattr(https_listener, "CONNECTIONS", 2)
     held = [socket.create_connection(("127.0.0.1", world.port)) for _ in range(2)]
     eventually(lambda: len(world.server._open) == 2, what="both are there")
     with pytest.raises((OSError, http.client.HTTPException)):
@@ -115,7 +115,7 @@ def test_only_so_many_at_once(world: JoinWorld, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_one_address_does_not_shut_out_the_others(world: JoinWorld) -> None:
-    held = [socket.create_connection(("127.0.0.1", world.port)) for _ in range(server.CONNECTIONS_OF_ONE)]
+    held = [socket.create_connection(("127.0.0.1", world.port)) for _ in range(https_listener.CONNECTIONS_OF_ONE)]
     eventually(lambda: len(world.server._open) == len(held), what="all are there")
     with pytest.raises((OSError, http.client.HTTPException)):
         ask(world, "GET", "/healthz")
@@ -129,22 +129,22 @@ def test_the_pods_addresses_of_one_node_do_not_shut_out_the_others(world: JoinWo
     taken = [f"127.0.1.{last}" for last in range(32, 32 + 16)]
     place = ("127.0.0.1", world.port)
     with ExitStack() as held:
-        for sender in [*taken, "127.0.0.1"] * server.CONNECTIONS_OF_ONE:
+        for sender in [*taken, "127.0.0.1"] * https_listener.CONNECTIONS_OF_ONE:
             held.enter_context(socket.create_connection(place, source_address=(sender, 0)))
-        own = server.CONNECTIONS_OF_A_RANGE + server.CONNECTIONS_OF_ONE
+        own = https_listener.CONNECTIONS_OF_A_RANGE + https_listener.CONNECTIONS_OF_ONE
         eventually(lambda: len(world.server._open) == own, what="as many as one node may have are there")
         with pytest.raises((OSError, http.client.HTTPException)):
             ask(world, "GET", "/healthz", sender=taken[-1])
         assert ask(world, "GET", "/healthz", sender="127.0.1.31") == 200
         assert ask(world, "GET", "/healthz", sender="127.0.1.48") == 200
-    assert own < server.CONNECTIONS / 2
+    assert own < https_listener.CONNECTIONS / 2
 
 
 def test_the_load_balancer_s_probe_is_always_heard(world: JoinWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "CONNECTIONS", 0)
+    monkeypatch.setattr(https_listener, "CONNECTIONS", 0)
     with pytest.raises((OSError, http.client.HTTPException)):
         ask(world, "GET", "/healthz")
-    monkeypatch.setattr(server, "PROBE", "127.0.0.1")
+    monkeypatch.setattr(https_listener, "PROBE", "127.0.0.1")
     assert ask(world, "GET", "/healthz") == 200
 
 
@@ -165,7 +165,7 @@ def test_little_is_kept_of_a_request_s_head(world: JoinWorld, one: bytes) -> Non
 def test_each_request_of_a_connection_has_a_head_of_its_own(world: JoinWorld) -> None:
     own = connection(world)
     for _ in range(3):
-        own.request("GET", "/healthz", headers={"X-Long": "a" * (server.HEAD // 2)})
+        own.request("GET", "/healthz", headers={"X-Long": "a" * (https_listener.HEAD // 2)})
         answer = own.getresponse()
         assert (answer.status, answer.read()) == (200, b"{}")
     own.close()
@@ -219,7 +219,7 @@ def start(folder: Path, port: int) -> subprocess.Popen[str]:
     node = {"machine": "lab-api-0", "role": "api", "index": 0, "address": "127.0.0.1", "version": "1", "stores": {}}
     (folder / "node.json").write_text(json.dumps({**node, "port": 1, "join_port": port}))
     program = ROOTFS / "usr/local/lib/longhaul/longhaul-program"
-    words = [sys.executable, "-B", program, "join_endpoint.service", "--node", folder / "node.json", "--pki", folder]
+    words = [sys.executable, "-B", program, "join_endpoint.unit", "--node", folder / "node.json", "--pki", folder]
     words += ["--address", "127.0.0.1"]
     return subprocess.Popen([*map(str, words)], stderr=subprocess.PIPE, text=True)
 

@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 
 from contract.documents.node_place import POD_PREFIX
 from contract.endpoints import JOIN_HEALTH_PATH
-from join_endpoint.endpoint import JoinAnswer, JoinEndpoint
+from join_endpoint.join_requests import JoinAnswer, JoinEndpoint
 from join_endpoint.protocol import CHALLENGE, JOIN, LARGEST
 
 log = logging.getLogger(__name__)

@@ -28,8 +28,8 @@ from contract.objects import NODE_PROOF_REFUSED, SYSTEM_CONFIGMAPS
 from contract.token_buckets import Buckets
 from contract.users import CLIENT_SIGNER, JOIN_USER
 from join_endpoint.challenge import Challenges
+from join_endpoint.outgoing_http import SourceError
 from join_endpoint.proof import OBJECTS, ProofQuestion, Verifier
-from join_endpoint.web import SourceError
 
 log = logging.getLogger(__name__)
 
