@@ -1,5 +1,5 @@
-"""``longhaul capacity``: teams' guarantees, their use, waiting jobs, and the nodes that pools have and want.
+"""``longhaul capacity``: shows each team's guarantee and its use, the waiting jobs, and each pool's nodes.
 
-It needs only the standard library, for people who run no infrastructure; the operators' command shows the same with a
-certificate.
+People who run no infrastructure run it with their token. Operators run the same with a certificate. This package needs
+only the standard library, so the client's wheel contains it.
 """

@@ -1,12 +1,12 @@
-"""Restart the kubelet of a node whose Node object is gone from the API, so that it registers again.
+"""Restarts the kubelet when its Node no longer exists in the API. The kubelet then registers the Node again.
 
-A kubelet registers its Node once, when it starts, and afterwards only updates it (k8s.io/kubernetes v1.36,
-``pkg/kubelet/kubelet_node_status.go``: ``registrationCompleted`` is never reset). Without its Node it renews no lease
-either. So a deleted Node would stay away until the next restart.
+A kubelet registers its Node only at its start; later it only updates it (k8s.io/kubernetes v1.36,
+``pkg/kubelet/kubelet_node_status.go``: ``registrationCompleted`` is never reset). It renews no lease without its Node.
+So a deleted Node would stay away until the next restart.
 
-The request uses the kubelet's own certificate; the Node authorizer lets it read its own Node, whether it exists or not.
-Only a 404, twice, counts: silence and refusals are no reason to restart anything. The time in between is for somebody
-who deletes a Node on purpose, because its machine is about to be ended or replaced.
+This program reads the Node with the kubelet's own certificate. The Node authorizer allows that even if the Node does
+not exist. The program restarts the kubelet only after two answers of 404; silence and refusals do not count. It waits
+between the two answers, because somebody may have deleted the Node on purpose and will soon end the machine.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from contract.documents.node import Worker
 from contract.units import KUBELET
 
 GRACE_S = 120.0
-"""Mean time in seconds from the first 404 to the second: Azure has begun to reimage a machine by then, and AWS to end
-one."""
+"""Mean time in seconds from the first 404 to the second. By then Azure has begun to reimage a machine, or AWS to end
+it."""
 CACHED = "?resourceVersion=0"
 """Query that the API servers answer from memory (kubernetes.io, "API Concepts": any version)."""
 
@@ -43,8 +43,8 @@ def is_gone(paths: worker_checks.WorkerPaths, worker: Worker, name: str, *, quer
 
 
 def stays_gone(gone: Callable[[str], bool], *, grace_s: float, sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Return whether the Node is gone now, and still gone after about ``grace_s`` seconds. ``gone`` gets the query: the
-    second look does not trust the servers' cache, which may lag."""
+    """Return whether the Node is gone now and still gone after about ``grace_s`` seconds. ``gone`` looks with a query:
+    the first look may use the servers' cache, the second may not, since the cache may lag."""
     if not gone(CACHED):
         return False
     # Nodes that were deleted together must not come back together.
