@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from clouds.aws.site import AwsSite
+from clouds.base.checks import zones_of
 from clouds.base.groups import PoolGroup, PoolGroups
 from clouds.base.place import Place
 
@@ -18,6 +19,10 @@ class AwsPoolGroups(PoolGroups[AwsSite]):
         """Return one group for the pool."""
         declared, resource = place.pools[pool], place.pool_resource(pool)
         return (PoolGroup(name=place.cloud_name(resource), resource=resource, min=declared.min, max=declared.max),)
+
+    def zone_labels(self, place: Place[AwsSite], pool: str) -> tuple[str, ...]:
+        """Return the names of the pool's zones: the region with a letter."""
+        return tuple(f"{place.site.region}{letter}" for letter in zones_of(place, place.pools[pool]))
 
     def may_name(self, place: Place[AwsSite], pool: str, machine: str) -> bool:
         """Return whether the name has the form of an instance id. An id does not show its pool."""

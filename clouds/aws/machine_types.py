@@ -7,6 +7,7 @@ Cards with an Elastic Fabric Adapter, and all of p4de, p5e and p5en: EC2's ``Des
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from clouds.base.machine_types import A100_BOARD, H100_BOARD, MachineProperties, MachineTypes, Rdma, built_in
@@ -35,6 +36,11 @@ class AwsMachineTypes(MachineTypes):
             "p5e.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=32),
             "p5en.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=16),
         }
+
+    def architecture(self, machine_type: str) -> str:
+        """Return ``arm64`` for Graviton: a ``g`` after the generation (docs.aws.amazon.com, "Amazon EC2 instance type
+        naming conventions"), and ``a1``."""
+        return "arm64" if re.match(r"a1\.|[a-z]+\d+g", machine_type) else "amd64"
 
     def rdma(self, pool: Pool) -> Rdma | None:
         """Return Elastic Fabric Adapters for a pool that asks for them: machines have none unasked."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from clouds.azure.site import AzureSite
+from clouds.base.checks import zones_of
 from clouds.base.groups import PoolGroup, PoolGroups
 from clouds.base.place import Place
 from clouds.base.resources import without_version
@@ -57,6 +58,14 @@ class AzurePoolGroups(PoolGroups[AzureSite]):
             )
             for before, resource in resources.items()
         )
+
+    def zone_labels(self, place: Place[AzureSite], pool: str) -> tuple[str, ...]:
+        """Return the region with the number of each zone of the pool. Machines in one placement group are in no zone,
+        and name the region alone."""
+        declared = place.pools[pool]
+        if has_infiniband(declared.machine_type):
+            return (place.site.region,)
+        return tuple(f"{place.site.region}-{number}" for number in zones_of(place, declared))
 
     def may_name(self, place: Place[AzureSite], pool: str, machine: str) -> bool:
         """Return whether the name begins with the name of the pool's first scale set, as all of its machines' names

@@ -6,6 +6,7 @@ pages), which name the GPUs too, and each GPU's InfiniBand: 200 Gbit/s (ND A100 
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from clouds.azure.groups import has_infiniband
@@ -42,6 +43,11 @@ class AzureMachineTypes(MachineTypes):
             "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD)),
             "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD)),
         }
+
+    def architecture(self, machine_type: str) -> str:
+        """Return ``arm64`` for a type with a ``p`` among its features (learn.microsoft.com, "Azure virtual machine
+        sizes naming conventions")."""
+        return "arm64" if re.match(r"Standard_[A-Z]+\d+(?:-\d+)?[a-z]*p", machine_type) else "amd64"
 
     def rdma(self, pool: Pool) -> Rdma | None:
         """Return InfiniBand for a pool of a type that has it."""

@@ -32,6 +32,11 @@ class PoolGroups(Generic[SiteT]):
         """Return a pool's groups in the order in which they are filled: each is filled before the next."""
         return ()
 
+    def zone_labels(self, place: Place[SiteT], pool: str) -> tuple[str, ...]:
+        """Return the values that the zone's label can have on a pool's nodes, as each machine reports its zone
+        (images/rootfs, ``machine/metadata.py``); empty when they are not known."""
+        return ()
+
     def largest(self, type_: str, machine_type: str) -> int | None:
         """Return the number of machines that a group can hold. ``type_`` is the type of a resource of the program, such
         as ``aws:autoscaling/group:Group``. Return None when the group has a maximum of its own, or when the type

@@ -82,6 +82,11 @@ class MachineTypes:
         """Return the built-in machine types by the cloud's own names. They need no declaration in the file."""
         return {}
 
+    def architecture(self, machine_type: str) -> str:
+        """Return the processor's architecture of a machine type by Go's name, which is the value of the node's
+        label."""
+        return "amd64"
+
     def rdma(self, pool: Pool) -> Rdma | None:
         """Return the RDMA network that connects a pool's machines, if any."""
         return None

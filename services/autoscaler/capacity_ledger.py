@@ -88,7 +88,7 @@ class CapacityLedger:
         known = self._kinds.get(id(kind))
         if known is None:
             labels = dict(kind.labels)
-            known = self._kinds[id(kind)] = (kind, (tuple(map(labels.get, self._keys)), kind.taints))
+            known = self._kinds[id(kind)] = (kind, (tuple(map(labels.get, self._keys)), kind.taints, kind.variants))
         key = (tier, known[1])
         class_ = self._classes.get(key)
         if class_ is None:

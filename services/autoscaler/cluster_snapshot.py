@@ -161,6 +161,8 @@ class ScalingPool:
     """Groups in the order in which they are filled; empty for racks."""
     labels: LabelPairs = ()
     """Labels of a new node, as far as they are known before it is made."""
+    variants: tuple[LabelPairs, ...] = ()
+    """Labels of a new node in each zone, if its cloud chooses the zone."""
     taints: tuple[tuple[str, str, str], ...] = ()
     """Key, value and effect of each taint of its nodes, once they are fit for pods."""
     capacity: Resources = field(default_factory=dict)

@@ -79,7 +79,8 @@ class Offer:
 
 def new_node_kind(pool: PoolOutlook, group: GroupOutlook) -> NodeKind:
     """Return the kind of a group's next node."""
-    return NodeKind(labels=tuple(sorted({*pool.pool.labels, *group.group.labels})), taints=pool.taints)
+    labels = tuple(sorted({*pool.pool.labels, *group.group.labels}))
+    return NodeKind(labels=labels, taints=pool.taints, variants=pool.pool.variants)
 
 
 def new_node_resources(pool: PoolOutlook, kind: NodeKind, daemons: Iterable[PodShape]) -> Resources:

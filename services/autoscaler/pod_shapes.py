@@ -143,3 +143,6 @@ class NodeKind:
     """Labels without the node's name, sorted."""
     taints: tuple[SchedulingTaint, ...] = ()
     """Taints that keep pods away, sorted, without those of a cordon and of a node that is still starting."""
+    variants: tuple[tuple[tuple[str, str], ...], ...] = ()
+    """Of a node that is still to be made and whose zone its cloud chooses: its further labels in each zone. A pod fits
+    only if it may be in all of them."""

@@ -14,7 +14,7 @@ from components.model.autoscaler.section import Autoscaler
 from components.model.nodes.host_nodes import HOSTS
 from components.model.pools.declared import declared_pools
 from contract.kubernetes.times import parse_time
-from contract.labels import GROUP_LABEL, HOSTS_POOL_LABEL, ZONE_LABEL
+from contract.labels import GROUP_LABEL, HOSTS_POOL_LABEL
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import (
     ClusterNode,
@@ -26,6 +26,7 @@ from services.autoscaler.cluster_snapshot import (
 )
 from services.autoscaler.declared_capacity import declared_capacity
 from services.autoscaler.group_reader import GroupAnswer
+from services.autoscaler.new_node_labels import new_node_labels, zone_variants
 from services.autoscaler.node_objects import MachineFacts
 from services.autoscaler.settings import AutoscalerSettings
 
@@ -72,7 +73,8 @@ def scaling_pools(
             site=declared.site,
             region=environment.sites[declared.site].region,
             groups=tuple(_group(group, names, labelled=group.declared.name in labelled) for group in asked[name]),
-            labels=tuple(sorted({**known[name].labels, **_zone(environment, name, nodes)}.items())),
+            labels=tuple(sorted({**new_node_labels(environment, name), **known[name].labels}.items())),
+            variants=zone_variants(environment, name),
             taints=tuple((taint.key, taint.value, taint.effect) for taint in known[name].taints),
             capacity=declared_capacity(environment, name),
             machine_type=declared.machine_type,
@@ -151,17 +153,6 @@ def _labelled(asked: Mapping[str, Sequence[GroupAnswer]], nodes: Sequence[Cluste
     found in such a label of a node."""
     several = {group.declared.name for groups in asked.values() if len(groups) > 1 for group in groups}
     return several | {value for node in nodes for key, value in node.kind.labels if key == GROUP_LABEL}
-
-
-def _zone(environment: Environment, name: str, nodes: Sequence[ClusterNode]) -> dict[str, str]:
-    """Return the zone label of a pool's next node, when only one zone is possible and an existing node shows its name.
-    A group that spreads over zones chooses the zone itself."""
-    pool = environment.pools[name]
-    zones = pool.zones or environment.sites[pool.site].zones
-    observed_zones = {
-        value for node in nodes if node.pool == name for key, value in node.kind.labels if key == ZONE_LABEL
-    }
-    return {ZONE_LABEL: observed_zones.pop()} if len(zones) == 1 and len(observed_zones) == 1 else {}
 
 
 def _prices(environment: Environment, book: PriceBook) -> dict[str, Decimal]:

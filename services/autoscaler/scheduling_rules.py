@@ -62,6 +62,22 @@ def mismatch(where: NodeConstraints, kind: NodeKind, name: str = "") -> str:
     labels = dict(kind.labels)
     if name:
         labels.setdefault(HOSTNAME_LABEL, name)
+    if kind.variants:
+        reasons = [label_mismatch(where, labels | dict(variant), name) for variant in kind.variants]
+        reason = next(filter(None, reasons), "")
+        if reason:
+            return reason if all(reasons) else f"{reason} in each of its zones"
+    elif reason := label_mismatch(where, labels, name):
+        return reason
+    for taint in kind.taints:
+        if not is_tolerated(taint, where.tolerations):
+            return f"its taint {taint} is not tolerated"
+    return ""
+
+
+def label_mismatch(where: NodeConstraints, labels: Mapping[str, str], name: str) -> str:
+    """Return why a pod may not be on a node with these labels (k8s.io/component-helpers, ``nodeaffinity``,
+    ``GetRequiredNodeAffinity``); empty when it may."""
     for requirement in where.selector:
         if not is_fulfilled(requirement, labels):
             return f"it is not {requirement}"
@@ -69,9 +85,6 @@ def mismatch(where: NodeConstraints, kind: NodeKind, name: str = "") -> str:
         if not any(_term(term, labels, name) for term in terms):
             sentence = " or ".join(filter(None, map(_phrase, terms)))
             return f"its labels are not {sentence}" if sentence else "no node has what an empty affinity asks for"
-    for taint in kind.taints:
-        if not is_tolerated(taint, where.tolerations):
-            return f"its taint {taint} is not tolerated"
     return ""
 
 

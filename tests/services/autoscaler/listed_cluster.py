@@ -15,11 +15,15 @@ from clouds.base.errors import CloudError
 from clouds.base.live_groups import GroupState, LiveMachine
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
+from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.paths import NAMESPACES, NODES, PODS
+from longhaul.cli.examples import example
 from services.autoscaler import cluster_state
-from tests.services.autoscaler.api_objects import Object
+from services.autoscaler.decision_text import action_line
+from services.autoscaler.evaluation import evaluate_cluster
+from tests.services.autoscaler.api_objects import Object, node, pod
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -97,3 +101,39 @@ def groups_of_pools(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
 
 def machine(name: str, **more: Any) -> LiveMachine:
     return LiveMachine(id=f"id-{name}", node=name, current=True, **more)
+
+
+def actions(api: Api, **changes: Any) -> list[str]:
+    """Return the actions for the example ``prod`` with a pool ``cpu`` without minimum, as lines. ``changes``
+    are fields of the environment."""
+    environment = example("prod")
+    cpu = environment.pools["cpu"].model_copy(update={"min": 0})
+    h100 = environment.pools["h100"].model_copy(update={"fallbacks": ()})
+    environment = environment.model_copy(update={"pools": {"cpu": cpu, "h100": h100}, **changes})
+    return [action_line(action) for action in evaluate_cluster(environment, api, PriceBook()).decision.actions]
+
+
+KUBELET_LABELS = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+
+
+def cpu_node(name: str, *, zone: str = "us-east-1a", **more: Any) -> Object:
+    """Return a ready m7i.4xlarge of the pool ``cpu``, with the labels that its kubelet gives it."""
+    machine_type = "m7i.4xlarge"
+    labels = {**KUBELET_LABELS, "topology.kubernetes.io/zone": zone, "node.kubernetes.io/instance-type": machine_type}
+    has = {"cpu": "15800m", "memory": "58Gi", "pods": "16", "nvidia.com/gpu": "0"}
+    return node(name, pool="cpu", labels=labels, has=has, **more)
+
+
+def daemon_set(
+    name: str,
+    *,
+    namespace: str = "monitoring",
+    resources: Object | None = None,
+    ports: Sequence[Object] = (),
+    **spec: Any,
+) -> Object:
+    """Return a daemon set whose pods have the label ``app`` with its name."""
+    pod_spec = pod(name, namespace=namespace, **spec)["spec"]
+    pod_spec["containers"][0] |= {"resources": resources or {}, "ports": list(ports)}
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec}
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": {"template": template}}

@@ -1,0 +1,113 @@
+"""A pool's new node: its labels, its room, and the pods of daemon sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clouds.aws.machine_types import AwsMachineTypes
+from clouds.azure.machine_types import AzureMachineTypes
+from longhaul.cli.examples import example
+from services.autoscaler.cluster_state import DAEMON_SETS
+from services.autoscaler.new_node_labels import new_node_labels, zone_variants
+from tests.services.autoscaler.api_objects import pod
+from tests.services.autoscaler.listed_cluster import (
+    Lists,
+    Standing,
+    actions,
+    cpu_node,
+    daemon_set,
+    groups_of_pools,
+    machine,
+)
+
+ZONE = "topology.kubernetes.io/zone"
+GROWS = "grow prod-cpu from 0 to 1: for team/{}"
+
+
+@pytest.fixture(name="groups")
+def _groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
+    return groups_of_pools(monkeypatch)
+
+
+def six(groups: dict[str, Standing]) -> list[str]:
+    """Let the pool ``cpu`` have six machines, and return their names."""
+    names = [f"i-{index}" for index in range(6)]
+    groups["cpu"] = Standing(machines=tuple(map(machine, names)))
+    return names
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["kubernetes.io/os=linux", "kubernetes.io/arch=amd64", "beta.kubernetes.io/os=linux",
+     "beta.kubernetes.io/arch=amd64", "node.kubernetes.io/instance-type=m7i.4xlarge",
+     "topology.kubernetes.io/region=us-east-1"],
+)  # fmt: skip
+def test_a_new_node_has_the_labels_of_its_kubelet(groups: dict[str, Standing], label: str) -> None:
+    key, _, value = label.partition("=")
+    web = pod("web", requests={"cpu": "1"}, nodeSelector={key: value})
+    assert actions(Lists(pods=[web])) == [GROWS.format("web")]
+    other = pod("web", requests={"cpu": "1"}, nodeSelector={key: "other"})
+    (told,) = actions(Lists(pods=[other]))
+    assert told.startswith(f"tell team/web: no pool can hold this: it is not {key}=other")
+
+
+def test_full_nodes_with_the_label_do_not_hide_that_a_new_one_has_it(groups: dict[str, Standing]) -> None:
+    names = six(groups)
+    full = [pod(f"w-{name}", node=name, requests={"cpu": "15"}) for name in names]
+    web = pod("web", requests={"cpu": "1"}, nodeSelector={"kubernetes.io/os": "linux"})
+    assert actions(Lists(pods=[web, *full], nodes=[cpu_node(name) for name in names])) == [
+        "grow prod-cpu from 6 to 7: for team/web"
+    ]
+
+
+def test_a_daemon_set_that_selects_by_the_kubelets_labels_is_on_a_new_node(groups: dict[str, Standing]) -> None:
+    api = Lists(pods=[pod("big", requests={"cpu": "15500m"})])
+    exporter = daemon_set("exporter", resources={"requests": {"cpu": "1"}}, nodeSelector={"kubernetes.io/os": "linux"})
+    api.lists[DAEMON_SETS] = [exporter]
+    (told,) = actions(api)
+    assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores, largest is m7i.4xlarge of pool cpu")
+
+
+def spread_over_zones(*zones: str) -> dict[str, Any]:
+    expression = {"key": ZONE, "operator": "In", "values": list(zones)}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def test_a_pod_fits_a_pool_whose_every_zone_suits_it(groups: dict[str, Standing]) -> None:
+    some = pod("some", requests={"cpu": "1"}, affinity=spread_over_zones("us-east-1a", "us-east-1b", "us-east-1c"))
+    assert actions(Lists(pods=[some])) == [GROWS.format("some")]
+    zone_a = pod("a", requests={"cpu": "1"}, nodeSelector={ZONE: "us-east-1a"})
+    (told,) = actions(Lists(pods=[zone_a]))
+    assert f"it is not {ZONE}=us-east-1a in each of its zones (cpu, h100)" in told
+
+
+def test_the_zone_is_known_before_any_node_is_there() -> None:
+    environment = example("prod")
+    zone_b = environment.pools["cpu"].model_copy(update={"zones": ("b",)})
+    one_zone = environment.model_copy(update={"pools": {**environment.pools, "cpu": zone_b}})
+    assert new_node_labels(one_zone, "cpu")[ZONE] == "us-east-1b"
+    assert zone_variants(one_zone, "cpu") == ()
+    # Azure's machines in one placement group are in no zone.
+    assert new_node_labels(environment, "h100-azure")[ZONE] == "westeurope"
+    assert ZONE not in new_node_labels(environment, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("machine_type", "arch"),
+    [("m7i.4xlarge", "amd64"), ("p5.48xlarge", "amd64"), ("g5.12xlarge", "amd64"), ("g4dn.xlarge", "amd64"),
+     ("m7g.large", "arm64"), ("c6gn.16xlarge", "arm64"), ("g5g.xlarge", "arm64"), ("a1.large", "arm64")],
+)  # fmt: skip
+def test_the_architecture_of_aws_machines(machine_type: str, arch: str) -> None:
+    assert AwsMachineTypes().architecture(machine_type) == arch
+
+
+@pytest.mark.parametrize(
+    ("machine_type", "arch"),
+    [("Standard_D4s_v5", "amd64"), ("Standard_NP10s", "amd64"), ("Standard_ND96isr_H100_v5", "amd64"),
+     ("Standard_D4ps_v5", "arm64"), ("Standard_D4pds_v5", "arm64"), ("Standard_E8-4ps_v6", "arm64")],
+)  # fmt: skip
+def test_the_architecture_of_azure_machines(machine_type: str, arch: str) -> None:
+    assert AzureMachineTypes().architecture(machine_type) == arch
