@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clouds.aws.prices import AwsPriceList
     from clouds.aws.quarantine import AwsPoolQuarantine
     from clouds.aws.resources import AwsResourceTypes
-    from clouds.aws.tags import AwsTagRules
+    from clouds.aws.tag_rules import AwsTagRules
     from clouds.aws.tunnels import AwsSiteTunnels
     from clouds.base.live_groups import LiveGroup
     from clouds.base.machine_access import OwnAccess
@@ -160,7 +160,7 @@ class Aws(Cloud[AwsSite]):
 
     @property
     def tags(self) -> AwsTagRules:
-        from clouds.aws.tags import AwsTagRules
+        from clouds.aws.tag_rules import AwsTagRules
 
         return AwsTagRules()
 

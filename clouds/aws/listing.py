@@ -14,7 +14,7 @@ from clouds.aws.session import aws_errors, shared
 from clouds.aws.site import AwsSite
 from clouds.base.listing import PublicAddress, ResourceListing
 from clouds.base.place import Place
-from contract.tags import ENVIRONMENT
+from contract.tag_keys import ENVIRONMENT
 
 GONE = ("deleted", "terminated", "shutting-down", "deleting")
 """States of resources that AWS still lists although they are deleted or are being deleted."""

@@ -8,7 +8,7 @@ from typing import Any
 from clouds.aws.session import AwsError, aws_errors, shared
 from clouds.base.machine_lists import ListedMachine, MachineList, Presence
 from contract.documents.node_controller import NodeEnvironment, NodeSite
-from contract.tags import ENVIRONMENT, SITE
+from contract.tag_keys import ENVIRONMENT, SITE
 
 PAGE = 1000
 """Largest number of instances in one answer (docs.aws.amazon.com, "DescribeInstances")."""

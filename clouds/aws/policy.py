@@ -14,12 +14,12 @@ from clouds.aws.site import AwsSite
 from clouds.base import policy_rules
 from clouds.base.ingress import Ingress, ingress_breaches
 from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts
+from clouds.base.missing_tags import missing_tags
 from clouds.base.place import Place
 from clouds.base.policy import Breach, Check, Declared, PolicyChecks, Resource, unaccounted_address
 from clouds.base.ranges import PRIVATE, parse_range
 from clouds.base.secret_checks import user_data_check
-from clouds.base.tagging import missing_tags
-from contract.tags import POOL, SITE
+from contract.tag_keys import POOL, SITE
 
 BALANCER: Final = "aws:lb/loadBalancer:LoadBalancer"
 GROUP: Final = "aws:autoscaling/group:Group"

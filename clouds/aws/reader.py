@@ -10,7 +10,7 @@ from typing import Any
 
 from clouds.aws import session
 from clouds.base.findings import NotAllowedError, NotAskedError
-from contract.tags import ENVIRONMENT
+from contract.tag_keys import ENVIRONMENT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +96,6 @@ def vpc_blocks(vpc: dict[str, Any]) -> list[str]:
 
 
 def tagged(resource: dict[str, Any], environment: str) -> bool:
-    """Return whether a resource belongs to the environment (components/environment/tags.py)."""
+    """Return whether a resource belongs to the environment (clouds/base/tags.py)."""
     tags = {tag.get("Key"): tag.get("Value") for tag in resource.get("Tags", [])}
     return tags.get(ENVIRONMENT) == environment

@@ -10,7 +10,7 @@ from clouds.aws.session import aws_errors, shared
 from clouds.aws.site import AwsSite
 from clouds.base.place import Place
 from clouds.base.tunnels import SiteTunnels, TunnelView, link_of
-from contract.tags import ENVIRONMENT, SITE
+from contract.tag_keys import ENVIRONMENT, SITE
 
 TUNNELS = 2
 """Number of tunnels of one connection, each with an address of its own. A connection leads to one address of the other

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clouds.azure.prices import AzurePriceList
     from clouds.azure.quarantine import AzurePoolQuarantine
     from clouds.azure.resources import AzureResourceTypes
-    from clouds.azure.tags import AzureTagRules
+    from clouds.azure.tag_rules import AzureTagRules
     from clouds.azure.tunnels import AzureSiteTunnels
     from clouds.base.live_groups import LiveGroup
     from clouds.base.machine_lists import MachineList
@@ -186,7 +186,7 @@ class Azure(Cloud[AzureSite]):
 
     @property
     def tags(self) -> AzureTagRules:
-        from clouds.azure.tags import AzureTagRules
+        from clouds.azure.tag_rules import AzureTagRules
 
         return AzureTagRules()
 

@@ -1,6 +1,6 @@
 """Resources of an environment that Azure itself lists: public addresses, and everything that is left of it.
 
-Fields: learn.microsoft.com, "Public IP Addresses - List". All resources have tags (components/environment/tags.py).
+Fields: learn.microsoft.com, "Public IP Addresses - List". All resources have tags (clouds/base/tags.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from clouds.azure.site import AzureSite
 from clouds.azure.versions import GROUPS_VERSION, NETWORK_VERSION
 from clouds.base.listing import PublicAddress, ResourceListing
 from clouds.base.place import Place
-from contract.tags import ENVIRONMENT
+from contract.tag_keys import ENVIRONMENT
 
 GATEWAYS = ("natgateways", "virtualnetworkgateways", "bastionhosts")
 """Types of resources that may hold a public address: NAT gateways, VPN gateways and Azure's bastion."""

@@ -13,12 +13,12 @@ from clouds.azure.tunnels import gateway_addresses
 from clouds.base import policy_rules
 from clouds.base.ingress import Ingress, ingress_breaches
 from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts, walk
+from clouds.base.missing_tags import missing_tags
 from clouds.base.place import Place
 from clouds.base.policy import Breach, Check, Declared, PolicyChecks, Resource, unaccounted_address
 from clouds.base.ranges import parse_range
 from clouds.base.secret_checks import user_data_check
-from clouds.base.tagging import missing_tags
-from contract.tags import MACHINE, POOL, SITE
+from contract.tag_keys import MACHINE, POOL, SITE
 
 BALANCER: Final = "azure-native:network:LoadBalancer"
 INTERFACE: Final = "azure-native:network:NetworkInterface"

@@ -15,7 +15,7 @@ from clouds.azure.versions import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VE
 from clouds.base.doctor import CloudShare, MachineDemand
 from clouds.base.findings import Finding, unknown
 from clouds.base.quotas import Quota, judge
-from contract.tags import ENVIRONMENT
+from contract.tag_keys import ENVIRONMENT
 
 REGION, SPOT = "cores", "lowPriorityCores"
 """Names of the quotas over all families, which `az vm list-usage` shows as "Total Regional vCPUs" and "Total Regional

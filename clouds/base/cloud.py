@@ -21,7 +21,7 @@ from clouds.base.policy import PolicyChecks
 from clouds.base.prices import PriceList
 from clouds.base.resources import ResourceTypes
 from clouds.base.site import SiteBase
-from clouds.base.tags import TagRules
+from clouds.base.tag_rules import TagRules
 from clouds.base.tunnels import SiteTunnels
 
 if TYPE_CHECKING:

@@ -34,7 +34,8 @@ class Resource:
 class Declared:
     """Data of the environment file that rules need."""
 
-    environment: str
+    name: str
+    """Name of the environment."""
     sites: frozenset[str]
     """Names of its sites."""
     tags: Mapping[str, str]

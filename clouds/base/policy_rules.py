@@ -200,7 +200,7 @@ TAGS = Rule(
         "Every resource that takes tags has those of its environment and site, machines also that of their pool or "
         "role, since nobody finds a resource without tags."
     ),
-    source="the environment file's `tags`; components/environment/tags.py",
+    source="the environment file's `tags`; clouds/base/tags.py",
 )
 
 

@@ -1,48 +1,32 @@
-"""Limits of tags. Beyond them, a cloud refuses a tag, or drops it without an error, in the middle of `longhaul up`."""
+"""Tags of cloud resources: those of the environment's file, and Longhaul's own. A tag that every resource gets is added
+here alone: what is declared, checked and counted follows. Tags of single kinds of resources (a pool, a
+machine's role, a name) are added where those are declared."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Generic
+from collections.abc import Mapping
+from typing import Protocol
 
-from clouds.base.place import Place, SiteT
-
-OWN = 4
-"""Largest number of tags that Longhaul adds: environment, site, pool or role, and on AWS the name."""
-
-ZONES_OWN = 2
-"""Number of tags that it adds to a DNS zone: environment and site."""
-
-MOST, MOST_OF_A_ZONE = 50, 15
-"""Largest number of tags of a resource in either cloud, and of a private DNS zone (learn.microsoft.com, "Use tags to
-organize your Azure resources", Limitations; docs.aws.amazon.com, "Tag your Amazon EC2 resources", Tag restrictions)."""
-
-VALUE = 256
-"""Largest number of characters of a value in either cloud (same pages)."""
+from contract.tag_keys import ENVIRONMENT, SITE
 
 
-@dataclass(frozen=True, kw_only=True)
-class TagLimit:
-    """Largest number of tags that an environment may declare."""
+class TaggedEnvironment(Protocol):
+    """Data of an environment that tags are made of."""
 
-    count: int
-    whose: str = "a resource"
-    """Kind of the cloud's resource that allows the fewest tags."""
+    @property
+    def name(self) -> str:
+        """Name of the environment."""
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """Tags of the environment's file."""
 
 
-OF_A_RESOURCE = TagLimit(count=MOST - OWN)
+def environment_tags(environment: TaggedEnvironment) -> dict[str, str]:
+    """Return the tags of resources that belong to no site."""
+    return {**environment.tags, ENVIRONMENT: environment.name}
 
 
-class TagRules(Generic[SiteT]):
-    """Tags that a cloud accepts. It accepts all by default."""
-
-    def fault(self, key: str, value: str, places: Sequence[Place[SiteT]]) -> tuple[str, str] | None:
-        """Return two phrases when the cloud does not accept a tag: what is wrong, and what to write instead. Return
-        None when it accepts the tag. ``places`` holds all sites of the environment in this cloud. The first phrase
-        follows the tag's name in a sentence, such as ``has 130 characters``."""
-        return None
-
-    def limit(self, places: Sequence[Place[SiteT]]) -> TagLimit | None:
-        """Return the largest number of tags that an environment may declare; None when there is no limit."""
-        return None
+def site_tags(environment: TaggedEnvironment, site: str) -> dict[str, str]:
+    """Return the tags of every resource of a site."""
+    return {**environment_tags(environment), SITE: site}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pulumi
 from pulumi import ResourceOptions
 
+from clouds.base.tags import environment_tags
 from components.aws.account import account_provider, aws_site
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.links import AwsEnd, AwsLinked
@@ -15,7 +16,6 @@ from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.web_identity import RoleArgs
 from components.environment.cloud_resources import CloudResources, UserDataMaker
 from components.environment.links import EndContext
-from components.environment.tags import environment_tags
 from components.model import AddressPlan, Environment
 
 

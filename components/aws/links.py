@@ -9,6 +9,7 @@ from functools import cached_property
 import pulumi
 from pulumi import Output
 
+from clouds.base.tags import environment_tags, site_tags
 from components.aws.account import aws_site
 from components.aws.existing import existing_vpn_gateway
 from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
@@ -21,7 +22,6 @@ from components.aws.vpn import (
     AwsVpnPeerArgs,
 )
 from components.environment.links import EndContext, Remote, Tunnel, VaultTunnelKeys, trusted_keys, used_key
-from components.environment.tags import environment_tags, site_tags
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import ComponentResource, CustomTimeouts, Output, ResourceOptions
 
+from clouds.aws.disks import ROOT_DEVICE, SYSTEM_DISK_GIB
 from clouds.aws.names import node_role
 from components.aws.account import aws_site
 from components.aws.interfaces import interfaces
@@ -18,19 +19,12 @@ from components.aws.purchase import capacity_reservation, market_options
 from components.model import Environment
 from components.model.sites.cloud_names import pool_group
 from components.model.sites.places import place_of
-from contract.tags import POOL
-
-ROOT_DEVICE = "/dev/sda1"
-"""Root device of the node image, as on Ubuntu's own."""
+from contract.tag_keys import POOL
 
 DELETE_TIMEOUT = "60m"
 """Longest time that the deletion of a group may take. The group exists until its last instance has ended, and machines
 with many GPUs and local disks take long to end. With the provider's 10 minutes, `destroy` would fail while a group
 still drains."""
-
-ROOT_GIB = 200
-"""Size in GiB of the root disk of a pool that declares none: system, logs, and images where the type has no local
-SSD."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +119,7 @@ class AwsPool(ComponentResource):
                 http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
             ),
             network_interfaces=interfaces(self._args.security_group_id, efa_cards=self._efa_cards()),
-            block_device_mappings=[_root_disk(self._pool.system_disk_gib or ROOT_GIB)],
+            block_device_mappings=[_root_disk(self._pool.system_disk_gib or SYSTEM_DISK_GIB)],
             ebs_optimized="true",
             instance_initiated_shutdown_behavior="terminate",
             instance_market_options=market_options(self._pool),

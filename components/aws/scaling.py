@@ -11,7 +11,7 @@ from clouds.aws.live_groups import SCALES
 from components.aws.web_identity import RoleArgs, role
 from components.model import Environment
 from components.model.sites.cloud_names import pool_groups
-from contract.tags import ENVIRONMENT
+from contract.tag_keys import ENVIRONMENT
 
 
 class AutoscalerRole(ComponentResource):

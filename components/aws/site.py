@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, ResourceOptions
 
 from clouds.base.checks import zones_of
+from clouds.base.tags import site_tags
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.aws.pools import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, AwsPoolArgs
 from components.environment.cloud_resources import UserDataMaker
-from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import pool_resource
 from components.model.sites.places import place_of

@@ -11,13 +11,13 @@ from pulumi import Output, ResourceOptions
 from pulumi_azure_native import authorization, storage
 
 from clouds.azure.roles import BLOB_CONTRIBUTOR, BLOB_READER
+from clouds.base.tags import site_tags
 from components.azure import conditions
 from components.azure.account import azure_site
 from components.azure.retention import Retention, RetentionArgs
 from components.azure.roles import PRINCIPAL_TYPES, role_assignment_name, role_definition_id
 from components.control_plane.parts import ControlPlaneBackups
 from components.control_plane.secrets import VaultSetting
-from components.environment.tags import site_tags
 from components.model import Environment, Machine
 from components.model.backups.section import Backups
 from components.model.backups.storage import account_name, settings

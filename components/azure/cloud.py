@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pulumi
 
+from clouds.base.tags import site_tags
 from components.azure.account import azure_site
 from components.azure.control_plane import AzureControlPlaneParts
 from components.azure.links import AzureEnd, AzureLinked
@@ -15,7 +16,6 @@ from components.azure.pools import AzurePool, AzurePoolArgs
 from components.control_plane.plane import ControlPlaneArgs, ControlPlaneComponent
 from components.environment.cloud_resources import CloudResources, UserDataMaker
 from components.environment.links import EndContext
-from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import pool_groups, pool_resource
 

@@ -6,11 +6,11 @@ import pulumi
 from pulumi import Output, ResourceOptions
 from pulumi_azure_native import compute
 
+from clouds.base.tags import site_tags
 from components.azure.account import azure_site
-from components.environment.tags import site_tags
 from components.model import Environment, Machine
 from components.model.sites.cloud_names import cloud_name
-from contract.tags import MACHINE
+from contract.tag_keys import MACHINE
 
 
 def data_disk(

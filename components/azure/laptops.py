@@ -6,11 +6,11 @@ from pulumi import Input, ResourceOptions
 from pulumi_azure_native import network
 
 from clouds.azure.zones import address_zones
+from clouds.base.tags import site_tags
 from components.azure.account import azure_site
-from components.environment.tags import site_tags
 from components.model import Environment, Machine
 from components.model.sites.cloud_names import cloud_name
-from contract.tags import MACHINE
+from contract.tag_keys import MACHINE
 
 
 def public_address(

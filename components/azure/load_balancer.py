@@ -9,8 +9,8 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns
 
 from clouds.azure.zones import address_zones
+from clouds.base.tags import site_tags
 from components.azure.account import azure_site
-from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment
 from components.model.control_plane.health import READY_PATH
 from components.model.network.address_plan import FRONTEND

@@ -11,15 +11,15 @@ from pulumi import Output, ResourceOptions
 from pulumi_azure_native import authorization, compute, managedidentity, network, privatedns
 
 from clouds.azure.roles import SECRETS_USER
+from clouds.base.tags import site_tags
 from components import render
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.azure.roles import role_assignment_name, role_definition_id
 from components.control_plane.parts import ControlPlaneMachine, MachineArgs
-from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment, Role, vault_name
 from components.model.sites.cloud_names import cloud_name
 from components.render.etcd import LUN
-from contract.tags import MACHINE
+from contract.tag_keys import MACHINE
 
 REPLACED_BY = [
     "osProfile.customData",

@@ -15,10 +15,10 @@ from clouds.azure.existing_networks import BACKUP_SUBNETS, VAULT_ENDPOINT
 from clouds.azure.names import STORAGE, resource_group, subnet_name
 from clouds.azure.parts import control_subnets
 from clouds.azure.zones import address_zones
+from clouds.base.tags import site_tags
 from components.azure import existing
 from components.azure.account import azure_site
 from components.azure.rules import part_rules
-from components.environment.tags import site_tags
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import cloud_name
 from components.model.sites.places import place_of

@@ -22,7 +22,7 @@ from components.model import Environment
 from components.model.nodes.kubelet_reservations import POD_ADDRESSES
 from components.model.sites.cloud_names import pool_groups
 from components.model.sites.places import place_of
-from contract.tags import POOL
+from contract.tag_keys import POOL
 
 NOT_THERE = 404
 """Status of the cloud's answer for a scale set that does not exist: somebody deleted it, and the update makes it

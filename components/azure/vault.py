@@ -10,11 +10,11 @@ from pulumi import Output, ResourceOptions
 from pulumi_azure_native import authorization, keyvault
 
 from clouds.azure.roles import SECRETS_OFFICER, SECRETS_USER
+from clouds.base.tags import site_tags
 from components.azure.account import azure_site
 from components.azure.roles import PRINCIPAL_TYPES, role_assignment_name, role_definition_id
 from components.control_plane.parts import ControlPlaneVault
 from components.control_plane.secrets import VaultAccess
-from components.environment.tags import site_tags
 from components.model import Environment, vault_name
 from components.model.secrets.certificates import administrators_secrets
 from components.model.secrets.vault import vault_url

@@ -35,7 +35,7 @@ from components.control_plane.guard import confirmed
 from components.control_plane.replacement import GuardRefusedError
 from components.model import AddressPlan, Environment
 from components.model.policy.immutable import Settings, changes, instead, settings
-from contract.tags import SITE
+from contract.tag_keys import SITE
 
 _KEY_TYPE = "pulumi-python:dynamic/longhaul:Secret"
 

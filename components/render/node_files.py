@@ -1,5 +1,6 @@
-"""Files of a worker node: containerd, kubelet and kube-proxy. Settings that are the same on every node are in the
-image's units: images/rootfs/etc/systemd/system/longhaul-node.target and the units that it wants.
+"""All files of a worker node; those of containerd, the kubelet and kube-proxy are made in the modules with their names.
+Settings that are the same on every node are in the image's units:
+images/rootfs/etc/systemd/system/longhaul-node.target and the units that it wants.
 
 A cloud machine gets its files from cloud-init, a host from Ansible. They differ in how a machine learns its place: from
 its cloud (``node/place.py``), or, on a host, from a file.
@@ -11,7 +12,6 @@ identity, so its files contain no secret. A host also has a one-time token (:fun
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from clouds.base.pool import Taint
 from clouds.registry import cloud_of
@@ -21,39 +21,26 @@ from components.model.network.packet_size import pod_mtu
 from components.model.nodes.gpu_promises import host_promise, pool_promise
 from components.model.nodes.host_nodes import HostNode, host_nodes
 from components.model.nodes.joining import join_settings
-from components.model.nodes.kubelet_reservations import HOST_VCPUS, MAX_PODS, SYSTEM_MIB, kube_reserved, pod_pids
+from components.model.nodes.kubelet_reservations import HOST_VCPUS
 from components.model.nodes.labels import gpu_taints, host_labels, pool_labels, pool_taints
 from components.model.nodes.rdma import huge_pages_2mib
-from components.model.sites.section import Site
+from components.render.containerd import depot_files
 from components.render.documents import HEADER, yaml_document
 from components.render.file import File
 from components.render.kube_proxy import configuration
+from components.render.kubelet import AUTHORITY, kubelet_configuration
 from components.render.node_filter import PATH as FILTER
 from components.render.node_filter import filter_file
 from contract.documents import node_place
-from contract.documents.depot import PATH as DEPOT_PATH
-from contract.documents.depot import SignedDepot
 from contract.documents.join_kubeconfig import JoinKubeconfig
 from contract.documents.node import PATH as NODE
 from contract.documents.node import GpuPromise, HugePages, Worker
 from contract.documents.node_place import NodePlace
-from contract.objects import CLUSTER_DOMAIN
 from contract.paths import KUBELET_KUBECONFIG
 
 FOLDER = "/etc/longhaul"
-AUTHORITY = f"{FOLDER}/pki/kubernetes-ca.crt"
-DEPOT_AUTHORITY = f"{FOLDER}/depot-authority.pem"
-"""Certificates of the authorities that sign for the depot's server. The role depot_authority writes the same file."""
 COMPLETE = f"{FOLDER}/complete"
 """Marker that all other files exist; longhaul-node.path waits for it on a cloud machine."""
-
-TLS_CIPHER_SUITES = (
-    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-)
-"""Cipher suites of TLS 1.2 with authenticated encryption, for the type of our keys. All suites of TLS 1.3 are of this
-sort, and cannot be chosen (Go, crypto/tls, ``Config.CipherSuites``). The units of the API servers list the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +124,12 @@ def _shared(
         deletion_notice=deletion_notice,
         join=join_settings(environment, addresses) if cloud_of(site).rents else None,
     )
-    kubelet = _kubelet(addresses, hardware=hardware, taints=(*taints, *gpu_taints(hardware.gpus.gpus)))
+    kubelet = kubelet_configuration(
+        addresses,
+        vcpus=hardware.vcpus,
+        has_gpus=bool(hardware.gpus.gpus),
+        taints=(*taints, *gpu_taints(hardware.gpus.gpus)),
+    )
     proxy = configuration(addresses.supernet, kubeconfig=KUBELET_KUBECONFIG)
     files = {
         str(NODE): File(content=node.to_text()),
@@ -145,7 +137,7 @@ def _shared(
         f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(proxy), mode=0o600),
         FILTER: filter_file(environment, addresses, site_name),
     }
-    return files | _depot(environment, site)
+    return files | depot_files(environment, site)
 
 
 def _place(node: HostNode) -> NodePlace:
@@ -157,84 +149,3 @@ def _place(node: HostNode) -> NodePlace:
         zone=node.place.site,
         pods=(node.place.pods,),
     )
-
-
-def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint, ...]) -> dict[str, Any]:
-    """Return the KubeletConfiguration. Values that a machine learns at boot (provider id, resolver) are merged into it
-    from /etc/longhaul/kubelet.conf.d. docs/performance.md has the sources of settings for speed."""
-    return {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "kind": "KubeletConfiguration",
-        "authentication": {
-            "anonymous": {"enabled": False},
-            "webhook": {"enabled": True},
-            "x509": {"clientCAFile": AUTHORITY},
-        },
-        "authorization": {"mode": "Webhook"},
-        "rotateCertificates": True,
-        "serverTLSBootstrap": True,
-        "tlsMinVersion": "VersionTLS12",
-        "tlsCipherSuites": list(TLS_CIPHER_SUITES),
-        # A pod that wants another profile declares it; `baseline` refuses that.
-        "seccompDefault": True,
-        "podPidsLimit": pod_pids(hardware.vcpus),
-        "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
-        "cgroupDriver": "systemd",
-        "clusterDNS": [str(addresses.dns_service)],
-        "clusterDomain": CLUSTER_DOMAIN,
-        "maxPods": MAX_PODS,
-        # One image of 17 GB must not hold up all others.
-        "serializeImagePulls": False,
-        "maxParallelImagePulls": 10,
-        "kubeReserved": kube_reserved(hardware.vcpus),
-        # Processes that all pods together leave to the machine, however many pods there are.
-        "systemReserved": {"memory": f"{SYSTEM_MIB}Mi", "pid": "4096"},
-        "enableProfilingHandler": False,
-        **(_near_the_gpus() if hardware.gpus.gpus else {}),
-        **({"registerWithTaints": [taint.model_dump() for taint in taints]} if taints else {}),
-    }
-
-
-def _near_the_gpus() -> dict[str, Any]:
-    """Return settings that reserve processors for a pod on the same NUMA node as its GPUs.
-
-    The policy is ``best-effort``. The stricter policies fail a pod after binding when it does not fit the free NUMA
-    nodes, and the scheduler, which does not know these, would bind the next one there too (kubernetes.io, "Control
-    Topology Management Policies on a node", known limitations). ``reservedSystemCPUs`` and the memory manager are not
-    used: both need numbers that only the machine knows (which processors, how many NUMA nodes; k8s.io/kubernetes,
-    pkg/kubelet/cm/memorymanager, validateReservedMemory), and memory is allocated near the processor that first touches
-    it.
-    """
-    return {
-        "cpuManagerPolicy": "static",
-        # A pod with all GPUs and some processors gets the same number from each socket.
-        "cpuManagerPolicyOptions": {"distribute-cpus-across-numa": "true"},
-        "topologyManagerPolicy": "best-effort",
-        "topologyManagerScope": "pod",
-    }
-
-
-def _depot(environment: Environment, site: Site) -> dict[str, File]:
-    """Return the files by which a machine uses its site's depot: containerd's; its image verifier's
-    (containerd/signed_depot.py) if the builder signs; and the authority of the depot's server if the environment names
-    one."""
-    if site.depot is None:
-        return {}
-    key, authority = environment.depots.key, environment.depots.authority
-    files = {"/etc/containerd/certs.d/_default/hosts.toml": registry(site.depot, own_authority=bool(authority))}
-    if key is not None:
-        depot = SignedDepot(url=site.depot, key=key, authority=DEPOT_AUTHORITY if authority else None)
-        files[DEPOT_PATH] = File(content=depot.to_text())
-    if authority:
-        files[DEPOT_AUTHORITY] = File(content=authority)
-    return files
-
-
-def registry(depot: str, *, own_authority: bool) -> File:
-    """Return containerd's registry configuration: it pulls every image from the depot and never from elsewhere. It
-    names the intended registry in the query (docs/hosts.md of containerd). ``ca`` is set for the server and for the
-    host, which containerd treats as two entries; it is added to the system's store
-    (core/remotes/docker/config/hosts.go)."""
-    ca = f'ca = "{DEPOT_AUTHORITY}"\n' if own_authority else ""
-    content = f'server = "{depot}"\n{ca}\n[host."{depot}"]\ncapabilities = ["pull", "resolve"]\n{ca}'
-    return File(content=HEADER + content)

@@ -10,7 +10,7 @@ from typing import Any
 from clouds.registry import clouds
 from components.model import Environment, control_machines, plan
 from contract.project import OBJECTS
-from contract.tags import POOL, SITE
+from contract.tag_keys import POOL, SITE
 from longhaul.judgement.changes import Change
 
 ENVIRONMENT = "the environment"

@@ -25,7 +25,7 @@ precisely."""
 
 KEPT_MIB = SYSTEM_MIB + 100
 """Memory that a kubelet reserves for the system and withholds from pods, MiB: ``systemReserved``
-(components/render/node_files.py) and ``evictionHard`` (images/rootfs, kubelet.conf.d/05-disk.conf)."""
+(components/render/kubelet.py) and ``evictionHard`` (images/rootfs, kubelet.conf.d/05-disk.conf)."""
 
 
 def declared_capacity(environment: Environment, name: str) -> Resources:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from clouds.base.pool import Reservation
+from clouds.aws.disks import SYSTEM_DISK_GIB
+from clouds.base.pool import Pool, Reservation
 from components.model import Environment
 from tests.support import production as make
 from tests.support.declared import Declared, Outputs, Program, declare
@@ -71,7 +72,8 @@ def test_machines_of_a_pool_are_in_its_zones(environment: Environment) -> None:
 
 
 def test_a_system_disk_has_the_size_that_is_asked_for(environment: Environment) -> None:
-    for fields, size in (({}, 200), ({"system_disk_gib": 500}, 500)):
+    assert f"Left out, {SYSTEM_DISK_GIB} on AWS" in str(Pool.model_fields["system_disk_gib"].description)
+    for fields, size in (({}, SYSTEM_DISK_GIB), ({"system_disk_gib": 500}, 500)):
         [template] = aws(environment, **fields).of(TEMPLATE)
         [disk] = template.inputs["blockDeviceMappings"]
         assert disk["ebs"]["volumeSize"] == size

@@ -20,7 +20,7 @@ import pytest
 from components.model import load, plan
 from components.model.depots.section import EXAMPLE_AUTHORITY
 from components.model.versions.section import pinned
-from components.render.node_files import DEPOT_AUTHORITY
+from components.render.containerd import DEPOT_AUTHORITY
 from lab.hosts import network_id
 from lab.hypervisor import addresses
 from lab.hypervisor.networks import router_of

@@ -18,7 +18,7 @@ import pytest
 
 from components.model.versions.section import pinned
 from components.objects import nvidia_gpus
-from components.render.node_files import DEPOT_AUTHORITY
+from components.render.containerd import DEPOT_AUTHORITY
 from contract.labels import GPU_LABEL
 from contract.resources import GPU_RESOURCE
 from contract.taints import PREFLIGHT_TAINT

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from components.render.node_files import DEPOT_AUTHORITY, registry
+from components.render.containerd import DEPOT_AUTHORITY, registry
 from lab import tools
 from lab.cloud.pki import ensure_pki
 from longhaul.artifacts.serving import served

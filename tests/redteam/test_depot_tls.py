@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.render.node_files import DEPOT_AUTHORITY
+from components.render.containerd import DEPOT_AUTHORITY
 from lab.cloud.pki import Pki, ensure_pki
 from longhaul.artifacts.serving import served
 from tests.redteam.test_depot import PLAYBOOKS, VERIFIER, digest_in

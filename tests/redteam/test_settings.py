@@ -12,7 +12,7 @@ from components.model import Environment, Role, control_machines, plan
 from components.model.nodes.kubelet_reservations import LEAST_PIDS, pod_pids
 from components.render import api_server as rendering
 from components.render import node_files
-from components.render.node_files import TLS_CIPHER_SUITES
+from components.render.kubelet import TLS_CIPHER_SUITES
 
 ROOT = Path(__file__).parents[2]
 UNITS = ROOT / "images/rootfs/etc/systemd/system"

@@ -25,7 +25,7 @@ from components.model.sites.checks import check_zones
 from components.model.sites.existing import check_existing
 from components.model.sites.machine_names import check_names
 from components.model.sites.name_lengths import check_lengths
-from components.model.sites.tags import check_tags
+from components.model.sites.tag_checks import check_tags
 from components.model.teams.checks import check_teams
 from contract.project import OBJECTS
 

@@ -98,7 +98,7 @@ def policies(environment: Environment, *, today: date | None = None) -> Policies
     """Return the rules for ``environment``, with its waivers. ``today`` defaults to the current date in UTC."""
     return Policies(
         declared=Declared(
-            environment=environment.name,
+            name=environment.name,
             sites=frozenset(environment.sites),
             tags=environment.tags,
             supernet=environment.supernet,

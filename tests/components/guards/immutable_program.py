@@ -19,7 +19,7 @@ from components.guards import immutable as immutable_guard
 from components.guards.policies import enforcing
 from components.model import Environment, parse, plan
 from components.model.policy import rules
-from contract.tags import SITE
+from contract.tag_keys import SITE
 
 ENVIRONMENT = Path("environment.json")
 """File with the environment, in place of the stack file."""

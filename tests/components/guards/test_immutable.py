@@ -13,7 +13,7 @@ from components.control_plane.replacement import GuardRefusedError
 from components.guards import immutable as immutable_guard
 from components.model import Environment, load
 from components.model.control_plane.section import EtcdLearner
-from contract.tags import SITE
+from contract.tag_keys import SITE
 from tests.support.declared import Program, plain
 from tests.support.hosts import STACKS
 from tests.support.whole import declare_whole, with_few_machines

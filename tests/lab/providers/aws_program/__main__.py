@@ -6,13 +6,13 @@ from pathlib import Path
 import pulumi
 from pulumi import ResourceOptions
 
+from clouds.base.tags import site_tags
 from components.aws.account import account_provider
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.vpn import AwsRoutes, AwsRoutesArgs, AwsVpnGateway, AwsVpnGatewayArgs, AwsVpnPeer, AwsVpnPeerArgs
 from components.environment.links import VaultTunnelKeys, used_key
-from components.environment.tags import site_tags
 from components.model import plan
 from components.model.loading.load import load
 

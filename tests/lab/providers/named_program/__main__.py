@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pulumi import ResourceOptions
 
+from clouds.base.tags import site_tags
 from components.aws.account import account_provider, aws_site
 from components.aws.links import AwsEnd, AwsLinked
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.environment.links import Links, LinksArgs, VaultTunnelKeys
-from components.environment.tags import site_tags
 from components.model import plan
 from components.model.loading.load import load
 

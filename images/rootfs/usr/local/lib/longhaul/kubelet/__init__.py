@@ -4,7 +4,7 @@
 
 Units: kubelet.service, longhaul-authorities.service, longhaul-authorities.timer, longhaul-registered.service,
 longhaul-registered.timer.
-Settings: components/render/node_files.py (reservations: components/model/nodes/kubelet_reservations.py),
+Settings: components/render/kubelet.py (reservations: components/model/nodes/kubelet_reservations.py),
 images/rootfs/etc/longhaul/kubelet.conf.d.
 Certificates: components/render/admission.py, images/rootfs/usr/local/lib/longhaul/node/join.py.
 Install: tools.toml, images/image.toml, playbooks/roles/node.

@@ -7,11 +7,11 @@ from typing import Any
 
 from clouds.base.faults import Fault, Location
 from clouds.base.place import Place
-from clouds.base.tags import VALUE
+from clouds.base.tag_rules import VALUE
 from clouds.registry import clouds
 from components.model.environment import Environment
 from components.model.sites.places import place_of
-from contract.tags import TAG_PREFIX
+from contract.tag_keys import TAG_PREFIX
 
 
 def check_tags(environment: Environment) -> Iterator[Fault]:

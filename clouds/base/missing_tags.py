@@ -8,13 +8,14 @@ from typing import Any
 
 from clouds.base.inputs import is_unknown, shown
 from clouds.base.policy import Breach, Declared
-from contract.tags import ENVIRONMENT, SITE
+from clouds.base.tags import environment_tags
+from contract.tag_keys import SITE
 
 
 def missing_tags(place: str, tags: Any, wanted: tuple[str, ...], declared: Declared) -> Iterator[Breach]:
-    """Yield a breach for each tag that ``tags`` lacks: the environment's own tags, and those in ``wanted``."""
+    """Yield a breach for each tag that ``tags`` lacks: tags of the whole environment, and those in ``wanted``."""
     tags = tags if isinstance(tags, Mapping) else {}
-    for key, value in {**declared.tags, ENVIRONMENT: declared.environment}.items():
+    for key, value in environment_tags(declared).items():
         if tags.get(key) != value:
             yield Breach(what=f"{place}: {key} is {shown(tags.get(key))}", write=f"{key}: {value}")
     for key in wanted:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from clouds.aws.site import AwsSite
 from clouds.base.place import Place
-from clouds.base.tags import OF_A_RESOURCE, TagLimit, TagRules
+from clouds.base.tag_rules import OF_A_RESOURCE, TagLimit, TagRules
 
 NAME = 128
 """Largest number of characters of a tag's name in AWS ("Tag restrictions")."""

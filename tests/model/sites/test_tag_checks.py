@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clouds.base.tags import MOST, MOST_OF_A_ZONE, OWN, ZONES_OWN
+from clouds.base.tag_rules import MOST, MOST_OF_A_ZONE, OWN, ZONES_OWN
 from tests.model import make
 from tests.model.files import only, problems_of, write
 from tests.support.whole import declare_whole, with_few_machines

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from clouds.azure.site import AzureSite
 from clouds.base.place import Place
-from clouds.base.tags import MOST_OF_A_ZONE, OF_A_RESOURCE, ZONES_OWN, TagLimit, TagRules
+from clouds.base.tag_rules import MOST_OF_A_ZONE, OF_A_RESOURCE, ZONES_OWN, TagLimit, TagRules
 
 NAME = 512
 """Largest number of characters of a tag's name in Azure (learn.microsoft.com, "Use tags to organize your Azure

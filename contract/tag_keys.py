@@ -1,4 +1,4 @@
-"""Tags of resources in clouds, by their keys. Machines of pools are found by them, and costs are grouped by them."""
+"""Keys of the tags of resources in clouds. Machines of pools are found by them, and costs are grouped by them."""
 
 from __future__ import annotations
 
