@@ -1,1 +1,1 @@
-"""AWS."""
+"""AWS: facts about the cloud, and calls to it. Pulumi resources that are made there: components/aws."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clouds.aws.policy import AwsPolicyChecks
     from clouds.aws.prices import AwsPriceList
     from clouds.aws.quarantine import AwsPoolQuarantine
-    from clouds.aws.resources import AwsResourceTypes
+    from clouds.aws.resource_types import AwsResourceTypes
     from clouds.aws.tag_rules import AwsTagRules
     from clouds.aws.tunnels import AwsSiteTunnels
     from clouds.base.live_groups import LiveGroup
@@ -154,7 +154,7 @@ class Aws(Cloud[AwsSite]):
 
     @property
     def resources(self) -> AwsResourceTypes:
-        from clouds.aws.resources import AwsResourceTypes
+        from clouds.aws.resource_types import AwsResourceTypes
 
         return AwsResourceTypes()
 

@@ -11,7 +11,7 @@ import re
 from functools import partial
 
 from clouds.base.machine_types import A100_BOARD, H100_BOARD, MachineProperties, MachineTypes, Rdma, built_in
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 
 _type = partial(built_in, "aws")
 

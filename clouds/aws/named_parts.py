@@ -1,13 +1,13 @@
 """Checks a site's existing resources that the environment names, by asking AWS. Every preview looks them up as well
-(components/aws/existing.py); both use the verdicts of :mod:`clouds.aws.existing_networks`."""
+(components/aws/existing_lookups.py); both use the verdicts of :mod:`clouds.aws.existing_networks`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from clouds.aws.existing import AwsNodeSubnet
 from clouds.aws.existing_networks import attachment_faults, subnet_faults, table_faults
+from clouds.aws.existing_section import AwsNodeSubnet
 from clouds.aws.reader import AwsReader, reader_errors, vpc_blocks
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import CloudShare, fitted

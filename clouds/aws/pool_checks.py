@@ -9,7 +9,7 @@ from clouds.aws.site import AwsSite
 from clouds.base.checks import unknown_zones, zones_basis, zones_of
 from clouds.base.faults import Fault, Location
 from clouds.base.place import Place
-from clouds.base.pool import Pool, Reservation
+from clouds.base.pool_section import Pool, Reservation
 
 RESERVATION = re.compile(r"cr-[0-9a-f]{8,17}")
 """Id of an On-Demand Capacity Reservation or of a Capacity Block."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from clouds.aws.existing import AwsExisting, ZoneLetter
+from clouds.aws.existing_section import AwsExisting, ZoneLetter
 from clouds.base.replaces import Replaces
 from clouds.base.site import ZONES, Gateway, SiteBase
 

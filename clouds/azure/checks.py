@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from clouds.azure.existing import CONTROL_PLANE_SUBNETS, VPN_SUBNET, name_of, subscription_of
+from clouds.azure.existing_section import CONTROL_PLANE_SUBNETS, VPN_SUBNET, name_of, subscription_of
 from clouds.azure.pool_checks import pool_faults
 from clouds.azure.service_tags import regions
 from clouds.azure.site import AzureSite

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clouds.azure.policy import AzurePolicyChecks
     from clouds.azure.prices import AzurePriceList
     from clouds.azure.quarantine import AzurePoolQuarantine
-    from clouds.azure.resources import AzureResourceTypes
+    from clouds.azure.resource_types import AzureResourceTypes
     from clouds.azure.tag_rules import AzureTagRules
     from clouds.azure.tunnels import AzureSiteTunnels
     from clouds.base.live_groups import LiveGroup
@@ -180,7 +180,7 @@ class Azure(Cloud[AzureSite]):
 
     @property
     def resources(self) -> AzureResourceTypes:
-        from clouds.azure.resources import AzureResourceTypes
+        from clouds.azure.resource_types import AzureResourceTypes
 
         return AzureResourceTypes()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from clouds.azure.existing import AzureVpn
+from clouds.azure.existing_section import AzureVpn
 from clouds.azure.names import STORAGE, subnet_name
 from clouds.azure.parts import control_subnets, makes_vpn_gateway
 from clouds.azure.site import AzureSite

@@ -8,7 +8,7 @@ from clouds.azure.site import AzureSite
 from clouds.base.checks import zones_of
 from clouds.base.groups import PoolGroup, PoolGroups
 from clouds.base.place import Place
-from clouds.base.resources import without_version
+from clouds.base.resource_types import without_version
 
 SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
 """Type of a scale set's resource in the program."""

@@ -19,7 +19,7 @@ from clouds.base.machine_types import (
     Rdma,
     built_in,
 )
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 
 _type = partial(built_in, "azure")
 

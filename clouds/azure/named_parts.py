@@ -1,13 +1,13 @@
 """Checks a site's existing resources that the environment names, by asking Azure. Every preview looks them up as well
-(components/azure/existing.py); both use the verdicts of :mod:`clouds.azure.existing_networks`."""
+(components/azure/existing_lookups.py); both use the verdicts of :mod:`clouds.azure.existing_networks`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from clouds.azure.existing import AzureVpn, name_of
 from clouds.azure.existing_networks import FoundGateway, gateway_faults, network_faults
+from clouds.azure.existing_section import AzureVpn, name_of
 from clouds.azure.reader import AzureReader
 from clouds.azure.site import AzureSite
 from clouds.azure.versions import NETWORK_VERSION, RESOURCES_VERSION, ZONES_VERSION

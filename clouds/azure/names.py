@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.azure.existing import name_of
+from clouds.azure.existing_section import name_of
 from clouds.azure.groups import AzurePoolGroups
 from clouds.azure.site import AzureSite
 from clouds.base.names import NODE, LimitedName, MainName, ResourceNames

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.azure.existing import CONTROL_PLANE_SUBNETS, VPN_SUBNET
+from clouds.azure.existing_section import CONTROL_PLANE_SUBNETS, VPN_SUBNET
 from clouds.azure.site import AzureSite
 from clouds.azure.tunnels import gateway_addresses
 from clouds.base.parts import SiteParts

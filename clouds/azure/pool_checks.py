@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clouds.azure.existing import name_of, subscription_of
+from clouds.azure.existing_section import name_of, subscription_of
 from clouds.azure.groups import has_infiniband
 from clouds.azure.site import AzureSite
 from clouds.base.checks import unknown_zones
 from clouds.base.faults import Fault, Location
 from clouds.base.place import Place
-from clouds.base.pool import Pool, Reservation
+from clouds.base.pool_section import Pool, Reservation
 
 RESERVATION_GROUP = re.compile(
     r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/capacityReservationGroups/[^/]+"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from clouds.azure.existing import AzureExisting
+from clouds.azure.existing_section import AzureExisting
 from clouds.base.replaces import Replaces
 from clouds.base.section import Uuid
 from clouds.base.site import ZONES, Gateway, SiteBase

@@ -8,7 +8,7 @@ from typing import Any, Generic
 from clouds.base.faults import Fault, Location
 from clouds.base.phrases import suggestion
 from clouds.base.place import Place, SiteT
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 
 
 class SiteChecks(Generic[SiteT]):

@@ -19,7 +19,7 @@ from clouds.base.parts import SiteParts
 from clouds.base.place import Place, SiteT
 from clouds.base.policy import PolicyChecks
 from clouds.base.prices import PriceList
-from clouds.base.resources import ResourceTypes
+from clouds.base.resource_types import ResourceTypes
 from clouds.base.site import SiteBase
 from clouds.base.tag_rules import TagRules
 from clouds.base.tunnels import SiteTunnels

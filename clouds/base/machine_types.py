@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from clouds.base.section import GpuModel, GpuNvlinks, Section
 
 

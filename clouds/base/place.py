@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from clouds.base.site import SiteBase
 
 SiteT = TypeVar("SiteT", bound=SiteBase)

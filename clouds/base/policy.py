@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 from clouds.base.place import Place, SiteT
 from clouds.base.ranges import Network
-from clouds.base.resources import without_version
+from clouds.base.resource_types import without_version
 
 
 @dataclass(frozen=True, kw_only=True)

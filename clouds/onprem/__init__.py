@@ -1,1 +1,1 @@
-"""On-premises: bare-metal hosts in the operator's own racks."""
+"""On-premises, bare-metal hosts in the operator's own racks: facts about them. Data for Pulumi: components/onprem."""

@@ -1,1 +1,1 @@
-"""Sites on AWS: network, node pools, VPN and peering."""
+"""AWS: Pulumi resources that are made there. Facts about the cloud, and calls to it: clouds/aws."""

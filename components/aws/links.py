@@ -11,7 +11,7 @@ from pulumi import Output
 
 from clouds.base.tags import environment_tags, site_tags
 from components.aws.account import aws_site
-from components.aws.existing import existing_vpn_gateway
+from components.aws.existing_lookups import existing_vpn_gateway
 from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
 from components.aws.vpn import (
     AwsRoutes,

@@ -10,10 +10,10 @@ import pulumi_aws as aws
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 
 from clouds.aws.ranges import pod_reservations, vpc_ranges
-from components.aws import existing
 from components.aws.account import aws_site
-from components.aws.ranges import node_subnet, public_subnet
+from components.aws.existing_lookups import existing_subnet, existing_vpc
 from components.aws.rules import node_rules, quarantine_rules
+from components.aws.subnets import node_subnet, public_subnet
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import cloud_name
 
@@ -105,7 +105,7 @@ class AwsSiteNetwork(ComponentResource):
         block, there = self._plan.block, self._site.existing.vpc
         if there is not None:
             name = self._args.site_name
-            self.vpc_id = existing.existing_vpc(there, self._site, self._args.addresses, site_name=name, parent=self)
+            self.vpc_id = existing_vpc(there, self._site, self._args.addresses, site_name=name, parent=self)
             return []
         first, *more = vpc_ranges(block)
         vpc = aws.ec2.Vpc(
@@ -187,7 +187,7 @@ class AwsSiteNetwork(ComponentResource):
     def _zone_there(self, zone: str) -> _Zone:
         """Return a zone whose node subnet exists already, with the subnet's route table."""
         wanted = node_subnet(self._plan, self._site.zones.index(zone))
-        subnet, table = existing.existing_subnet(
+        subnet, table = existing_subnet(
             self._site.existing.node_subnets[zone],
             wanted,
             self._site,

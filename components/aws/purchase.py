@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi_aws as aws
 
 from clouds.aws.pool_checks import is_group
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 
 
 def market_options(pool: Pool) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgs | None:

@@ -1,1 +1,1 @@
-"""Longhaul on Azure."""
+"""Azure: Pulumi resources that are made there. Facts about the cloud, and calls to it: clouds/azure."""

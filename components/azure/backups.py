@@ -15,7 +15,7 @@ from clouds.base.tags import site_tags
 from components.azure import conditions
 from components.azure.account import azure_site
 from components.azure.retention import Retention, RetentionArgs
-from components.azure.roles import PRINCIPAL_TYPES, role_assignment_name, role_definition_id
+from components.azure.role_assignments import PRINCIPAL_TYPES, role_assignment_name, role_definition_id
 from components.control_plane.parts import ControlPlaneBackups
 from components.control_plane.secrets import VaultSetting
 from components.model import Environment, Machine

@@ -11,7 +11,7 @@ from pulumi import Output, Resource, ResourceOptions
 
 from clouds.base.tags import site_tags
 from components.azure.account import azure_site
-from components.azure.existing import existing_gateway
+from components.azure.existing_lookups import existing_gateway
 from components.azure.peering import AzurePeering, AzurePeeringArgs, AzurePeeringSide
 from components.azure.vpn import AzureVpnGateway, AzureVpnGatewayArgs, AzureVpnPeer, AzureVpnPeerArgs
 from components.environment.links import EndContext, LinkGateway, Tunnel

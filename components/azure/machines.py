@@ -14,7 +14,7 @@ from clouds.azure.roles import SECRETS_USER
 from clouds.base.tags import site_tags
 from components import render
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
-from components.azure.roles import role_assignment_name, role_definition_id
+from components.azure.role_assignments import role_assignment_name, role_definition_id
 from components.control_plane.parts import ControlPlaneMachine, MachineArgs
 from components.model import AddressPlan, Environment, Role, vault_name
 from components.model.sites.cloud_names import cloud_name

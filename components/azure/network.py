@@ -10,14 +10,14 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns, resources
 
-from clouds.azure.existing import group_of, name_of
 from clouds.azure.existing_networks import BACKUP_SUBNETS, VAULT_ENDPOINT
+from clouds.azure.existing_section import group_of, name_of
 from clouds.azure.names import STORAGE, resource_group, subnet_name
 from clouds.azure.parts import control_subnets
 from clouds.azure.zones import address_zones
 from clouds.base.tags import site_tags
-from components.azure import existing
 from components.azure.account import azure_site
+from components.azure.existing_lookups import existing_group, existing_network, existing_zone
 from components.azure.rules import part_rules
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import cloud_name
@@ -82,7 +82,7 @@ class SiteNetwork(ComponentResource):
 
     def _group(self) -> Output[str]:
         if self._there.resource_group is not None:
-            return existing.existing_group(self._there.resource_group, site=self._args.site, parent=self)
+            return existing_group(self._there.resource_group, site=self._args.site, parent=self)
         group = resources.ResourceGroup(
             self._name,
             resource_group_name=resource_group(place_of(self._args.environment, self._args.site)),
@@ -97,7 +97,7 @@ class SiteNetwork(ComponentResource):
         there = self._there.network
         if there is not None:
             args = self._args
-            id_ = existing.existing_network(there, args.environment, args.addresses, site=args.site, parent=self)
+            id_ = existing_network(there, args.environment, args.addresses, site=args.site, parent=self)
             return id_, id_.apply(name_of), id_.apply(group_of)
         made = network.VirtualNetwork(
             f"{self._name}-network",
@@ -218,7 +218,7 @@ class SiteNetwork(ComponentResource):
     def _zone(self) -> tuple[Output[str], Output[str]]:
         there = self._there.dns_zone
         if there is not None:
-            dns_zone = existing.existing_zone(there, site=self._args.site, parent=self)
+            dns_zone = existing_zone(there, site=self._args.site, parent=self)
             return dns_zone, Output.from_input(group_of(there))
         zone = privatedns.PrivateZone(
             f"{self._name}-zone",

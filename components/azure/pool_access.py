@@ -12,7 +12,7 @@ from pulumi_azure_native import authorization
 
 from clouds.azure.roles import AUTOSCALER, READER
 from components.azure.account import azure_site
-from components.azure.roles import role_assignment_name, role_definition_id
+from components.azure.role_assignments import role_assignment_name, role_definition_id
 from components.model import Environment
 
 

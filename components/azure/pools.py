@@ -15,7 +15,7 @@ from clouds.azure.live_groups import live_groups
 from clouds.azure.session import AzureError
 from clouds.base.checks import zones_of
 from clouds.base.groups import PoolGroup
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.guards.pool_size import never_lower
 from components.model import Environment

@@ -12,7 +12,7 @@ from pulumi_azure_native import authorization, keyvault
 from clouds.azure.roles import SECRETS_OFFICER, SECRETS_USER
 from clouds.base.tags import site_tags
 from components.azure.account import azure_site
-from components.azure.roles import PRINCIPAL_TYPES, role_assignment_name, role_definition_id
+from components.azure.role_assignments import PRINCIPAL_TYPES, role_assignment_name, role_definition_id
 from components.control_plane.parts import ControlPlaneVault
 from components.control_plane.secrets import VaultAccess
 from components.model import Environment, vault_name

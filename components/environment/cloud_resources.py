@@ -58,8 +58,8 @@ class CloudResources:
 
 
 def resources_of(kind: str) -> type[CloudResources]:
-    """Return the class that declares sites of a kind, such as ``AwsResources`` of ``components/aws/cloud.py``. Its
-    module is imported only now, so an environment without such sites does not load the cloud's SDK."""
-    module = import_module(f"components.{kind}.cloud")
+    """Return the class that declares sites of a kind, such as ``AwsResources`` in components/aws/cloud_resources.py.
+    Its module is imported only now, so an environment without such sites does not load the cloud's SDK."""
+    module = import_module(f"components.{kind}.cloud_resources")
     resources: type[CloudResources] = getattr(module, f"{kind.capitalize()}Resources")
     return resources

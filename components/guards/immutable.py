@@ -29,7 +29,7 @@ from pulumi import (
 )
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from clouds.base.resources import Lasting
+from clouds.base.resource_types import Lasting
 from clouds.registry import clouds
 from components.control_plane.guard import confirmed
 from components.control_plane.replacement import GuardRefusedError

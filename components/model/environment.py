@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from clouds.base.machine_types import MachineProperties
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from clouds.base.replaces import Replaces
 from clouds.base.section import FileName, LeftOut, Name, Principal, Range, Section
 from components.model.autoscaler.section import Autoscaler

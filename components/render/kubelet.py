@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clouds.base.pool import Taint
+from clouds.base.pool_section import Taint
 from components.model import AddressPlan
 from components.model.nodes.kubelet_reservations import MAX_PODS, SYSTEM_MIB, kube_reserved, pod_pids
 from contract.objects import CLUSTER_DOMAIN

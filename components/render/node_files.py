@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clouds.base.pool import Taint
+from clouds.base.pool_section import Taint
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
 from components.model.network.api_address import api_url
-from components.model.network.packet_size import pod_mtu
+from components.model.network.mtu import pod_mtu
 from components.model.nodes.gpu_promises import host_promise, pool_promise
 from components.model.nodes.host_nodes import HostNode, host_nodes
 from components.model.nodes.joining import join_settings

@@ -11,7 +11,7 @@ from longhaul.init.sizes import SizeAnswer
 
 if TYPE_CHECKING:
     from clouds.base.machine_types import MachineProperties
-    from clouds.base.pool import Reservation
+    from clouds.base.pool_section import Reservation
 
 PrincipalKind = Literal["user", "service"]
 

@@ -133,7 +133,7 @@ def _uuid(text: str, kind: Any) -> str:
 
 def region(text: str, *, cloud: str) -> str:
     """Parse a cloud's region name, which becomes the site's name."""
-    from clouds.base.pool import Pool
+    from clouds.base.pool_section import Pool
     from clouds.registry import clouds
 
     return of_field(Pool, "site", of_field(clouds()[cloud].site_type, "region", text))
@@ -194,7 +194,7 @@ def cloud_site(text: str, *, cloud: Literal["azure", "aws"]) -> CloudSite:
 
 def onprem_site(text: str) -> Rack:
     """Parse ``NAME ADDRESS [ADDRESS]``: a site and the public addresses of its gateways."""
-    from clouds.base.pool import Pool as Declared
+    from clouds.base.pool_section import Pool as Declared
 
     site, *addresses = text.split() or [""]
     if not 1 <= len(addresses) <= 2:
@@ -204,7 +204,7 @@ def onprem_site(text: str) -> Rack:
 
 def hosts(text: str) -> HostsAnswer:
     """Parse ``N[xGPUS] [SITE]``: a number of hosts, and the GPUs of each."""
-    from clouds.base.pool import Pool as Declared
+    from clouds.base.pool_section import Pool as Declared
 
     match = re.fullmatch(r"([1-9]\d{0,4})(?:x(\d{1,2}))?(?:\s+(\S+))?", text.strip())
     if not match or int(match[2] or 0) > 16:

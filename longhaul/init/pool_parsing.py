@@ -10,7 +10,7 @@ from longhaul.init.parsing import machines, of_field
 
 if TYPE_CHECKING:
     from clouds.base.machine_types import MachineProperties
-    from clouds.base.pool import Reservation
+    from clouds.base.pool_section import Reservation
 
 SPOT = "spot"
 _KEYS = ("min", "zones", "reservation", "capacity-block")
@@ -21,7 +21,7 @@ def pool(text: str, *, declared: Mapping[str, MachineProperties]) -> PoolAnswer:
     """Parse ``SITE TYPE MAX [NAME] [spot] [min=N] [zones=a,b] [reservation=ID | capacity-block=ID]``. ``declared`` are
     machine types beside the built-in ones."""
     from clouds.base.phrases import suggestion
-    from clouds.base.pool import Pool as Declared
+    from clouds.base.pool_section import Pool as Declared
     from components.model.pools.machine_types import known_machine_types
 
     more = [word for word in text.split() if word == SPOT or "=" in word]
@@ -72,7 +72,7 @@ def _least(text: str, most: int) -> int:
 
 
 def _reservation(keys: Mapping[str, str], *, spot: bool) -> Reservation | None:
-    from clouds.base.pool import Reservation as Declared
+    from clouds.base.pool_section import Reservation as Declared
 
     named = [key for key in _RESERVED if key in keys]
     if not named:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clouds.base.resources import ResourceKind
+from clouds.base.resource_types import ResourceKind
 from contract.reasons.plan import PlanReason
 
 

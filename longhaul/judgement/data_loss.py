@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clouds.base.findings import Severity
 from clouds.base.phrases import counted
-from clouds.base.resources import ResourceKind, without_version
+from clouds.base.resource_types import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model import Role
 from contract.reasons.plan import PlanReason

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from clouds.base.findings import Severity
 from clouds.base.replaces import Replaces
-from clouds.base.resources import ResourceKind
+from clouds.base.resource_types import ResourceKind
 from components.model import Environment, Role, control_machines, plan
 from components.model.control_plane.machines import members
 from components.model.control_plane.size import api_arguments, declared_nodes, raft_times

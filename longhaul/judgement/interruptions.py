@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from clouds.base.findings import Severity
 from clouds.base.phrases import counted
-from clouds.base.resources import ResourceKind
+from clouds.base.resource_types import ResourceKind
 from clouds.registry import clouds
 from components.model import Role
 from contract.reasons.plan import PlanReason

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from clouds.base.findings import Severity
-from clouds.base.resources import ResourceKind
+from clouds.base.resource_types import ResourceKind
 from components.model import Environment
 from components.model.control_plane.machines import learner_name
 from components.model.control_plane.section import EtcdLearner

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from clouds.base.inputs import UNKNOWN
-from clouds.base.resources import ResourceKind
+from clouds.base.resource_types import ResourceKind
 from clouds.registry import clouds
 from components.model import Environment, plan
 from components.model.hosts.places import gateway_places, host_places

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from clouds.base.findings import Severity, gravest, in_order
-from clouds.base.resources import ResourceKind
+from clouds.base.resource_types import ResourceKind
 from components.model import Environment
 from longhaul.judgement.capacity import CapacityRow, compare
 from longhaul.judgement.case import Case

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clouds.base.pool import Pool
-from clouds.base.resources import ResourceKind
+from clouds.base.pool_section import Pool
+from clouds.base.resource_types import ResourceKind
 from clouds.registry import clouds
 from components.model import Environment, Role
 from components.model.control_plane.machines import role_sizes

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clouds.base.findings import Severity
 from clouds.base.phrases import counted
-from clouds.base.resources import ResourceKind
+from clouds.base.resource_types import ResourceKind
 from contract.reasons.plan import PlanReason
 from longhaul.judgement.capacity import CapacityRow
 from longhaul.judgement.case import Case

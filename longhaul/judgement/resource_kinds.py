@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from clouds.base.resources import ResourceKind, without_version
+from clouds.base.resource_types import ResourceKind, without_version
 from clouds.registry import clouds
 from longhaul.judgement.changes import Change
 

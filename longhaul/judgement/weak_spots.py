@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from clouds.base.findings import Severity
 from clouds.base.machine_types import Rdma
-from clouds.base.resources import ResourceKind
+from clouds.base.resource_types import ResourceKind
 from clouds.base.tunnels import Risk
 from clouds.registry import cloud_of
 from components.model import Environment

@@ -18,7 +18,7 @@ from components.model import AddressPlan, Environment, plan
 from components.model.access.checks import operators_inside
 from components.model.hosts.places import gateway_places, host_places, quarantined_ranges
 from components.model.network.api_address import api_url
-from components.model.network.packet_size import TUNNEL_MSS, pod_mtu
+from components.model.network.mtu import TUNNEL_MSS, pod_mtu
 from components.model.nodes.host_nodes import host_node_name
 from components.model.secrets.certificates import NODES as NODE_AUTHORITY
 from components.model.secrets.certificates import authorities

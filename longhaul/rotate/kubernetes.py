@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from clouds.base.resources import ResourceKind, without_version
+from clouds.base.resource_types import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model.secrets.certificates import KUBERNETES, Authority
 from components.model.secrets.vault import QUARANTINE

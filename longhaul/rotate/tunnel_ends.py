@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clouds.base.resources import ResourceKind, without_version
+from clouds.base.resource_types import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model import plan
 from longhaul.judgement.environment_parts import TUNNEL_KEY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import attrgetter
 
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from clouds.registry import cloud_of
 from components.model import Environment, control_machines, plan
 from components.model.control_plane.machines import Machine, Role, learners, members
@@ -15,7 +15,7 @@ from components.model.network.address_plan import INFRA_SUBNETS, AddressPlan
 from components.model.network.api_address import api_address
 from components.model.network.capacity import site_uses
 from components.model.network.links import links
-from components.model.network.packet_size import pod_mtu
+from components.model.network.mtu import pod_mtu
 from components.model.nodes.host_nodes import host_node_name
 from components.model.secrets.vault import vault_name
 from components.model.sites.cloud_names import pool_groups

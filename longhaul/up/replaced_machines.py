@@ -17,7 +17,7 @@ URN = "**{type}::{machine}"
 def replacing(environment: Environment, machines: Sequence[str]) -> tuple[str, ...]:
     """Return the engine's options that replace ``machines``. Raise ``CommandError`` when one is not a machine of the
     control plane."""
-    from clouds.base.resources import ResourceKind
+    from clouds.base.resource_types import ResourceKind
     from clouds.registry import cloud_of
     from components.model import control_machines, plan
 

@@ -12,7 +12,7 @@ from clouds.azure.live_groups import SCALES
 from clouds.azure.permissions import AUTOSCALER_ROLE
 from clouds.azure.roles import AUTOSCALER, READER
 from components.aws.account import account_provider
-from components.aws.scaling import AutoscalerRole
+from components.aws.autoscaler_access import AutoscalerRole
 from components.aws.web_identity import RoleArgs
 from components.azure.pool_access import PoolAccessArgs, ScaleSetAccess
 from components.model import Environment

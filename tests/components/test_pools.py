@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clouds.aws.disks import SYSTEM_DISK_GIB
-from clouds.base.pool import Pool, Reservation
+from clouds.base.pool_section import Pool, Reservation
 from components.model import Environment
 from tests.support import production as make
 from tests.support.declared import Declared, Outputs, Program, declare

@@ -7,7 +7,7 @@ from typing import Any
 from clouds.aws.site import AwsSite
 from clouds.azure.existing_networks import VAULT_ENDPOINT
 from clouds.azure.site import AzureSite
-from components.aws.ranges import node_subnet
+from components.aws.subnets import node_subnet
 from components.model import Environment, SitePlan, plan
 from components.model.sites.places import site_ranges
 from tests.support.declared import Told

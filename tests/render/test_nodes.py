@@ -14,7 +14,7 @@ import yaml
 
 from clouds.registry import cloud_of
 from components.model import load, plan
-from components.model.network.packet_size import TUNNEL_MTU
+from components.model.network.mtu import TUNNEL_MTU
 from components.model.nodes.kubelet_reservations import MAX_PODS, kube_reserved, pod_pids
 from components.render import File, UserDataError
 from components.render.cloud_init import UserData, cloud_config

@@ -23,7 +23,7 @@ import yaml
 from components.model import load, plan
 from components.model.hosts.places import gateway_places
 from components.model.network.api_address import api_url
-from components.model.network.packet_size import pod_mtu
+from components.model.network.mtu import pod_mtu
 from lab.hosts import network_id
 from lab.hypervisor.addresses import machine_link
 from lab.hypervisor.networks import router_of

@@ -13,7 +13,7 @@ from clouds.azure.site import AzureSite
 from clouds.onprem.site import OnpremSite
 from components.aws import account
 from components.aws.links import AwsEnd, AwsLinked
-from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
+from components.aws.worker_site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.environment.links import End, EndContext, Links, LinksArgs, VaultTunnelKeys

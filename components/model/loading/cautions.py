@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 
 from clouds.base.faults import Caution, Location
 from clouds.base.phrases import word_list
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from clouds.registry import cloud_of
 from components.model.control_plane.learner import learner_cautions
 from components.model.control_plane.size import NODES_PER_SERVER, declared_nodes, least_memory_gib, least_servers

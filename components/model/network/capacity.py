@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from clouds.base.faults import Fault, Location
 from clouds.base.limits import Room
 from clouds.base.phrases import word_list
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from clouds.base.ranges import SiteRanges
 from clouds.registry import cloud_of
 from components.model.control_plane.size import promised_nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clouds.base.pool import Taint
+from clouds.base.pool_section import Taint
 from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.hosts.places import HostPlace

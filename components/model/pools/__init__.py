@@ -1,1 +1,1 @@
-"""Node pools: section ``pools``, machine types, kinds of capacity."""
+"""Node pools: section ``pools`` (its keys: clouds/base/pool_section.py), machine types, kinds of capacity."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clouds.base.pool import Taint
+    from clouds.base.pool_section import Taint
     from components.model.environment import Environment
 
 CORES, GPUS = "cpu", "gpu"

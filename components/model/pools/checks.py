@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clouds.base.faults import Fault, Location
 from clouds.base.phrases import suggestion
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.nodes.labels import label_fault

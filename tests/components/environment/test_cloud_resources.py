@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from clouds.registry import clouds
-from components.aws.cloud import AwsResources
+from components.aws.cloud_resources import AwsResources
 from components.azure.links import AzureEnd, AzureLinked
 from components.environment.cloud_resources import CloudResources, resources_of
 from components.environment.links import LinkGateway, Links, LinksArgs, Remote, Tunnel, VaultTunnelKeys

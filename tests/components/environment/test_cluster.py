@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from components.model import Environment, load
 from tests.support.declared import Program, plain
 from tests.support.hosts import STACKS

@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 from clouds.aws.site import AwsSite
-from clouds.azure.existing import AzureVpn
+from clouds.azure.existing_section import AzureVpn
 from clouds.azure.site import AzureSite
 from clouds.base.site import Gateway
 from clouds.onprem.site import OnpremSite

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clouds.base.pool import Pool, Reservation, Taint
+from clouds.base.pool_section import Pool, Reservation, Taint
 from clouds.base.replaces import Replaces
 from components.azure.machines import REPLACED_BY
 from components.model import Environment, Role, load

@@ -13,7 +13,7 @@ from pulumi.runtime import register_stack_transformation
 
 from clouds.base import policy_rules
 from clouds.base.policy import Check, unaccounted_address
-from clouds.base.resources import Lasting
+from clouds.base.resource_types import Lasting
 from components.control_plane.guard import DestructionGuard, confirmed
 from components.guards import immutable as immutable_guard
 from components.guards.policies import enforcing

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from components.model import Environment, load, plan
 from components.model.nodes.host_nodes import host_node_name
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER

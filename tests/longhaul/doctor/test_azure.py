@@ -14,7 +14,7 @@ from clouds.azure.reader import AzureReader
 from clouds.azure.roles import AUTOSCALER
 from clouds.azure.session import AzureError
 from clouds.base.findings import Finding, NotAskedError, Severity
-from clouds.base.pool import Pool
+from clouds.base.pool_section import Pool
 from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, TENANT, Manager, raw_environment, share
 
 PERMISSIONS = f"{ROOT}/providers/Microsoft.Authorization/permissions"

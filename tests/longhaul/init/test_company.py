@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clouds.base.pool import Reservation
+from clouds.base.pool_section import Reservation
 from components.model import plan
 from longhaul.terminal.exits import Exit
 from tests.longhaul.init.asked import ACCESS, AZURE, KEY, LEAST_TYPED, Here, Person

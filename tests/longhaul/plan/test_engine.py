@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from clouds.base.resources import ResourceKind
+from clouds.base.resource_types import ResourceKind
 from lab import tools
 from longhaul.judgement.changes import read_changes
 from longhaul.judgement.preview_document import read_document

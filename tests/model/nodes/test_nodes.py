@@ -9,7 +9,7 @@ import pytest
 from components.model import Environment, plan
 from components.model.hosts.section import Host
 from components.model.network.api_address import api_address, api_url
-from components.model.network.packet_size import ESP_OVERHEAD, ETHERNET_MTU, TUNNEL_MSS, TUNNEL_MTU, pod_mtu
+from components.model.network.mtu import ESP_OVERHEAD, ETHERNET_MTU, TUNNEL_MSS, TUNNEL_MTU, pod_mtu
 from components.model.nodes.host_nodes import host_node_name, host_nodes
 from components.model.nodes.kubelet_reservations import MAX_PODS, kube_reserved
 from components.model.nodes.labels import gpu_taints, host_labels, label_fault, pool_labels

@@ -9,7 +9,7 @@ import pytest
 import requests
 from botocore.exceptions import ClientError
 
-from components.aws.scaling import policy
+from components.aws.autoscaler_access import policy
 from components.model.autoscaler.section import Autoscaler
 from components.model.sites.cloud_names import pool_groups
 from lab.cloud.aws.access import permitted

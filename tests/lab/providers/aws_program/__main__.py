@@ -8,10 +8,10 @@ from pulumi import ResourceOptions
 
 from clouds.base.tags import site_tags
 from components.aws.account import account_provider
-from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
+from components.aws.node_controller_access import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
-from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.vpn import AwsRoutes, AwsRoutesArgs, AwsVpnGateway, AwsVpnGatewayArgs, AwsVpnPeer, AwsVpnPeerArgs
+from components.aws.worker_site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.environment.links import VaultTunnelKeys, used_key
 from components.model import plan
 from components.model.loading.load import load

@@ -9,11 +9,11 @@ from pulumi import ResourceOptions
 
 from clouds.base.tags import environment_tags
 from components.aws.account import account_provider, aws_site
-from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
+from components.aws.autoscaler_access import AutoscalerRole
 from components.aws.links import AwsEnd, AwsLinked
-from components.aws.scaling import AutoscalerRole
-from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
+from components.aws.node_controller_access import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.web_identity import RoleArgs
+from components.aws.worker_site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.environment.cloud_resources import CloudResources, UserDataMaker
 from components.environment.links import EndContext
 from components.model import AddressPlan, Environment

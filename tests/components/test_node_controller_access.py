@@ -9,8 +9,8 @@ import pytest
 
 from clouds.azure.roles import READER
 from components.aws.account import account_provider
-from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
-from components.aws.ranges import node_subnet
+from components.aws.node_controller_access import NodeControllerAccess, NodeControllerAccessArgs
+from components.aws.subnets import node_subnet
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pool_access import AzureControllerAccess, PoolAccessArgs

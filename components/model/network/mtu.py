@@ -1,4 +1,4 @@
-"""Largest packets: between sites, through a tunnel, of a pod."""
+"""MTU, the size of the largest packets: between sites, through a tunnel, of a pod."""
 
 from __future__ import annotations
 

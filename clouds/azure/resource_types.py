@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.base.resources import Lasting, ResourceKind, ResourceTypes
+from clouds.base.resource_types import Lasting, ResourceKind, ResourceTypes
 
 
 class AzureResourceTypes(ResourceTypes):

@@ -14,8 +14,8 @@ import pulumi
 from pulumi import InvokeOutputOptions, Output
 from pulumi_azure_native import network, privatedns, resources
 
-from clouds.azure.existing import AzureVpn, group_of, name_of
 from clouds.azure.existing_networks import FoundGateway, gateway_faults, network_faults
+from clouds.azure.existing_section import AzureVpn, group_of, name_of
 from clouds.base.existing_networks import FoundNetwork, FoundSubnet, ranges_of
 from components.environment.existing import require, was_answered
 from components.model import AddressPlan, Environment

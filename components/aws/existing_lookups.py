@@ -14,8 +14,8 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import InvokeOutputOptions, Output
 
-from clouds.aws.existing import AwsNodeSubnet
 from clouds.aws.existing_networks import attachment_faults, subnet_faults, table_faults
+from clouds.aws.existing_section import AwsNodeSubnet
 from clouds.aws.site import AwsSite
 from clouds.base.existing_networks import FoundNetwork, FoundSubnet, network_faults, ranges_of
 from components.environment.existing import require, was_answered
