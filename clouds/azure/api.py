@@ -13,16 +13,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from clouds.azure.session import (
-    BUSY,
-    AzureError,
-    ResourceManager,
-    azure_errors,
-    credentials,
-    kept_credential,
-    retries,
-    transport,
-)
+from clouds.azure.errors import BUSY, AzureError, azure_errors
+from clouds.azure.resource_manager import ResourceManager
+from clouds.azure.session import credentials, kept_credential, retries, transport
 from clouds.azure.versions import COMPUTE_VERSION, VAULTS_VERSION
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.locked_cache import locked_cache

@@ -8,7 +8,8 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
-from clouds.azure.session import AzureError, AzureSession
+from clouds.azure.errors import AzureError
+from clouds.azure.session import AzureSession
 from contract.azure import BLOBS_VERSION, STORAGE
 from contract.documents.backups import StoredBackup
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from clouds.azure.session import AzureError, AzureSession, ResourceManager
+from clouds.azure.errors import AzureError
+from clouds.azure.resource_manager import ResourceManager
+from clouds.azure.session import AzureSession
 from contract.azure import MANAGEMENT
 
 VERSION = "2024-01-01"

@@ -8,8 +8,9 @@ from typing import Any
 
 from clouds.azure.api import AzureApi, KeyVault
 from clouds.azure.blobs import fetched, head, listed
+from clouds.azure.errors import AzureError
 from clouds.azure.names import resource_group
-from clouds.azure.session import AzureError, kept_credential
+from clouds.azure.session import kept_credential
 from clouds.azure.site import AzureSite
 from clouds.base.control import CommandOutput, ControlAccess, MachineView
 from clouds.base.errors import CloudError

@@ -18,7 +18,8 @@ from typing import Any
 from clouds.azure.groups import AzurePoolGroups
 from clouds.azure.names import resource_group_path
 from clouds.azure.refusals import SIGNS
-from clouds.azure.session import RequestSender, ResourceManager
+from clouds.azure.resource_manager import ResourceManager
+from clouds.azure.session import RequestSender
 from clouds.azure.site import AzureSite
 from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.errors import CloudError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from clouds.azure.session import ResourceManager
+from clouds.azure.resource_manager import ResourceManager
 from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.machine_lists import ListedMachine, MachineList, Presence
 from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite

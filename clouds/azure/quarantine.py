@@ -13,7 +13,7 @@ from typing import Any
 
 from clouds.azure.live_groups import live_groups
 from clouds.azure.names import resource_group_path
-from clouds.azure.session import ResourceManager
+from clouds.azure.resource_manager import ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.azure.versions import COMPUTE_VERSION, SNAPSHOT_VERSION
 from clouds.base.place import Place

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from clouds.azure.session import AzureError, RequestSender, ResourceManager, shared
+from clouds.azure.errors import AzureError
+from clouds.azure.resource_manager import ResourceManager
+from clouds.azure.session import RequestSender, shared
 from clouds.azure.versions import SKUS_VERSION
 from clouds.base.findings import NotAllowedError, NotAskedError
 from contract.azure import MANAGEMENT

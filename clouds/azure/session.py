@@ -1,24 +1,16 @@
-"""Authorised requests to Azure, and its resource manager. Credentials come from the default chain of
-``azure-identity``: environment variables, workload identity, managed identity, the Azure CLI.
-
-Formats: learn.microsoft.com, "Azure REST API reference"; each caller names its operation. No SDK is loaded before the
-first request.
-"""
+"""Authorised requests to Azure. Credentials come from the default chain of ``azure-identity``: environment variables,
+workload identity, managed identity, the Azure CLI. No SDK is loaded before the first request."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import quote, urlsplit
 
-from clouds.azure.refusals import refuses_machines
+from clouds.azure.errors import azure_errors
 from clouds.azure.tokens import KeptTokens, default_credential
-from clouds.base.errors import CloudError
 from clouds.base.locked_cache import locked_cache
 from contract.azure import MANAGEMENT
 
@@ -31,45 +23,14 @@ if TYPE_CHECKING:
 TIMEOUT_S = 60.0
 """Time limit of one request, seconds."""
 PROMPT_CONNECT_S, PROMPT_READ_S = 2.0, 5.0
-"""The same for the requests of a write that must not arrive late: two of them within the 15 s of a lease
-(contract/kubernetes/election.py)."""
+"""Time limits of a prompt request, seconds: to connect, and to read. A prompt request is a write that must not arrive
+late; two of them fit into the 15 s of a lease (contract/kubernetes/election.py)."""
 METHODS = frozenset(("GET", "PUT", "DELETE", "PATCH", "POST"))
 """Methods whose requests are repeated after a transient error."""
 TRIES = 5
 """Number of repeats of one request; the pauses between them double."""
-BUSY = "Conflict"
-"""Error code with which Azure refuses a run command while another one runs on the machine (learn.microsoft.com, "Run
-scripts in your Linux VM by using action Run Commands": one at a time; Azure/azure-cli issue 32305 shows the answer)."""
-TOO_MANY, NOT_THERE = 429, 404
-"""Status codes for too many requests, and for something that does not exist."""
-
-PASSING = (0, 408, 409, 412, 429, 500, 502, 503, 504)
-"""Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``; 409, which means another
-operation on the same resource unless its message refuses machines; and 412, which means that somebody else has changed
-the resource meanwhile."""
 CONNECTIONS = 64
 """Largest number of simultaneous connections to one host."""
-LONGEST_PAUSE_S = 10.0
-"""Longest pause between two looks at a running operation, in seconds, even if Azure requests a longer one."""
-
-
-class AzureError(CloudError):
-    """Raised when Azure refuses a request or does not answer. The message says which resource, and what to do where
-    that is known."""
-
-    def __init__(self, message: str, *, status: int = 0, code: str = "", cloud_message: str = "") -> None:
-        """``status`` is 0 when there was no answer; ``code`` and ``cloud_message`` are Azure's own words, which are
-        empty when there was no credential to ask with."""
-        passing = status in PASSING and not (status == 409 and refuses_machines(code, cloud_message))
-        super().__init__(
-            message,
-            passing=passing,
-            answered=status != 0,
-            code=code,
-            busy=status == TOO_MANY or code == BUSY,
-            absent=status == NOT_THERE,
-        )
-        self.status, self.cloud_message = status, cloud_message
 
 
 class RequestSender(Protocol):
@@ -78,7 +39,7 @@ class RequestSender(Protocol):
     def request(
         self, method: str, url: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> Any:
-        """Send one request, with ``headers`` of its own. Raise ``AzureError`` for any answer but success."""
+        """Send one request, with further ``headers``. Raise ``AzureError`` unless it succeeds."""
 
 
 class AzureSession:
@@ -93,9 +54,9 @@ class AzureSession:
         tries: int = TRIES,
         prompt: bool = False,
     ) -> None:
-        """``credential`` returns a credential of azure-identity at the first request; ``headers`` go with each request;
-        ``tries`` is the number of repeats after an answer with an error that passes. ``prompt``: a request is sent
-        once, and given up soon."""
+        """``credential`` is called at the first request and returns a credential of azure-identity. ``headers`` are
+        sent with each request. ``tries`` is the number of repeats after a transient error. With ``prompt``, each
+        request is sent once, with short time limits."""
         self._audience, self._tries, self._prompt = audience, tries, prompt
         self._made = credential or kept_credential
         self._headers = dict(headers or {})
@@ -116,7 +77,7 @@ class AzureSession:
     def request(
         self, method: str, url: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> HttpResponse:
-        """Send one request, with ``headers`` of its own. Raise ``AzureError`` for any answer but success."""
+        """Send one request, with further ``headers``. Raise ``AzureError`` unless it succeeds."""
         from azure.core.rest import HttpRequest
 
         with azure_errors(f"{method} {url.split('?', maxsplit=1)[0]}"):
@@ -148,8 +109,8 @@ class AzureSession:
 
 
 def retries(tries: int = TRIES, *, connections: int = TRIES) -> RetryPolicy[Any, Any]:
-    """Return the policy for repeating a request when its connection fails, or Azure is too busy. The repeats take half
-    a minute in all, so that one such failure does not end a wait of ten minutes. ``tries`` is the number of repeats
+    """Return the policy that repeats a request after a failed connection, or when Azure is too busy. All repeats take
+    half a minute together, so a short failure does not end a wait of ten minutes. ``tries`` is the number of repeats
     after an answer, ``connections`` the number after a failed connection."""
     from azure.core.pipeline.policies import RetryPolicy
 
@@ -172,47 +133,15 @@ def transport(*, connect_s: float = TIMEOUT_S, read_s: float = TIMEOUT_S) -> Req
     return RequestsTransport(session=session, connection_timeout=connect_s, read_timeout=read_s)
 
 
-@contextmanager
-def azure_errors(what: str, *, server: str = "") -> Iterator[None]:
-    """Turn the SDK's errors into :class:`AzureError`, whose message says ``what`` was requested. A 401 from ``server``
-    is a refusal by that server; any other 401 means that no credentials were found."""
-    from azure.core.exceptions import AzureError as CoreError
-    from azure.core.exceptions import ClientAuthenticationError
-
-    try:
-        yield
-    except ClientAuthenticationError as error:
-        answer: Any = error.response
-        if server and answer is not None and _server(answer.request.url) == _server(server):
-            raise _refusal(what, answer) from None
-        reason = str(error).splitlines()[0]
-        message = f"no Azure credential works: {reason} Sign in with `az login` or set AZURE_*."
-        raise AzureError(message, status=401) from error
-    except CoreError as error:
-        answer = getattr(error, "response", None)
-        if answer is None:
-            raise AzureError(f"{what}: no answer: {type(error).__name__}") from error
-        raise _refusal(what, answer) from None
-
-
-def _refusal(what: str, answer: Any) -> AzureError:
-    try:
-        error = answer.json().get("error", {})
-    except ValueError:
-        error = {}
-    inner = (error.get("innererror") or {}).get("code")
-    code, text = str(inner or error.get("code") or answer.status_code), str(error.get("message", answer.reason))
-    return AzureError(f"{what}: {code}: {text}", status=answer.status_code, code=code, cloud_message=text)
-
-
-def shared() -> AzureSession:
-    """Return one session with the resource manager for all callers with the same credentials. Signing in and opening
-    connections take far longer than a request, and an environment has dozens of machines."""
-    return _shared(credentials())
+def shared(*, prompt: bool = False) -> AzureSession:
+    """Return the session with the resource manager that all callers with the same credentials share. Signing in and
+    opening connections take far longer than a request, and an environment has dozens of machines. ``prompt``:
+    see :class:`AzureSession`."""
+    return _shared(credentials(), prompt)
 
 
 def kept_credential() -> KeptTokens:
-    """Return one credential for all callers with the same environment variables, so that they share its tokens."""
+    """Return the credential that all callers with the same environment variables share, with its tokens."""
     return _kept(credentials())
 
 
@@ -222,133 +151,10 @@ def _kept(_credentials: tuple[str | None, ...]) -> KeptTokens:
 
 
 @locked_cache
-def _shared(_credentials: tuple[str | None, ...]) -> AzureSession:
-    return AzureSession(MANAGEMENT)
-
-
-@locked_cache
-def _prompt(_credentials: tuple[str | None, ...]) -> AzureSession:
-    return AzureSession(MANAGEMENT, prompt=True)
+def _shared(_credentials: tuple[str | None, ...], prompt: bool) -> AzureSession:
+    return AzureSession(MANAGEMENT, prompt=prompt)
 
 
 def credentials() -> tuple[str | None, ...]:
-    """Return the environment variables that determine the credentials, which may change while a program runs."""
+    """Return the environment variables that determine the credentials. They may change while a program runs."""
     return tuple(os.environ.get(f"AZURE_{name}") for name in ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET"))
-
-
-class ResourceManager:
-    """Azure's resource manager: documents and lists by their path. Every method raises :class:`AzureError`."""
-
-    def __init__(self, session: RequestSender | None = None, *, root: str = MANAGEMENT, prompt: bool = False) -> None:
-        """With ``prompt``, each request is sent once, with short time limits; it excludes ``session``."""
-        self._given, self._root, self._prompt = session, root, prompt
-
-    def get(self, path: str, *, version: str, **query: str) -> dict[str, Any]:
-        """Return a document. ``query`` holds options of OData, without their ``$``."""
-        return self._document(self._url(path, version, query))
-
-    def find(self, path: str, *, version: str, **query: str) -> dict[str, Any] | None:
-        """Return a document; None when Azure says that it does not exist."""
-        try:
-            return self.get(path, version=version, **query)
-        except AzureError as error:
-            if error.status == 404:
-                return None
-            raise
-
-    def pages(self, path: str, *, version: str, **query: str) -> Iterator[dict[str, Any]]:
-        """Yield every entry of a list. Raise ``AzureError`` when an answer holds none, and when the next page is on
-        another server, because the token would be sent to it."""
-        url = self._url(path, version, query)
-        while url:
-            page = self._document(url)
-            entries = page.get("value")
-            if not isinstance(entries, list):
-                # Without this, an answer that is none would be a list in which nothing exists any more.
-                raise AzureError(f"{path}: the answer holds no list")
-            yield from entries
-            url = page.get("nextLink") or ""
-            if url and _server(url) != _server(self._root):
-                raise AzureError(f"{path}: its next page is at another address: {url.partition('?')[0]}")
-
-    def ask(
-        self,
-        method: str,
-        path: str,
-        *,
-        version: str,
-        body: Mapping[str, Any] | None = None,
-        options: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
-        """Send any other request and return its answer. It may start an operation that :meth:`finished` waits for.
-        ``options`` are further query parameters, whose names have no ``$``."""
-        more = "".join(f"&{name}={quote(value)}" for name, value in (options or {}).items())
-        return self._session.request(method, self._url(path, version, {}) + more, body=body, headers=headers)
-
-    def finished(
-        self,
-        begun: Any,
-        *,
-        what: str,
-        limit_s: float,
-        since: float | None = None,
-        long_poll: bool = False,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> Any:
-        """Wait for the operation that the answer ``begun`` has started, and return its last answer
-        (learn.microsoft.com, "Track asynchronous Azure operations"). Raise ``AzureError`` when it fails or does not end
-        in time.
-
-        ``since`` is the start of the time limit, by the monotonic clock. ``long_poll``: the server may delay an answer
-        until something has changed (RFC 7240, ``Prefer: wait``), so no pause is made here.
-        """
-        until, answer = (time.monotonic() if since is None else since) + limit_s, begun
-        location = begun.headers.get("Location", "") if begun.status_code == 202 else ""
-        status = "" if location else begun.headers.get("Azure-AsyncOperation", "")
-        while location or status:
-            if time.monotonic() > until:
-                raise AzureError(f"{what} did not end within {limit_s:.0f} s", code="TimedOut")
-            wait(0.0 if long_poll and (answer is begun or "Preference-Applied" in answer.headers) else _pause(answer))
-            answer = self._session.request("GET", location or status)
-            if not (_in_progress(answer, what) if status else answer.status_code == 202):
-                break
-            location = location and answer.headers.get("Location", location)
-        return answer
-
-    @property
-    def _session(self) -> RequestSender:
-        return self._given or (_prompt(credentials()) if self._prompt else shared())
-
-    def _url(self, path: str, version: str, query: Mapping[str, str]) -> str:
-        more = "".join(f"&${name}={quote(value)}" for name, value in query.items())
-        return f"{self._root}{quote(path)}?api-version={version}{more}"
-
-    def _document(self, url: str) -> dict[str, Any]:
-        try:
-            content = self._session.request("GET", url).json()
-        except ValueError:
-            raise AzureError(f"{url.partition('?')[0]}: the answer is not JSON") from None
-        if not isinstance(content, dict):
-            raise AzureError(f"{url.partition('?')[0]}: the answer is no JSON mapping")
-        return content
-
-
-def _pause(answer: Any) -> float:
-    return min(float(answer.headers.get("Retry-After", 1)), LONGEST_PAUSE_S)
-
-
-def _in_progress(answer: Any, what: str) -> bool:
-    """Return whether an operation has not ended yet. Raise ``AzureError`` when it has failed."""
-    body = answer.json() if answer.content else {}
-    state, error = body.get("status"), body.get("error") or {}
-    if state in ("Failed", "Canceled"):
-        code, text = str(error.get("code", state)), str(error.get("message", "the operation failed"))
-        raise AzureError(f"{what}: {code}: {text}", status=409, code=code, cloud_message=text)
-    return bool(state != "Succeeded")
-
-
-def _server(url: str) -> tuple[str, str | None, int]:
-    """Return the server of a URL. Azure writes the port of HTTPS in some of its links."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or 443

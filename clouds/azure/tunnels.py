@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clouds.azure.names import resource_group_path
-from clouds.azure.session import ResourceManager
+from clouds.azure.resource_manager import ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.azure.versions import NETWORK_VERSION
 from clouds.base.phrases import word_list

@@ -10,9 +10,9 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceHookArgs, ResourceOptions
 from pulumi_azure_native import compute
 
+from clouds.azure.errors import AzureError
 from clouds.azure.groups import has_infiniband
 from clouds.azure.live_groups import live_groups
-from clouds.azure.session import AzureError
 from clouds.base.checks import zones_of
 from clouds.base.groups import PoolGroup
 from clouds.base.pool_section import Pool

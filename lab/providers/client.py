@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from clouds.azure.session import AzureError, AzureSession, ResourceManager
+from clouds.azure.errors import AzureError
+from clouds.azure.resource_manager import ResourceManager
+from clouds.azure.session import AzureSession
 from contract.azure import MANAGEMENT
 
 HOLD_S = 5

@@ -28,7 +28,7 @@ from restore.record import Records
 from restore.units import Units
 
 from clouds.azure.control import AzureControlAccess
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from clouds.base.control import CommandOutput, MachineView
 from components.control_plane.secrets import first_value
 from components.model import Environment, Role, control_machines, plan

@@ -17,7 +17,7 @@ from tests.support.project import REPOSITORY, Project, run
 
 LISTED = """
 import json, sys
-from clouds.azure.session import ResourceManager
+from clouds.azure.resource_manager import ResourceManager
 subscription = sys.argv[1]
 pages = ResourceManager().pages(f"/subscriptions/{subscription}/resources", version="2021-04-01")
 print(json.dumps([[one["id"], (one.get("tags") or {})] for one in pages]))

@@ -9,7 +9,7 @@ import pytest
 
 from clouds.azure import control
 from clouds.azure.control import AzureControlAccess
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from components.control_plane import issuing
 from components.model import Environment
 from components.model.secrets.vault import vault_url

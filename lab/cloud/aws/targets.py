@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lab.cloud.aws.account import AwsAccount
-    from lab.cloud.aws.scaling import LabGroup
+    from lab.cloud.aws.scaling_group import LabGroup
 
 
 @dataclass(frozen=True, kw_only=True)

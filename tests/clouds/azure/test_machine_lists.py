@@ -10,7 +10,8 @@ import pytest
 from azure.core.credentials import AccessToken
 
 from clouds.azure.machine_lists import INTERFACES_VERSION, AzureMachineList
-from clouds.azure.session import AzureSession, ResourceManager
+from clouds.azure.resource_manager import ResourceManager
+from clouds.azure.session import AzureSession
 from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.errors import CloudError
 from clouds.base.machine_lists import Presence

@@ -11,7 +11,9 @@ import pytest
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import ServiceRequestError
 
-from clouds.azure.session import AzureError, AzureSession, ResourceManager, azure_errors
+from clouds.azure.errors import AzureError, azure_errors
+from clouds.azure.resource_manager import ResourceManager
+from clouds.azure.session import AzureSession
 from contract.azure import MANAGEMENT
 from tests.support.loopback import Answering
 

@@ -15,7 +15,8 @@ from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import AzureCliCredential
 
-from clouds.azure.session import AzureError, AzureSession, kept_credential
+from clouds.azure.errors import AzureError
+from clouds.azure.session import AzureSession, kept_credential
 from clouds.azure.tokens import EARLY_S, PROCESS_S, KeptTokens, default_credential, holder
 from tests.support.loopback import Answering
 

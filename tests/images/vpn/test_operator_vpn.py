@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from vpn.certificate import Signer, key_of
 
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from components.control_plane import issuing
 from components.model.vpn.section import OPERATOR, operator_name, remotes
 from contract.documents.revoked import Revoked, is_name

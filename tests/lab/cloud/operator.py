@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from tests.lab.cloud.conftest import Live
 
 

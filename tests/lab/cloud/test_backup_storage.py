@@ -14,8 +14,8 @@ from azure.storage.blob import ContentSettings
 
 from clouds.azure.blobs import listed
 from clouds.azure.containers import end_retention, retain
+from clouds.azure.errors import AzureError
 from clouds.azure.roles import BLOB_CONTRIBUTOR
-from clouds.azure.session import AzureError
 from components.azure.conditions import NO_DELETION, own_backups
 from components.azure.retention import RetentionProvider
 from components.control_plane.guard import DESTROY_VARIABLE

@@ -9,7 +9,7 @@ import pytest
 from clouds.azure import quarantine
 from clouds.azure.live_groups import AzureGroup
 from clouds.azure.quarantine import AzurePoolQuarantine
-from clouds.azure.session import ResourceManager
+from clouds.azure.resource_manager import ResourceManager
 from clouds.base.quarantine import Suspect
 from tests.lab.cloud import sets
 from tests.lab.cloud.conftest import GROUP, Live

@@ -14,8 +14,8 @@ from azure.identity import EnvironmentCredential
 from azure.keyvault.secrets import ApiVersion, KeyVaultSecret, SecretClient
 
 from clouds.azure.api import KeyVault
+from clouds.azure.errors import AzureError
 from clouds.azure.roles import SECRETS_OFFICER, SECRETS_USER
-from clouds.azure.session import AzureError
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, NETWORK, SUBSCRIPTION, Live, Source, resolve
 from tests.lab.cloud.test_identity import assign, body

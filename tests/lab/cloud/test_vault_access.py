@@ -15,8 +15,8 @@ from azure.keyvault.secrets import KeyVaultSecret, SecretClient
 
 from clouds.azure import api
 from clouds.azure.api import KeyVault
+from clouds.azure.errors import AzureError
 from clouds.azure.roles import SECRETS_OFFICER
-from clouds.azure.session import AzureError
 from components.control_plane.secrets import SharedSecretProvider, VaultAccessProvider
 from lab.cloud.azure.vault_bodies import KeyVaultError
 from lab.cloud.azure.vault_data import VaultData

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from clouds.azure.live_groups import AzureGroup
-from clouds.azure.session import ResourceManager
+from clouds.azure.resource_manager import ResourceManager
 from clouds.azure.versions import COMPUTE_VERSION
 from tests.lab.cloud import estate, sets
 from tests.lab.cloud.conftest import GROUP, NETWORK

@@ -11,7 +11,8 @@ import pytest
 from clouds.aws import listing as aws
 from clouds.aws.listing import LISTED
 from clouds.azure import listing as azure
-from clouds.azure.session import AzureError, ResourceManager
+from clouds.azure.errors import AzureError
+from clouds.azure.resource_manager import ResourceManager
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.clouds import nothing_public, remaining_resources
 from longhaul.acceptance.target import AcceptanceTarget

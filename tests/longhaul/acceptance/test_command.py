@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from clouds.azure.api import KeyVault
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from components.model.prices.book import PriceBook
 from longhaul.acceptance import steps
 from longhaul.acceptance import time_limit as limits

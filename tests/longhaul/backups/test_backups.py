@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from clouds.azure.control import AzureControlAccess
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from clouds.base.control import CommandOutput
 from components.model import Environment, Role, load
 from components.model.backups.section import Backups

@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from components.control_plane import issuing
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, MASTERS_GROUP
 from contract.lifetimes import ADMINISTRATOR_HOURS

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from clouds.azure import doctor
+from clouds.azure.errors import AzureError
 from clouds.azure.permissions import FEATURES, PROVIDERS, actions, permissions, registrations, scaling_role
 from clouds.azure.reader import AzureReader
 from clouds.azure.roles import AUTOSCALER
-from clouds.azure.session import AzureError
 from clouds.base.findings import Finding, NotAskedError, Severity
 from clouds.base.pool_section import Pool
 from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, TENANT, Manager, raw_environment, share

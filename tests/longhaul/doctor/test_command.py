@@ -13,7 +13,7 @@ import pytest
 
 from clouds.aws import reader as aws
 from clouds.azure import reader as azure
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from clouds.base.findings import NotAskedError, Severity
 from longhaul.doctor import NAMES, this_machine
 from longhaul.doctor import command as doctor

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from clouds.azure.control import AzureControlAccess
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from clouds.base.control import CommandOutput, MachineView
 from components.model import Environment, Role, control_machines, load, plan
 from components.model.backups.section import Backups

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clouds.azure.control import AzureControlAccess
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from components.model import Role
 from contract.documents.restore import Step
 from longhaul.backups.on_demand import revision_warning

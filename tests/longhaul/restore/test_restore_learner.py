@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from components.model import Role, load
 from components.model.backups.section import Backups
 from components.model.control_plane.section import EtcdLearner

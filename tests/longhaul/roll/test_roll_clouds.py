@@ -15,8 +15,8 @@ from botocore.exceptions import ClientError, EndpointConnectionError, NoCredenti
 from clouds.aws import live_groups as aws
 from clouds.aws.live_groups import AwsGroup
 from clouds.azure import live_groups as azure
+from clouds.azure.errors import AzureError
 from clouds.azure.live_groups import AzureGroup
-from clouds.azure.session import AzureError
 from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import Life, LiveMachine

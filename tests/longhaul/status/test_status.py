@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from clouds.azure import control
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clouds.azure import control
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from clouds.base.control import CommandOutput
 from components.model import Environment, load
 from contract.lifetimes import CERTIFICATE_DAYS

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clouds.azure.control import AzureControlAccess
-from clouds.azure.session import AzureError
+from clouds.azure.errors import AzureError
 from clouds.base.control import CommandOutput, MachineView
 from components.model import Environment, Role, load
 from longhaul.terminal.exits import CommandError
