@@ -13,7 +13,7 @@ from pulumi_kubernetes.admissionregistration.v1 import (
     ValidatingAdmissionPolicyBinding,
 )
 
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (

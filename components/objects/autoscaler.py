@@ -19,7 +19,7 @@ from components.model.autoscaler.rights import Rule, everywhere, in_kube_system,
 from components.model.loading.document import read_document
 from components.model.secrets.certificates import AUTOSCALER_USER as USER
 from components.objects.autoscaler_policies import PART, AutoscalerPolicies
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 from components.objects.programs import RBAC
 from contract.objects import SYSTEM_NAMESPACE
 from contract.project import PRICE_FILE

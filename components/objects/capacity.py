@@ -9,7 +9,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.model.pools.declared import declared_pools
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 from contract.documents.pools import to_text
 from contract.objects import CAPACITY_CONFIGMAP, CAPACITY_KEY, SYSTEM_NAMESPACE
 

@@ -22,7 +22,7 @@ from components.objects.efa import EfaDevicePlugin
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.fairness import Fairness
 from components.objects.groups import GroupBindings
-from components.objects.metadata import InstanceMetadata
+from components.objects.metadata_service import InstanceMetadata
 from components.objects.node_labels import NodeLabels
 from components.objects.nvidia_gpus import Gpus
 from components.objects.pod_priorities import PriorityClasses

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pulumi import ResourceOptions
 from pulumi_kubernetes.apps.v1 import DaemonSet
 
-from components.objects.labels import labels, meta
+from components.objects.object_metadata import labels, meta
 from contract.annotations import SKIP_AWAIT
 from contract.objects import SYSTEM_NAMESPACE
 

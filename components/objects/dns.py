@@ -21,7 +21,7 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
 from components.model import AddressPlan, Environment
 from components.model.network.api_address import api_address
 from components.model.versions.section import pinned
-from components.objects.labels import labels, meta
+from components.objects.object_metadata import labels, meta
 from contract.annotations import SKIP_AWAIT
 from contract.labels import HOSTNAME_LABEL, POOL_LABEL, ZONE_LABEL
 from contract.objects import CLUSTER_DOMAIN, COREDNS, SYSTEM_NAMESPACE

@@ -9,7 +9,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.model import AddressPlan, Environment
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 from components.render.controller import environment_document
 from contract.documents.node_controller import CONFIGMAP, KEY
 from contract.objects import SYSTEM_NAMESPACE

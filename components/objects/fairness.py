@@ -22,7 +22,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.flowcontrol.v1 import FlowSchema, PriorityLevelConfiguration
 
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, AUTOSCALER_USER, NODE_CONTROLLER
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 from contract.objects import SYSTEM_NAMESPACE
 from contract.users import JOIN_USER
 

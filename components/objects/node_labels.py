@@ -26,7 +26,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.objects.admission import mutate, refuse
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 from contract.annotations import KEEP, ROLL, SCALE_IN
 from contract.labels import (
     GPU_LABEL,

@@ -23,7 +23,7 @@ from pulumi_kubernetes.node.v1 import RuntimeClass
 from components.model.versions.section import pinned
 from components.objects.admission import refuse
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 from contract.labels import GPU_LABEL, NAMESPACE_LABEL
 from contract.objects import SYSTEM_NAMESPACE
 

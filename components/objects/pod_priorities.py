@@ -18,7 +18,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ResourceQuota
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 from components.render.admission import SYSTEM_PRIORITIES
 from contract.objects import SYSTEM_NAMESPACE
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pulumi import Resource, ResourceOptions
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict

@@ -27,7 +27,7 @@ from components.model.nodes.kubelet_reservations import MAX_PODS
 from components.model.nodes.rdma import hosts_with, pools_with
 from components.model.versions.section import pinned
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 from contract.annotations import CONFIG_DIGEST
 from contract.labels import POOL_LABEL, RDMA_LABEL
 from contract.objects import SYSTEM_NAMESPACE

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pulumi import CustomResource, Resource, ResourceOptions
 
 from components.model.pools.capacity_kinds import kinds
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 from components.objects.team_policies import LOCAL, PART
 from components.objects.team_quotas import COHORT, cluster_queue, cohort, flavor, used_kinds
 from contract.annotations import SKIP_AWAIT

@@ -14,7 +14,7 @@ from pulumi_kubernetes.core.v1 import LimitRange, Namespace, ResourceQuota
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from components.model import Environment
-from components.objects.labels import meta
+from components.objects.object_metadata import meta
 from components.objects.pod_priorities import CLASSES
 from components.objects.programs import RBAC
 from components.objects.team_policies import PART, TeamPolicies

@@ -21,7 +21,7 @@ from __future__ import annotations
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 
-from components.objects.labels import meta, new_pods
+from components.objects.object_metadata import meta, new_pods
 from components.objects.pod_priorities import TRAINING_CLASSES
 from contract.labels import OUTLIVE_LABEL
 from contract.taints import CUT

@@ -18,7 +18,7 @@ import pytest
 from components.model import load, plan
 from components.model.network.api_address import api_address
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
-from components.objects import dns, metadata, training
+from components.objects import dns, metadata_service, training
 from contract.labels import HOST_NETWORK_LABEL, OUTLIVE_LABEL
 from contract.taints import CUT
 from contract.users import BOOTSTRAPPERS, JOIN_USER
@@ -327,8 +327,8 @@ def test_a_pod_in_its_nodes_network_is_refused_where_nobody_allowed_it(applied: 
     applied.kubectl("create", "namespace", "wide")
     for name in ("fast", "wide"):
         applied.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=privileged")
-    applied.kubectl("label", "namespace", "fast", f"{HOST_NETWORK_LABEL}={metadata.ALLOWED}")
-    refused = lambda: metadata.REFUSAL in str(pod(applied, namespace="wide", hostNetwork=True))  # noqa: E731
+    applied.kubectl("label", "namespace", "fast", f"{HOST_NETWORK_LABEL}={metadata_service.ALLOWED}")
+    refused = lambda: metadata_service.REFUSAL in str(pod(applied, namespace="wide", hostNetwork=True))  # noqa: E731
     eventually(refused, what="the policy holds")
     assert isinstance(pod(applied), dict)
     # The API server learns of a namespace, and of its labels, by a watch.

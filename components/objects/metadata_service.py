@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 
 from components.objects.admission import refuse
-from components.objects.labels import new_pods
+from components.objects.object_metadata import new_pods
 from contract.labels import HOST_NETWORK_LABEL, NAMESPACE_LABEL
 from contract.objects import SYSTEM_NAMESPACE
 
