@@ -22,8 +22,8 @@ from urllib.parse import urljoin
 
 from clouds.aws import spot
 from clouds.aws.site import AwsSite
+from clouds.base.currency import CURRENCY
 from clouds.base.prices import (
-    CURRENCY,
     Key,
     MachineKey,
     Part,

@@ -17,7 +17,8 @@ from typing import Any
 
 from clouds.aws.session import AwsError, aws_errors, shared
 from clouds.aws.site import AwsSite
-from clouds.base.prices import CURRENCY, Key, MachineKey, Price, PriceAnswer, PriceBatch, PriceRequest, Say
+from clouds.base.currency import CURRENCY
+from clouds.base.prices import Key, MachineKey, Price, PriceAnswer, PriceBatch, PriceRequest, Say
 
 SOURCE = "ec2:DescribeSpotPriceHistory"
 

@@ -22,8 +22,8 @@ from urllib.parse import quote, urlsplit
 
 from clouds.azure.names import VPN_SKU
 from clouds.azure.site import AzureSite
+from clouds.base.currency import CURRENCY
 from clouds.base.prices import (
-    CURRENCY,
     Key,
     MachineKey,
     Part,

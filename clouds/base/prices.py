@@ -8,13 +8,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Generic, Literal
 
+from clouds.base.currency import CURRENCY
 from clouds.base.place import SiteT, SiteT_co
 
 if TYPE_CHECKING:
     from clouds.base.web import Web
-
-CURRENCY = "USD"
-"""Currency of the clouds' public prices."""
 
 HOURS_A_MONTH = 730
 """Number of hours in a month as the clouds count them: 365 days of 24 hours, divided by 12. AWS:
