@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,7 +18,6 @@ from aiohttp import web
 from lab.cloud.aws import hosts
 from lab.cloud.aws.addresses import RANGE
 from tests.lab.cloud.aws.site import REGIONS, client, until
-from tests.lab.cloud.conftest import Live
 from tests.lab.providers.scenarios import Engine, clouds
 
 OWN = [{"Name": "is-default", "Values": ["false"]}]
@@ -29,10 +27,7 @@ OWN = [{"Name": "is-default", "Values": ["false"]}]
 class AwsEngine(Engine):
     """The same engine with AWS's program."""
 
-    def __init__(self, folder: Path, live: Live) -> None:
-        super().__init__(folder, live)
-        shutil.rmtree(self.folder)
-        shutil.copytree(Path(__file__).parent / "aws_program", self.folder)
+    program = "aws_program"
 
     def machines(self) -> list[str]:
         return [machine.id for machine in self.live.hypervisor.world.machines]

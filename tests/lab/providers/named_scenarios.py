@@ -5,7 +5,6 @@ made."""
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -40,10 +39,10 @@ SUBNETS = {
 class NamedEngine(Engine):
     """The same engine with two sites whose parts exist already."""
 
+    program = "named_program"
+
     def __init__(self, folder: Path, live: Live) -> None:
         super().__init__(folder, live)
-        shutil.rmtree(self.folder)
-        shutil.copytree(HERE / "named_program", self.folder)
         (self.folder / "environment").mkdir()
         self.ec2 = client("ec2")
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,10 +27,10 @@ SIZE = "Standard_D8s_v5"
 class PoolEngine(Engine):
     """The same engine with a pool, and a network that was there before."""
 
+    program = "pool_program"
+
     def __init__(self, folder: Path, live: Live) -> None:
         super().__init__(folder, live)
-        shutil.rmtree(self.folder)
-        shutil.copytree(HERE / "pool_program", self.folder)
         (self.folder / "environment").mkdir()
         live.put(GROUP, estate.WHERE)
         live.put(NETWORK, estate.network("10.64.0.0/16"))

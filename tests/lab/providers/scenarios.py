@@ -37,13 +37,27 @@ IDENTITIES = (
 VM = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/lab/providers/Microsoft.Compute/virtualMachines/m0"
 
 
+MAIN = """\
+from components.environment.lean_sdk import forget_versions, lean, wait_once
+
+with lean():
+    forget_versions()
+    import declared
+    wait_once()
+"""
+"""Main program, which does with the module of what is declared as production's does."""
+
+
 class Engine:
     """The real engine with the stand-in plugins, on a program of its own."""
+
+    program = "program"
 
     def __init__(self, folder: Path, live: Live) -> None:
         self.live = live
         self.folder = folder / "program"
-        shutil.copytree(Path(__file__).parent / "program", self.folder)
+        shutil.copytree(Path(__file__).parent / self.program, self.folder)
+        (self.folder / "__main__.py").write_text(MAIN, encoding="utf-8")
         plugins = ROOT / "lab" / "providers" / "bin"
         path = f"{Path(sys.executable).parent}:{plugins}:{tools.bin_dir()}:{os.environ['PATH']}"
         self.environment = {

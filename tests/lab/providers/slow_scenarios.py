@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from lab.cloud.azure.changes import DURATIONS_S
 from lab.cloud.azure.schema import virtual_network_gateway
 from lab.cloud.delays import Delays
-from tests.lab.cloud.conftest import SUBSCRIPTION, Live
+from tests.lab.cloud.conftest import SUBSCRIPTION
 from tests.lab.providers.scenarios import NAMES, Engine, clouds
 
 FACTOR = 5.0 / DURATIONS_S[virtual_network_gateway.TYPE]
@@ -23,10 +22,7 @@ FACTOR = 5.0 / DURATIONS_S[virtual_network_gateway.TYPE]
 class SlowEngine(Engine):
     """The same engine with two networks, a peering, two gateways and their connections."""
 
-    def __init__(self, folder: Path, live: Live) -> None:
-        super().__init__(folder, live)
-        shutil.rmtree(self.folder)
-        shutil.copytree(Path(__file__).parent / "slow_program", self.folder)
+    program = "slow_program"
 
 
 def life(engine: SlowEngine) -> None:
