@@ -33,11 +33,22 @@ def lab(make_lab: Callable[[str], Lab], request: pytest.FixtureRequest) -> Itera
     """A lab that is not started."""
     lab = make_lab(f"t-{zlib.crc32(request.node.name.encode())}")
     yield lab
-    lab.lab("down", "--all")
+    if not nothing_left(lab):
+        lab.lab("down", "--all")
 
 
 @pytest.fixture
 def running(lab: Lab) -> Lab:
+    return started_lab(lab)
+
+
+@pytest.fixture(scope="module")
+def kept(make_lab: Callable[[str], Lab]) -> Lab:
+    """A lab for the tests that leave it as it is."""
+    return started_lab(make_lab("test-kept"))
+
+
+def started_lab(lab: Lab) -> Lab:
     lab.start()
     lab.apply(world())
     lab.await_phase("running", "alpha")
@@ -52,11 +63,11 @@ def started(lab: Lab) -> str:
     return lab.inside("alpha", "cut -d ' ' -f 22 /proc/1/stat").stdout
 
 
-def test_a_second_start_says_so_and_changes_nothing(running: Lab) -> None:
-    pid = running.pid()
-    assert f"already running (process {pid})" in running.start().stdout
-    assert running.pid() == pid
-    refused = running.start("--supernet", "10.0.0.0/9", check=False)
+def test_a_second_start_says_so_and_changes_nothing(kept: Lab) -> None:
+    pid = kept.pid()
+    assert f"already running (process {pid})" in kept.start().stdout
+    assert kept.pid() == pid
+    refused = kept.start("--supernet", "10.0.0.0/9", check=False)
     assert refused.returncode == 1
     assert "runs with other parameters" in refused.stderr
 
@@ -200,17 +211,14 @@ def test_down_refuses_while_something_is_mounted_below(lab: Lab) -> None:
     assert nothing_left(lab)
 
 
-def test_two_environments_side_by_side(running: Lab, make_lab: Callable[[str], Lab]) -> None:
-    other = make_lab(f"{running.state.env}-b")
-    other.start()
-    other.apply(world())  # the same names and addresses
-    other.await_phase("running", "alpha")
-    assert other.pid() != running.pid()
+def test_two_environments_side_by_side(running: Lab, kept: Lab) -> None:
+    """They have the same names and addresses."""
+    assert kept.pid() != running.pid()
     running.inside("alpha", "touch /root/first")
-    assert other.inside("alpha", "ls /root").stdout == ""
+    assert kept.inside("alpha", "ls /root").stdout == ""
     running.lab("down", "--all")
     assert nothing_left(running)
-    assert other.enter(*curl("http://10.1.0.4:8000/").split()).stdout == "alpha 10.9.0.1\n"
+    assert kept.enter(*curl("http://10.1.0.4:8000/").split()).stdout == "alpha 10.9.0.1\n"
 
 
 def test_a_host_with_cgroups_of_version_2_alone(lab: Lab) -> None:
@@ -228,23 +236,23 @@ def test_a_host_with_cgroups_of_version_2_alone(lab: Lab) -> None:
     assert nothing_left(lab)
 
 
-def test_what_is_entered_is_the_command_itself(running: Lab, tmp_path: Path) -> None:
-    result = running.enter("sh", "-c", "cat; pwd; echo $ODD; exit 9", input="in\n", cwd=tmp_path)
+def test_what_is_entered_is_the_command_itself(kept: Lab, tmp_path: Path) -> None:
+    result = kept.enter("sh", "-c", "cat; pwd; echo $ODD; exit 9", input="in\n", cwd=tmp_path)
     assert result.stdout == f'in\n{tmp_path}\nit\'s $HOME "quoted"\n'
     assert result.returncode == 9
-    with subprocess.Popen([str(running.state.enter), "sleep", "1000"]) as process:
+    with subprocess.Popen([str(kept.state.enter), "sleep", "1000"]) as process:
         eventually(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n", what="it became the command")
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == -signal.SIGTERM
-    names = running.enter("sh", "-c", "cat /etc/resolv.conf; printenv PULUMI_BACKEND_URL").stdout.splitlines()
-    assert names == ["nameserver 198.51.100.53", f"file://{running.state.directory}/pulumi"]
+    names = kept.enter("sh", "-c", "cat /etc/resolv.conf; printenv PULUMI_BACKEND_URL").stdout.splitlines()
+    assert names == ["nameserver 198.51.100.53", f"file://{kept.state.directory}/pulumi"]
     assert "198.51.100.53" not in Path("/etc/resolv.conf").read_text()
 
 
-def test_the_control_socket_and_the_secrets_are_roots_alone(running: Lab) -> None:
-    assert running.state.directory.stat().st_mode & 0o077 == 0
-    assert running.state.control_socket.stat().st_mode & 0o077 == 0
-    assert running.state.operator_env.stat().st_mode & 0o777 == 0o600
+def test_the_control_socket_and_the_secrets_are_roots_alone(kept: Lab) -> None:
+    assert kept.state.directory.stat().st_mode & 0o077 == 0
+    assert kept.state.control_socket.stat().st_mode & 0o077 == 0
+    assert kept.state.operator_env.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_port_in_use_is_said_with_its_holder(lab: Lab) -> None:
@@ -289,6 +297,6 @@ def test_a_wrong_root_file_system_is_said(lab: Lab, tmp_path: Path) -> None:
     assert f"{tmp_path} is no root file system" in refused.stderr
 
 
-def test_the_record_is_what_others_read(running: Lab) -> None:
-    record = json.loads(running.state.init_file.read_text())
+def test_the_record_is_what_others_read(kept: Lab) -> None:
+    record = json.loads(kept.state.init_file.read_text())
     assert set(record) == {"pid", "started", "boot_id", "port"}
