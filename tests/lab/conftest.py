@@ -14,7 +14,6 @@ SHARERS = (
     "test_inside",
     "test_node_labels",
     "test_queues",
-    "test_sign_in",
     "test_quarantine",
     "test_cis",
     "test_network",
@@ -23,12 +22,13 @@ SHARERS = (
     "test_roll",
     "test_preflight_catches",
     "test_host_life",
+    "test_sign_in",
     "test_gpu_pods",
     "test_gpus",
     "test_down",
 )
-"""Modules in their order. The first has to see the lab being made; the one before the last leaves a degraded host in
-it."""
+"""Modules in their order. The first has to see the lab being made; people may sign in from ``test_sign_in`` on, and the
+one before the last leaves a degraded host in it."""
 
 
 @pytest.hookimpl(trylast=True)

@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from components.model.versions.section import pinned
+from contract.labels import POOL_LABEL
 from tests.support.cloud import instances, resize
 from tests.support.project import Project, eventually
-from tests.support.shared_lab import GROUP, HOST, SERVERS, SharedLab, ready
+from tests.support.shared_lab import GROUP, HOST, MACHINES, POOL, SERVERS, SharedLab, nodes, ready
 from tests.support.workload import talkers
 
 pytestmark = [pytest.mark.lab, pytest.mark.cluster]
+
+POOLED = f"--selector={POOL_LABEL}={POOL}"
 
 PROVE = """
 import dataclasses, json, sys
@@ -147,3 +150,13 @@ def test_a_service_that_is_away_delays_and_refuses_nobody(project: Project, mach
     project.on(SERVERS[1], "systemctl start longhaul-join")
     eventually(lambda: added in ready(project))
     project.on(SERVERS[0], "systemctl start longhaul-join")
+
+
+def test_the_group_follows_the_clouds_own_api(project: Project) -> None:
+    """With the machine of the test before: the engine leaves the group its size, and a node goes with its machine."""
+    resize(project, GROUP, MACHINES + 1)
+    eventually(lambda: len(ready(project).intersection(instances(project, GROUP))) == MACHINES + 1)
+    assert json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)["update"] == 0
+    resize(project, GROUP, MACHINES)
+    eventually(lambda: {item["metadata"]["name"] for item in nodes(project, POOLED)} == set(instances(project, GROUP)))
+    assert len(instances(project, GROUP)) == MACHINES

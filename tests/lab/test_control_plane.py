@@ -40,6 +40,9 @@ def _project(shared_lab: SharedLab) -> Project:
     return shared_lab.take()
 
 
+SKIPPING = ("--yes", "--only", "infrastructure", "--", "--skip-preview")
+
+
 def _keys(project: Project, machine: str) -> list[str]:
     return project.on(machine, f"{ETCDCTL} get /registry --prefix --keys-only").stdout.split()
 
@@ -130,7 +133,7 @@ def test_a_certificate_near_its_end_is_renewed_and_reaches_the_running_server(pr
     project.engine("stack", "import", "--file", str(path))
     summary = json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)
     assert (summary["update"], summary["replace"]) == (1, 0)
-    project.longhaul("up", "--yes", "--only", "infrastructure")
+    project.longhaul("up", *SKIPPING)
     project.on(API, "systemctl start longhaul-secrets-refresh")
     project.on(API, _until(f'serial=$({SERIAL}) && [ "$serial" != "{before}" ]'))
     assert project.kubectl("get", "--raw", "/readyz").stdout.strip() == "ok"
@@ -186,10 +189,10 @@ def test_the_only_member_is_not_replaced(project: Project) -> None:
         done = project.longhaul("up", "--yes", "--only", "infrastructure", check=False)
         assert done.returncode == Exit.REFUSED
         assert "The etcd cluster has one member" in done.stderr
-        done = project.longhaul("up", "--yes", "--only", "infrastructure", "--", "--skip-preview", check=False)
+        done = project.longhaul("up", *SKIPPING, check=False)
         assert done.returncode == Exit.FAILED
         assert "only member" in done.stdout + done.stderr
         assert project.kubectl("get", "configmap", "written-after-power-cut").returncode == 0
     finally:
         project.write(raw)
-    project.longhaul("up", "--yes", "--only", "infrastructure")
+    project.longhaul("up", *SKIPPING)

@@ -11,7 +11,7 @@ import pytest
 from components.model import load, plan
 from components.model.versions.section import pinned
 from contract.users import SERVING_SIGNER
-from tests.support.cloud import aws, instances, resize
+from tests.support.cloud import aws, instances
 from tests.support.project import Project, eventually
 from tests.support.requests import Requester, ask_for, node_requester, proved, refusal
 from tests.support.shared_lab import ENV, GROUP, HOST, MACHINES, SPARE_HOSTS, SharedLab
@@ -148,16 +148,6 @@ def test_a_cut_tunnel_is_the_only_path(project: Project, pods: dict[str, Talker]
     assert [talker.restarts() for talker in pods.values()] == [0, 0]
     # A long cut makes the rack's node unready until its kubelet has reported again.
     _await_nodes(project, MACHINES)
-
-
-def test_the_group_follows_the_clouds_own_api(project: Project) -> None:
-    before = _await_nodes(project, MACHINES)
-    resize(project, GROUP, MACHINES + 1)
-    added = _await_nodes(project, MACHINES + 1) - before
-    assert json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)["update"] == 0
-    resize(project, GROUP, MACHINES)
-    _await_nodes(project, MACHINES)
-    assert len(added) == 1
 
 
 def test_a_machine_that_does_not_exist_gets_no_certificate(project: Project) -> None:

@@ -52,19 +52,14 @@ def started(project: Project) -> list[str]:
 
 
 @pytest.fixture(scope="module", name="project")
-def _project(shared_lab: SharedLab) -> Iterator[Project]:
-    project = shared_lab.take()
-    before = project.read()
-    yield project
-    project.write(before)
-    project.longhaul("up", "--yes", "--only", "objects")
-    project.longhaul("up", "--yes", "--only", "infrastructure")
-    project.kubectl("delete", "namespace", MADE, check=False)
+def _project(shared_lab: SharedLab) -> Project:
+    return shared_lab.take()
 
 
 @pytest.fixture(scope="module", name="company")
 def _company(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    """Declare the company's issuer, and have running API servers get it."""
+    """Declare the company's issuer, and have running API servers get it. They keep it: nothing of the modules that
+    follow reads who may sign in."""
     folder = tmp_path_factory.mktemp("company")
     before = started(project)
     with identity_provider(folder / "corp", company=project.state / "enter-company") as provider:

@@ -97,11 +97,22 @@ class SharedLab:
 def settle(project: Project) -> None:
     """Restore what modules may change, and wait until the status is healthy; AssertionError when it does not become
     so."""
+    _forget_orphans(project)
     # Everything except the API's own Service.
     project.kubectl("delete", "pods,services", "--selector=component!=apiserver", "--now", "--timeout=60s")
     resize(project, GROUP, MACHINES)
     eventually(lambda: _is_itself(project), limit_s=SETTLE_S)
     eventually(lambda: bool(project.status()["healthy"]), limit_s=SETTLE_S)
+
+
+def _forget_orphans(project: Project) -> None:
+    """Delete the pods of machines that are gone: no kubelet says that they have ended, and Kubernetes waits for 40 s
+    (``podgc``)."""
+    there = {item["metadata"]["name"] for item in nodes(project)}
+    pods = json.loads(project.kubectl("get", "pods", "--output=json").stdout)["items"]
+    orphans = [pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName", "") not in {"", *there}]
+    if orphans:
+        project.kubectl("delete", "pods", *orphans, "--force", "--grace-period=0", "--ignore-not-found")
 
 
 def _is_itself(project: Project) -> bool:
