@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from contract.labels import HOSTNAME_LABEL
@@ -17,6 +18,8 @@ from services.autoscaler.pod_shapes import (
     Toleration,
 )
 
+WHOLE = re.compile("[+-]?[0-9]{1,18}")
+"""A whole number; Python's own ``int`` takes ``1_000`` too."""
 REPELS = ("NoSchedule", "NoExecute")
 """Effects of taints that keep a pod away; ``PreferNoSchedule`` is only a preference."""
 
@@ -38,11 +41,11 @@ def is_fulfilled(requirement: SelectorRequirement, labels: Mapping[str, str]) ->
 
 
 def _compared(requirement: SelectorRequirement, value: str | None) -> bool:
-    """Compare whole numbers. Any other value fulfils nothing."""
-    try:
-        label, wanted = int(value or ""), int(requirement.values[0])
-    except (ValueError, IndexError):
+    """Compare whole numbers as Go's ``strconv.ParseInt`` reads them. Any other value fulfils nothing."""
+    texts = (value or "", *requirement.values[:1])
+    if len(texts) < 2 or not all(map(WHOLE.fullmatch, texts)):
         return False
+    label, wanted = map(int, texts)
     return label > wanted if requirement.operator is SelectorOperator.GT else label < wanted
 
 

@@ -127,6 +127,19 @@ class ApiServer:
             under=as_nobody(),
         )
 
+    @contextmanager
+    def scheduler(self, configuration: Path) -> Iterator[None]:
+        """Run kube-scheduler with a configuration for the time of the block."""
+        (port,) = free_ports(1)
+        words = (f"--config={configuration}", f"--secure-port={port}", "--bind-address=127.0.0.1")
+        process = self._run("kube-scheduler", *words, f"--cert-dir={self.folder / 'scheduler'}", under=as_nobody())
+        try:
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            self._processes.remove(process)
+
     def start_kwok(self, stages: Path, *, lease_s: int) -> None:
         """Start kwok, which does the work of kubelets for nodes with its annotation ``kwok.x-k8s.io/node: fake``, by
         ``stages``. A node's lease lasts for ``lease_s`` seconds, and is renewed after a quarter of that."""
