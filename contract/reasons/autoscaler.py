@@ -30,6 +30,8 @@ class WaitReason(StrEnum):
     """No pool has the labels that it asks for, or it does not tolerate the pools' taints."""
     NO_MACHINE_FITS = "NoMachineFits"
     """Pools match it, and none has machines that are large enough."""
+    DAEMON_SET_CONFLICT = "DaemonSetConflict"
+    """Pools match it, and a daemon set has a pod on each of their nodes beside which it cannot be."""
     NO_DOMAIN = "NoDomain"
     """No node, nor one to be made, is known to have the label on which the gang's nodes must agree."""
     TOO_FEW_MACHINES = "TooFewMachines"

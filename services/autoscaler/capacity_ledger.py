@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from services.autoscaler.cluster_snapshot import LabelPairs
+from services.autoscaler.cluster_snapshot import DaemonPod, LabelPairs
 from services.autoscaler.free_capacity import ANY, EquivalentNodes, NodeRoom, NodeRow, PodNeed, Tier, labels_of
 from services.autoscaler.pod_shapes import (
     COMMON,
@@ -74,6 +74,13 @@ class CapacityLedger:
             known = self._needs[shape, matches] = PodNeed(shape, vector, matches=matches, owns=owns)
         return known
 
+    def daemon_need(self, daemon: DaemonPod) -> PodNeed:
+        """Return what a daemon set's pod means for other pods on its node, without its requests, which may be for
+        resources that no waiting pod asks for."""
+        owns = sum({self._bits[term] for term in daemon.shape.apart})
+        matches = self._matches(daemon.namespace, daemon.labels) if self._bits else 0
+        return PodNeed(daemon.shape, (), matches=matches, owns=owns)
+
     def _matches(self, namespace: str, labels: LabelPairs) -> int:
         known = self._matched.get((namespace, labels))
         if known is None:
@@ -105,7 +112,7 @@ class CapacityLedger:
     def add(self, room: NodeRoom) -> None:
         """Add one node permanently."""
         if room.node and self._bits:
-            room.owns = sum({self._bits[term] for term in room.node.apart})
+            room.owns |= sum({self._bits[term] for term in room.node.apart})
             for identity in room.node.identities:
                 room.matches |= self._matches(*identity)
         self.class_of(room.kind, room.tier).add(room, len(self.names))

@@ -236,6 +236,17 @@ class SharedLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonPod:
+    """A pod that a daemon set has on every matching node."""
+
+    shape: PodShape
+    name: str = ""
+    """Namespace and name of the daemon set."""
+    namespace: str = ""
+    labels: LabelPairs = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
     """A cluster at one moment. The order of its parts has no meaning."""
 
@@ -246,6 +257,6 @@ class ClusterSnapshot:
     """Ids of machines that were nodes at the last look; empty without one."""
     gangs: tuple[Gang, ...] = ()
     limits: tuple[SharedLimit, ...] = ()
-    daemons: tuple[PodShape, ...] = ()
-    """Pods that run on every matching node: a new node has room only for the rest."""
+    daemons: tuple[DaemonPod, ...] = ()
+    """Pods of daemon sets, in the order in which a new node gets them: it has room only for the rest."""
     settings: AutoscalerSettings = field(default_factory=AutoscalerSettings)

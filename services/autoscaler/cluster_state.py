@@ -16,17 +16,21 @@ from contract.kubernetes.lease import LEASES, holder_of
 from contract.kubernetes.paths import NAMESPACES, NODES, PODS
 from contract.labels import TEAM_LABEL
 from contract.objects import AUTOSCALER
-from services.autoscaler.cluster_snapshot import ClusterNode, Gang, PendingPod
+from services.autoscaler.cluster_snapshot import ClusterNode, DaemonPod, Gang, PendingPod
 from services.autoscaler.decision_memory import DecisionMemoryStore
 from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.node_objects import MachineFacts, NodeParser, budget_of
+from services.autoscaler.pod_defaults import PodDefaults
 from services.autoscaler.pod_objects import Object, ShapeParser, Volumes, node_terms
-from services.autoscaler.pod_shapes import NodeSelectorTerm, PodShape
+from services.autoscaler.pod_shapes import NodeSelectorTerm
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
 REQUESTS = "/apis/autoscaling.x-k8s.io/v1/provisioningrequests"
 TEMPLATES = "/api/v1/podtemplates"
+LIMIT_RANGES = "/api/v1/limitranges"
+RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 POD_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
@@ -52,6 +56,9 @@ class ListedObjects:
     pod_groups: Sequence[Object] = ()
     claims: Sequence[Object] = ()
     volumes: Sequence[Object] = ()
+    limit_ranges: Sequence[Object] = ()
+    runtime_classes: Sequence[Object] = ()
+    priority_classes: Sequence[Object] = ()
     rolled: frozenset[str] = frozenset()
     """Pools that are being rolled."""
     teams: frozenset[str] = frozenset()
@@ -66,7 +73,7 @@ class ClusterState:
     pods: tuple[PendingPod, ...]
     nodes: tuple[ClusterNode, ...]
     gangs: tuple[Gang, ...]
-    daemons: tuple[PodShape, ...]
+    daemons: tuple[DaemonPod, ...]
 
 
 def list_all(api: Api, memory: DecisionMemory | None = None) -> ListedObjects:
@@ -93,6 +100,9 @@ def list_objects(items: Items, *, memory: DecisionMemory, now: datetime) -> List
         pod_groups=items(POD_GROUPS),
         claims=items(CLAIMS) if claims else (),
         volumes=items(VOLUMES) if claims else (),
+        limit_ranges=items(LIMIT_RANGES),
+        runtime_classes=items(RUNTIME_CLASSES),
+        priority_classes=items(PRIORITY_CLASSES),
         rolled=frozenset(
             name.removeprefix(ROLLS)
             for name, holder in leases.items()
@@ -126,6 +136,11 @@ def cluster_state(
     """Return listed objects as plain values. ``machines`` are the machines of all groups by node name; ``taints`` are
     those that a pool's nodes always have, by its name on nodes."""
     shapes = ShapeParser(_volumes(listed.claims, listed.volumes))
+    defaults = PodDefaults(
+        limit_ranges=listed.limit_ranges,
+        runtime_classes=listed.runtime_classes,
+        priority_classes=listed.priority_classes,
+    )
     budgets = [budget for budget in map(budget_of, listed.budgets) if budget]
     nodes = NodeParser(shapes, budgets=budgets, machines=machines, taints=taints, now=now)
     on: dict[str, list[Object]] = {}
@@ -159,10 +174,11 @@ def cluster_state(
                 running=running,
                 over=over,
                 shapes=shapes,
+                defaults=defaults,
                 now=now,
             )
         ),
-        daemons=tuple(_daemons(listed, shapes)),
+        daemons=tuple(_daemons(listed, shapes, defaults)),
     )
 
 
@@ -189,13 +205,25 @@ def _pod(item: Object, shapes: ShapeParser) -> PendingPod:
     )
 
 
-def _daemons(listed: ListedObjects, shapes: ShapeParser) -> Iterator[PodShape]:
-    """Yield the pods of daemon sets, without those of teams: one that requests more than a node has would stop the
-    growth of every pool."""
-    for item in listed.daemon_sets:
-        template, namespace = item["spec"]["template"], item["metadata"]["namespace"]
-        if namespace not in listed.teams:
-            yield shapes.parse({**template, "metadata": {"namespace": namespace}})
+def _daemons(listed: ListedObjects, shapes: ShapeParser, defaults: PodDefaults) -> Iterator[DaemonPod]:
+    """Yield the pods of daemon sets, those of teams last. A team's daemon set that has no pod on any of its nodes is
+    left out: something, such as a quota, keeps its pods from being made."""
+
+    def order(item: Object) -> tuple[bool, str, str]:
+        metadata = item["metadata"]
+        return metadata["namespace"] in listed.teams, metadata["namespace"], metadata["name"]
+
+    for item in sorted(listed.daemon_sets, key=order):
+        namespace, status = item["metadata"]["namespace"], item.get("status") or {}
+        made = status.get("currentNumberScheduled", 0) or not status.get("desiredNumberScheduled", 0)
+        if made or namespace not in listed.teams:
+            pod = defaults.pod(item["spec"]["template"], namespace)
+            yield DaemonPod(
+                shape=shapes.parse(pod),
+                name=f"{namespace}/{item['metadata']['name']}",
+                namespace=namespace,
+                labels=tuple(sorted((pod["metadata"].get("labels") or {}).items())),
+            )
 
 
 def _claims(item: Object) -> bool:

@@ -6,7 +6,7 @@ class into rows of a few nodes. A row knows the most that any of its nodes has f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from services.autoscaler.cluster_snapshot import ClusterNode
@@ -44,19 +44,43 @@ NOW = (Tier.RACK, Tier.BUSY, Tier.IDLE)
 """Tiers whose nodes take pods at once."""
 
 
+def held_ports(ports: Iterable[str]) -> frozenset[str]:
+    """Return the marks of ports in use. A port of all addresses has its name as mark; one of a single address has its
+    name, and the name with ``@`` for any single address (k8s.io/kube-scheduler, ``framework``,
+    ``HostPortInfo.CheckConflict``)."""
+    return frozenset(mark for port in ports for mark in _held(port))
+
+
+def _held(port: str) -> tuple[str, ...]:
+    name, at, _ = port.partition("@")
+    return (port, f"{name}@") if at else (name,)
+
+
+def _conflicts(port: str) -> tuple[str, str]:
+    """Return the marks of ports in use beside which a port cannot be used."""
+    name, at, _ = port.partition("@")
+    return (port, name) if at else (name, f"{name}@")
+
+
 class PodNeed:
     """A shape, translated for one ledger."""
 
-    __slots__ = ("alone", "by_name", "matches", "owns", "ports", "shape", "vector")
+    __slots__ = ("alone", "by_name", "matches", "owns", "ports", "shape", "taken_by", "vector")
 
     def __init__(self, shape: PodShape, vector: tuple[tuple[int, int], ...], *, matches: int, owns: int) -> None:
         """``matches`` and ``owns`` are sets of anti-affinities, as bits: those that select the pod, and the pod's
         own."""
         self.shape, self.vector, self.matches, self.owns = shape, vector, matches, owns
-        self.ports = frozenset(shape.ports)
+        self.ports = held_ports(shape.ports)
+        self.taken_by = frozenset(token for port in shape.ports for token in _conflicts(port))
+        """Held ports of others beside which it cannot be."""
         self.by_name = shape.where.names_nodes
         self.alone = bool(self.ports or matches & owns)
         """True when two of them are never on one node."""
+
+    def excludes(self, other: PodNeed) -> bool:
+        """Return whether a pod cannot be on the node of another: one keeps apart from the other, or both use a port."""
+        return bool(self.matches & other.owns or self.owns & other.matches or self.taken_by & other.ports)
 
 
 class NodeRoom:
@@ -67,7 +91,7 @@ class NodeRoom:
     def __init__(self, name: str, kind: NodeKind, tier: Tier, free: list[int], node: ClusterNode | None = None) -> None:
         self.name, self.kind, self.tier, self.free, self.node = name, kind, tier, free, node
         self.matches, self.owns = 0, 0
-        self.ports: frozenset[str] = node.ports if node else frozenset()
+        self.ports: frozenset[str] = held_ports(node.ports) if node else frozenset()
         self.taken = 0
         """Number of pods that were placed on it."""
         self.closed = False
@@ -76,13 +100,20 @@ class NodeRoom:
         """True for one that its pool keeps empty."""
         self.row: NodeRow | None = None
 
+    def carry(self, daemons: Iterable[PodNeed]) -> None:
+        """Count daemon sets' pods that will be on it. Their requests are not among the free amounts already."""
+        for need in daemons:
+            self.matches |= need.matches
+            self.owns |= need.owns
+            self.ports |= need.ports
+
     def most_pods(self, need: PodNeed, count: int) -> int:
         """Return the number of pods that fit, at most ``count``."""
         if self.closed:
             return 0
         if need.alone:
             count = min(count, 1)
-        if need.matches & self.owns or need.owns & self.matches or need.ports & self.ports:
+        if need.matches & self.owns or need.owns & self.matches or need.taken_by & self.ports:
             return 0
         free = self.free
         for index, amount in need.vector:

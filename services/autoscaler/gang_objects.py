@@ -10,6 +10,7 @@ from contract.labels import GROUP_LABEL, SITE_LABEL, ZONE_LABEL
 from contract.objects import GANGS
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import Gang, PodSet
+from services.autoscaler.pod_defaults import PodDefaults
 from services.autoscaler.pod_objects import Object, ShapeParser
 
 CONSUMES = (
@@ -46,13 +47,14 @@ def gangs(
     running: Mapping[str, list[Object]],
     over: Mapping[str, list[Object]],
     shapes: ShapeParser,
+    defaults: PodDefaults,
     now: datetime,
 ) -> list[Gang]:
     """Return every gang that needs something. ``templates`` are pods' templates by namespace and name; ``running`` and
     ``over`` are the members that run and that have succeeded, by gang name."""
     complete = []
     for item in requests:
-        gang = _request(item, templates, running, over, shapes, now)
+        gang = _request(item, templates, running, over, shapes, defaults, now)
         if gang is not None:
             complete.append(gang)
     for item in groups:
@@ -80,6 +82,7 @@ def _request(
     running: Mapping[str, list[Object]],
     over: Mapping[str, list[Object]],
     shapes: ShapeParser,
+    defaults: PodDefaults,
     now: datetime,
 ) -> Gang | None:
     spec, name = item["spec"], _name(item)
@@ -92,15 +95,17 @@ def _request(
     if granted and (at is None or now - at > HELD):
         return None
     namespace = item["metadata"]["namespace"]
-    sets, unknown = [], []
+    sets, unknown, priorities = [], [], [0]
     for pod_set in spec.get("podSets") or ():
         template = templates.get((namespace, pod_set["podTemplateRef"]["name"]))
         if template is None:
             message = f"its pod template {pod_set['podTemplateRef']['name']} does not exist"
             unknown.append(Obstacle(WaitReason.TEMPLATE_MISSING, message))
         else:
-            pod = {**template["template"], "metadata": {"namespace": namespace}}
+            pod = defaults.pod(template["template"], namespace)
             sets.append(PodSet(shape=shapes.parse(pod), count=int(pod_set["count"])))
+            unknown += defaults.missing(pod["spec"])
+            priorities.append(defaults.priority(pod["spec"]))
     asked = str((spec.get("parameters") or {}).get(WITHIN) or "")
     within = PLACES.get(asked, asked if "/" in asked else "")
     if asked and not within:
@@ -110,6 +115,7 @@ def _request(
         name=name,
         sets=tuple(sets),
         within=within,
+        priority=max(priorities),
         created=parse_time(item["metadata"].get("creationTimestamp", "")),
         request=True,
         granted=granted,

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from contract.reasons.autoscaler import GrowthReason, Obstacle, WaitReason
 from services.autoscaler.capacity_ledger import CapacityLedger
-from services.autoscaler.cluster_snapshot import SharedLimit
+from services.autoscaler.cluster_snapshot import DaemonPod, SharedLimit
 from services.autoscaler.free_capacity import NodeRoom, PodNeed, Tier
-from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, PodShape, Resources
+from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, Resources
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scheduling_rules import mismatch
 
@@ -39,10 +39,12 @@ class Offer:
         *,
         empty: list[int],
         kind: NodeKind,
+        daemons: Sequence[tuple[str, PodNeed]],
         limits: Sequence[RemainingLimit],
     ) -> None:
-        """``empty`` are the free amounts of a new node, in the ledger's order; ``kind`` are its labels and taints."""
-        self.pool, self.group, self.kind, self.empty = pool, group, kind, empty
+        """``empty`` are the free amounts of a new node, in the ledger's order; ``kind`` are its labels and taints;
+        ``daemons`` are the pods of daemon sets on it, by the daemon sets' names."""
+        self.pool, self.group, self.kind, self.empty, self.daemons = pool, group, kind, empty, daemons
         self._room = (group.room, pool.room)
         self.limits = [(limit, limit.each[pool.name]) for limit in limits if limit.each.get(pool.name)]
         self.bought = 0
@@ -60,6 +62,8 @@ class Offer:
 
     def each(self, need: PodNeed) -> int:
         """Return the number of equal pods for which a new node has room."""
+        if any(need.excludes(daemon) for _, daemon in self.daemons):
+            return 0
         if need.alone:
             return int(all(self.empty[index] >= amount for index, amount in need.vector))
         return min((self.empty[index] // amount for index, amount in need.vector), default=0)
@@ -83,14 +87,29 @@ def new_node_kind(pool: PoolOutlook, group: GroupOutlook) -> NodeKind:
     return NodeKind(labels=labels, taints=pool.taints, variants=pool.pool.variants)
 
 
-def new_node_resources(pool: PoolOutlook, kind: NodeKind, daemons: Iterable[PodShape]) -> Resources:
-    """Return the amounts that a new node has for pods, without the pods that run on every node."""
+def new_node_content(
+    pool: PoolOutlook, kind: NodeKind, daemons: Iterable[DaemonPod]
+) -> tuple[Resources, tuple[DaemonPod, ...]]:
+    """Return the amounts that a new node has for other pods, and the daemon sets' pods on it: those that may be there
+    and have room (kubernetes 1.36, ``pkg/controller/daemon``, ``NodeShouldRunDaemonPod``)."""
     free = dict(pool.capacity)
-    for shape in daemons:
-        if not mismatch(shape.where, kind):
-            for name, amount in shape.requests:
+    pods = []
+    for daemon in daemons:
+        if _may_run(daemon.shape.where, kind) and all(
+            free.get(name, amount) >= amount for name, amount in daemon.shape.requests
+        ):
+            pods.append(daemon)
+            for name, amount in daemon.shape.requests:
                 free[name] = free.get(name, 0) - amount
-    return free
+    return free, tuple(pods)
+
+
+def _may_run(where: NodeConstraints, kind: NodeKind) -> bool:
+    """Return whether a daemon set's pod may be on a node of a kind, in any of its zones."""
+    zones = [
+        NodeKind(labels=tuple(sorted({*kind.labels, *variant})), taints=kind.taints) for variant in kind.variants
+    ] or [kind]
+    return not all(mismatch(where, zone) for zone in zones)
 
 
 class Market:
@@ -103,7 +122,7 @@ class Market:
         *,
         limits: Iterable[SharedLimit],
         joining: int,
-        daemons: Sequence[PodShape],
+        daemons: Sequence[DaemonPod],
     ) -> None:
         """``joining`` is the maximum number of machines that may be joining at once."""
         self._ledger = ledger
@@ -117,8 +136,11 @@ class Market:
         for pool in pools.values():
             for group in pool.groups:
                 kind = new_node_kind(pool, group)
-                empty = ledger.vector(new_node_resources(pool, kind, daemons))
-                self.offers.append(Offer(pool, group, empty=empty, kind=kind, limits=self.limits))
+                free, pods = new_node_content(pool, kind, daemons)
+                needs = [(daemon.name, ledger.daemon_need(daemon)) for daemon in pods]
+                self.offers.append(
+                    Offer(pool, group, empty=ledger.vector(free), kind=kind, daemons=needs, limits=self.limits)
+                )
                 ledger.class_of(kind, Tier.NEW)
         self.made: dict[str, Offer] = {}
         """Offer of each new machine, by the name of its room."""
@@ -203,6 +225,7 @@ class Market:
     def _make(self, offer: Offer, reason: GrowthReason, buyer: str, pods: tuple[str, ...]) -> NodeRoom:
         number = offer.group.present + offer.bought + 1
         room = NodeRoom(f"{offer.group.name}+{number}", offer.kind, Tier.NEW, list(offer.empty))
+        room.carry(daemon for _, daemon in offer.daemons)
         self._ledger.add_new(room)
         self.made[room.name] = offer
         self._count(offer, 1)

@@ -16,7 +16,14 @@ from contract.kubernetes.times import parse_time
 from contract.labels import HOSTNAME_LABEL, HOSTS_POOL_LABEL, INTERRUPTED, POOL_LABEL
 from contract.taints import CORDON, QUARANTINE_TAINT, STARTING
 from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, LabelPairs, MovablePod, NodeHealth
-from services.autoscaler.pod_objects import TOO_MANY_APART, Object, ShapeParser, label_requirements, requests
+from services.autoscaler.pod_objects import (
+    TOO_MANY_APART,
+    Object,
+    ShapeParser,
+    label_requirements,
+    lasting_containers,
+    requests,
+)
 from services.autoscaler.pod_shapes import PODS, AntiAffinity, NodeKind, Resources, SchedulingTaint, SelectorRequirement
 from services.autoscaler.scheduling_rules import is_fulfilled
 
@@ -164,9 +171,7 @@ class _Load:
 
 def _is_plain(spec: Object) -> bool:
     """Return whether a running pod keeps others off its node only by its requests."""
-    ports = any(
-        port.get("hostPort") for container in spec.get("containers") or () for port in container.get("ports") or ()
-    )
+    ports = any(port.get("hostPort") for item in lasting_containers(spec) for port in item.get("ports") or ())
     return not ports and "podAntiAffinity" not in (spec.get("affinity") or {})
 
 

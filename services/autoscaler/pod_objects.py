@@ -30,6 +30,7 @@ Volumes = Mapping[tuple[str, str], tuple[tuple[tuple[NodeSelectorTerm, ...], ...
 MOST_APART, MOST_RESOURCES = 8, 16
 """Maximum numbers of anti-affinities and of resources of a pod that are supported. Each is compared with every node in
 every pass, so one pod with thousands would delay everybody."""
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared, never listened on
 TOO_MANY_APART = f"it keeps apart from more than {MOST_APART} kinds of pods, which is not reckoned with"
 TOO_MANY_RESOURCES = f"it asks for more than {MOST_RESOURCES} resources, which is not reckoned with"
 
@@ -94,15 +95,23 @@ def requests(spec: Object) -> Resources:
         most = _larger(most, step)
     _add(total, sidecars)
     total = _larger(total, most)
-    # A request for the pod as a whole replaces the sum.
-    total |= _requested(spec)
+    # A request for the pod as a whole replaces the sum; a limit of it stands for requests that no container has.
+    whole_pod = spec.get("resources") or {}
+    total |= {name: amount for name, amount in _amounts(whole_pod.get("limits")) if name not in total}
+    total |= dict(_amounts(whole_pod.get("requests")))
     _add(total, {name: whole(name, text) for name, text in (spec.get("overhead") or {}).items()})
     return total
 
 
-def _requested(part: Object) -> Resources:
-    asked = (part.get("resources") or {}).get("requests") or {}
-    return {name: whole(name, text) for name, text in asked.items()}
+def _requested(container: Object) -> Resources:
+    """Return a container's requests; a limit stands for a request that is missing (kubernetes 1.36,
+    ``pkg/apis/core/v1/defaults.go``, ``SetDefaults_Pod``)."""
+    resources = container.get("resources") or {}
+    return dict(_amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})}))
+
+
+def _amounts(texts: Object | None) -> Iterator[tuple[str, int]]:
+    return ((name, whole(name, text)) for name, text in (texts or {}).items())
 
 
 def _add(total: Resources, more: Resources) -> None:
@@ -188,11 +197,19 @@ def _apart(namespace: str, affinity: Object) -> tuple[tuple[AntiAffinity, ...], 
 
 
 def _ports(spec: Object) -> Iterator[str]:
-    """Yield the node ports that a pod uses. Ports with different addresses count as equal, which is never too few."""
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+    """Yield the node ports that a pod uses (kubernetes 1.36, ``pkg/scheduler/util``, ``GetHostPorts``)."""
+    for container in lasting_containers(spec):
         for port in container.get("ports") or ():
             if port.get("hostPort"):
-                yield f"{port.get('protocol') or 'TCP'}/{port['hostPort']}"
+                address = port.get("hostIP") or EVERY_ADDRESS
+                at = "" if address == EVERY_ADDRESS else f"@{address}"
+                yield f"{port.get('protocol') or 'TCP'}/{port['hostPort']}{at}"
+
+
+def lasting_containers(spec: Object) -> Iterator[Object]:
+    """Yield the containers that run as long as their pod: its own and its sidecars."""
+    yield from spec.get("containers") or ()
+    yield from (item for item in spec.get("initContainers") or () if item.get("restartPolicy") == "Always")
 
 
 def _unknown(spec: Object) -> Iterator[str]:

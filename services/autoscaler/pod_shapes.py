@@ -130,7 +130,7 @@ class PodShape:
     where: NodeConstraints = field(default_factory=NodeConstraints)
     apart: tuple[AntiAffinity, ...] = ()
     ports: tuple[str, ...] = ()
-    """Ports of the node that it uses, such as ``TCP/8080``."""
+    """Ports of the node that it uses, such as ``TCP/8080``, or ``TCP/8080@10.0.0.1`` at one address of the node."""
     unknown: tuple[Obstacle, ...] = ()
     """Unsupported demands: no node is requested, and the pod is told."""
 

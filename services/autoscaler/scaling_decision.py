@@ -15,16 +15,17 @@ from services.autoscaler.cluster_snapshot import (
     ClusterNode,
     ClusterSnapshot,
     CordonOrigin,
+    DaemonPod,
     Gang,
     NodeHealth,
     PendingPod,
     ScalingPool,
 )
 from services.autoscaler.free_capacity import NodeRoom, Tier
-from services.autoscaler.machine_offers import Market, new_node_kind, new_node_resources
+from services.autoscaler.machine_offers import Market, new_node_content, new_node_kind
 from services.autoscaler.placement import Placer
 from services.autoscaler.pod_demand import Demand, GangDemand, gang_demands, group_pods, names_text, shapes_of
-from services.autoscaler.pod_shapes import AntiAffinity, PodShape
+from services.autoscaler.pod_shapes import AntiAffinity, PodShape, Resources
 from services.autoscaler.pool_assessment import PoolAssessment, assess_pools
 from services.autoscaler.pool_failures import format_duration
 from services.autoscaler.pool_outlook import PoolOutlook
@@ -49,7 +50,8 @@ def decide(
     alone = [pod for pod in snapshot.pods if not pod.gang]
     shapes = [*shapes_of(snapshot.pods, snapshot.gangs), *_moving(nodes)]
     within = {gang.within for gang in snapshot.gangs if gang.within}
-    ledger = CapacityLedger(shapes, apart=_apart(nodes), keys=within)
+    apart = {*_apart(nodes), *(term for daemon in snapshot.daemons for term in daemon.shape.apart)}
+    ledger = CapacityLedger(shapes, apart=apart, keys=within)
     rooms = _rooms(nodes, groups.pools, ledger, snapshot.daemons, now)
     joining = snapshot.settings.joining
     market = Market(ledger, groups.pools, limits=snapshot.limits, joining=joining, daemons=snapshot.daemons)
@@ -110,7 +112,7 @@ def _rooms(
     nodes: Iterable[ClusterNode],
     pools: Mapping[str, PoolOutlook],
     ledger: CapacityLedger,
-    daemons: Sequence[PodShape],
+    daemons: Sequence[DaemonPod],
     now: datetime,
 ) -> dict[str, NodeRoom]:
     """Add every node that takes pods, now or soon, and every machine that will become one, to the ledger. Return the
@@ -120,19 +122,24 @@ def _rooms(
         pool = pools.get(node.pool)
         tier = _tier(node, pool, now)
         if tier is not None:
-            free = node.free
+            free: Resources = node.free
+            pods: tuple[DaemonPod, ...] = ()
             if tier is Tier.COMING and pool is not None and pool.groups:
                 # Some of its resources are not registered yet: a device plugin starts last.
-                free = new_node_resources(pool, node.kind, daemons)
-            rooms[node.name] = NodeRoom(node.name, node.kind, tier, ledger.vector(free), node)
+                free, pods = new_node_content(pool, node.kind, daemons)
+            room = rooms[node.name] = NodeRoom(node.name, node.kind, tier, ledger.vector(free), node)
+            room.carry(map(ledger.daemon_need, pods))
     ledger.add_all(rooms.values())
     for pool in pools.values():
         for group in pool.groups:
             if group.coming:
                 kind = new_node_kind(pool, group)
-                empty = ledger.vector(new_node_resources(pool, kind, daemons))
+                free, pods = new_node_content(pool, kind, daemons)
+                empty = ledger.vector(free)
                 for number in range(group.nodes + 1, group.nodes + group.coming + 1):
-                    ledger.add(NodeRoom(f"{group.name}+{number}", kind, Tier.COMING, list(empty)))
+                    room = NodeRoom(f"{group.name}+{number}", kind, Tier.COMING, list(empty))
+                    room.carry(map(ledger.daemon_need, pods))
+                    ledger.add(room)
     return rooms
 
 

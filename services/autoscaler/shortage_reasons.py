@@ -71,6 +71,9 @@ def _obstacle(need: PodNeed, ledger: CapacityLedger, market: Market, domain: Dom
         return Obstacle(WaitReason.NAMED_NODES_FULL, message)
     fitting = market.fitting(need)
     if not fitting:
+        beside = _beside_daemons(need, market)
+        if beside:
+            return Obstacle(WaitReason.DAEMON_SET_CONFLICT, f"no pool can hold this: {beside}")
         too_small = _too_small(need, ledger, market)
         reason = WaitReason.NO_MACHINE_FITS if too_small else WaitReason.NO_POOL_MATCHES
         return Obstacle(reason, f"no pool can hold this: {too_small or _unlike(need, market)}")
@@ -92,6 +95,22 @@ def _shut(name: str, offers: Sequence[Offer]) -> Obstacle:
     if len(shut) == len(offers):
         return Obstacle(shut[0].reason, f"pool {name}: {shut[0]}")
     return Obstacle(WaitReason.TOO_FEW_MACHINES, f"pool {name} has room for too few")
+
+
+def _beside_daemons(need: PodNeed, market: Market) -> str:
+    """Return the daemon sets that keep a pod from new nodes that could hold it otherwise; empty when there are none."""
+    phrases = []
+    for offer in market.matching(need.shape.where):
+        conflicts = [(name, daemon) for name, daemon in offer.daemons if need.excludes(daemon)]
+        if conflicts and all(offer.empty[index] >= amount for index, amount in need.vector):
+            name, daemon = conflicts[0]
+            ports, pool = need.taken_by & daemon.ports, offer.pool.name
+            phrases.append(
+                f"daemon set {name} uses port {min(ports)} of each node of pool {pool}"
+                if ports
+                else f"it is kept apart from daemon set {name}, which has a pod on each node of pool {pool}"
+            )
+    return _listed(phrases)
 
 
 def _too_small(need: PodNeed, ledger: CapacityLedger, market: Market) -> str:

@@ -19,7 +19,10 @@ from services.autoscaler.cluster_state import (
     BUDGETS,
     CLAIMS,
     DAEMON_SETS,
+    LIMIT_RANGES,
     OPTIONAL,
+    PRIORITY_CLASSES,
+    RUNTIME_CLASSES,
     TEMPLATES,
     VOLUMES,
     ListedObjects,
@@ -48,7 +51,18 @@ class WatchedLists:
             NODES: Watch(api, NODES, keep=slim_node, changed=self._node),
             **{
                 path: Watch(api, path, keep=slim, changed=self._other, known=path not in OPTIONAL)
-                for path in (BUDGETS, DAEMON_SETS, NAMESPACES, TEMPLATES, CLAIMS, VOLUMES, *OPTIONAL)
+                for path in (
+                    BUDGETS,
+                    CLAIMS,
+                    DAEMON_SETS,
+                    LIMIT_RANGES,
+                    NAMESPACES,
+                    PRIORITY_CLASSES,
+                    RUNTIME_CLASSES,
+                    TEMPLATES,
+                    VOLUMES,
+                    *OPTIONAL,
+                )
             },
             LEASES: Watch(api, LEASES, keep=slim),
         }

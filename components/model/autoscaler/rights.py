@@ -17,9 +17,19 @@ READ = ("get", "list", "watch")
 LOOK: tuple[Rule, ...] = (
     {
         "api_groups": [""],
-        "resources": ["namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates"],
+        "resources": [
+            "limitranges",
+            "namespaces",
+            "nodes",
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "pods",
+            "podtemplates",
+        ],
         "verbs": [*READ],
     },
+    {"api_groups": ["node.k8s.io"], "resources": ["runtimeclasses"], "verbs": [*READ]},
+    {"api_groups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": [*READ]},
     {"api_groups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": [*READ]},
     {"api_groups": ["apps"], "resources": ["daemonsets"], "verbs": [*READ]},
     {"api_groups": ["autoscaling.x-k8s.io"], "resources": ["provisioningrequests"], "verbs": [*READ]},

@@ -62,9 +62,10 @@ def _empty(
 ) -> Mapping[str, int]:
     pool = next(one for one in pools if one.name == name)
     has = Counter({**pool.capacity, **decision.memory.learned.get(name, {})})
-    for shape in cluster.daemons:
-        if may_be(shape, kind):
-            has.subtract(dict(shape.requests))
+    for daemon in cluster.daemons:
+        requests = dict(daemon.shape.requests)
+        if may_be(daemon.shape, kind) and all(has.get(key, amount) >= amount for key, amount in requests.items()):
+            has.subtract(requests)
     return has
 
 

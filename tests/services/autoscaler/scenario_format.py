@@ -14,6 +14,7 @@ from services.autoscaler.cluster_snapshot import (
     ClusterNode,
     ClusterSnapshot,
     CordonOrigin,
+    DaemonPod,
     Gang,
     GroupFailure,
     MovablePod,
@@ -263,6 +264,12 @@ def gang(raw: Mapping[str, Any]) -> Gang:
     )
 
 
+def daemon(raw: Mapping[str, Any]) -> DaemonPod:
+    namespace = raw.get("namespace", "kube-system")
+    labels = pairs(raw.get("labels", {}))
+    return DaemonPod(shape=shape(raw), name=f"{namespace}/{raw.get('name', '')}", namespace=namespace, labels=labels)
+
+
 def limit(raw: Mapping[str, Any]) -> SharedLimit:
     return SharedLimit(
         name=raw["name"], reason=WaitReason.MAX_NODES, left=raw["left"], each=pairs_of_numbers(raw["each"])
@@ -305,7 +312,7 @@ def snapshot(raw: Mapping[str, Any]) -> tuple[ClusterSnapshot, tuple[ScalingPool
         former_nodes=frozenset(raw.get("were", ())),
         gangs=tuple(map(gang, raw.get("gangs", ()))),
         limits=tuple(map(limit, raw.get("limits", ()))),
-        daemons=tuple(map(shape, raw.get("daemons", ()))),
+        daemons=tuple(map(daemon, raw.get("daemons", ()))),
         settings=settings(raw.get("settings", {})),
     )
     return found, tuple(pool(name, one, there) for name, one in declared.items())

@@ -17,7 +17,7 @@ from services.autoscaler.cluster_snapshot import (
     ScalingGroup,
     ScalingPool,
 )
-from services.autoscaler.machine_offers import new_node_kind, new_node_resources
+from services.autoscaler.machine_offers import new_node_content, new_node_kind
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scaling_actions import ScalingAction, ScalingDecision, Verb
 from services.autoscaler.scaling_decision import decide
@@ -110,7 +110,7 @@ class Simulator:
         return ClusterNode(
             name=name,
             kind=kind,
-            free=new_node_resources(view, kind, self.cluster.daemons),
+            free=new_node_content(view, kind, self.cluster.daemons)[0],
             allocatable=view.capacity,
             pool=pool.name,
             group=group.name,

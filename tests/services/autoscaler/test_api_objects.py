@@ -13,8 +13,10 @@ from contract.objects import GANGS
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import CordonOrigin, NodeHealth
 from services.autoscaler.cluster_state import DAEMON_SETS, NAMESPACES, ListedObjects, cluster_state, list_objects
+from services.autoscaler.free_capacity import PodNeed
 from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.node_objects import DisruptionBudget, MachineFacts, NodeParser, budget_of
+from services.autoscaler.pod_defaults import PodDefaults
 from services.autoscaler.pod_objects import (
     MOST_APART,
     MOST_RESOURCES,
@@ -26,6 +28,7 @@ from services.autoscaler.pod_objects import (
 from services.autoscaler.pod_shapes import (
     AntiAffinity,
     NodeSelectorTerm,
+    PodShape,
     SchedulingTaint,
     SelectorOperator,
     SelectorRequirement,
@@ -76,6 +79,71 @@ def test_requests_are_the_sum_of_containers_and_sidecars_with_the_overhead() -> 
         "overhead": {"cpu": "100m"},
     }
     assert requests(spec) == {"cpu": 1850, "memory": GIB}
+
+
+def test_a_limit_stands_for_a_request_that_is_missing() -> None:
+    limited = {"name": "c", "resources": {"limits": {"cpu": "2", "nvidia.com/gpu": "8"}, "requests": {"cpu": "1"}}}
+    assert requests({"containers": [limited]}) == {"cpu": 1000, "nvidia.com/gpu": 8}
+    # A limit of the pod as a whole stands only for what no container asks for.
+    whole_pod = {"containers": [container(cpu="1")], "resources": {"limits": {"cpu": "4", "memory": "1Gi"}}}
+    assert requests(whole_pod) == {"cpu": 1000, "memory": GIB}
+
+
+def port(number: int, **more: Any) -> Object:
+    return {"containerPort": number, "hostPort": number, **more}
+
+
+def test_ports_of_the_node_are_those_of_containers_that_stay() -> None:
+    spec = {
+        "containers": [{"ports": [port(80), port(53, protocol="UDP"), port(81, hostIP="0.0.0.0")]}],
+        "initContainers": [
+            {"restartPolicy": "Always", "ports": [port(15001, hostIP="10.0.0.1")]},
+            {"ports": [port(99)]},
+        ],
+    }
+    parsed = ShapeParser().parse({"metadata": {}, "spec": spec})
+    assert parsed.ports == ("TCP/15001@10.0.0.1", "TCP/80", "TCP/81", "UDP/53")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "conflict"),
+    [("TCP/80", "TCP/80", True), ("TCP/80", "UDP/80", False), ("TCP/80@a", "TCP/80@b", False),
+     ("TCP/80@a", "TCP/80@a", True), ("TCP/80", "TCP/80@a", True), ("TCP/80@a", "TCP/80", True),
+     ("TCP/80", "TCP/8080", False)],
+)  # fmt: skip
+def test_ports_conflict_by_address(mine: str, theirs: str, conflict: bool) -> None:
+    need, other = (PodNeed(PodShape((), ports=(text,)), (), matches=0, owns=0) for text in (mine, theirs))
+    assert need.excludes(other) is conflict
+
+
+def test_a_template_gets_what_the_api_would_give_its_pod() -> None:
+    limits = [{"type": "Pod"}, {"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"memory": "1Gi"}}]
+    overhead, scheduling = (
+        {"podFixed": {"cpu": "100m"}},
+        {"nodeSelector": {"sandbox": "yes"}, "tolerations": [{"key": "s"}]},
+    )
+    defaults = PodDefaults(
+        limit_ranges=[{"metadata": {"namespace": "team"}, "spec": {"limits": limits}}],
+        runtime_classes=[{"metadata": {"name": "kata"}, "overhead": overhead, "scheduling": scheduling}],
+        priority_classes=[
+            {"metadata": {"name": "high"}, "value": 1000},
+            {"metadata": {"name": "normal"}, "value": 5, "globalDefault": True},
+        ],
+    )
+    containers = [
+        {"ports": [{"containerPort": 9100}]},
+        {"resources": {"limits": {"cpu": "1"}, "requests": {"memory": "5Gi"}}},
+    ]
+    spec = {"hostNetwork": True, "runtimeClassName": "kata", "containers": containers}
+    shape = ShapeParser().parse(defaults.pod({"spec": spec}, "team"))
+    assert dict(shape.requests) == {"cpu": 3100, "memory": 6 * GIB, "pods": 1}
+    assert shape.ports == ("TCP/9100",)
+    assert shape.where.selector == (SelectorRequirement("sandbox", SelectorOperator.IN, ("yes",)),)
+    assert shape.where.tolerations == (Toleration("s", ""),)
+    assert dict(ShapeParser().parse(defaults.pod({"spec": spec}, "other")).requests)["cpu"] == 1100
+    assert (defaults.priority({}), defaults.priority({"priorityClassName": "high"})) == (5, 1000)
+    (unknown,) = defaults.missing({"priorityClassName": "none", "runtimeClassName": "kata"})
+    assert unknown.message == "its priority class none does not exist"
 
 
 def test_a_step_of_the_initialization_may_be_larger_than_the_sum() -> None:
@@ -281,7 +349,16 @@ def provisioned(at: str) -> Object:
 
 def read_gangs(item: Object) -> Any:
     template = {"template": {"spec": pod("t", requests={"nvidia.com/gpu": "8"})["spec"]}}
-    found = gangs([item], [], templates={("team", "t"): template}, running={}, over={}, shapes=ShapeParser(), now=NOW)
+    found = gangs(
+        [item],
+        [],
+        templates={("team", "t"): template},
+        running={},
+        over={},
+        shapes=ShapeParser(),
+        defaults=PodDefaults(),
+        now=NOW,
+    )
     return found[0] if found else None
 
 
@@ -336,22 +413,28 @@ def test_which_pods_wait() -> None:
     assert [one.work for one in cluster.nodes] == [1]
 
 
-def test_daemon_sets_of_teams_take_no_room_from_every_new_node() -> None:
-    def daemons(namespace: str, cpu: str) -> Object:
+def test_daemon_sets_of_teams_come_last_and_only_if_their_pods_are_made() -> None:
+    def daemons(namespace: str, cpu: str, **status: int) -> Object:
         template = {"spec": pod("d", namespace=namespace, requests={"cpu": cpu})["spec"]}
-        return {"metadata": {"namespace": namespace, "name": "d"}, "spec": {"template": template}}
+        return {"metadata": {"namespace": namespace, "name": cpu}, "spec": {"template": template}, "status": status}
 
-    sets = [daemons("kube-system", "1"), daemons("monitoring", "2"), daemons("team", "900")]
+    sets = [
+        daemons("a-team", "900"),
+        daemons("a-team", "901", desiredNumberScheduled=2, currentNumberScheduled=2),
+        daemons("a-team", "902", desiredNumberScheduled=2),
+        daemons("kube-system", "1", desiredNumberScheduled=2),
+        daemons("monitoring", "2"),
+    ]
     collections: dict[str, list[Object]] = {
         NAMESPACES: [
-            {"metadata": {"name": "team", "labels": {"longhaul.dev/team": "vision"}}},
+            {"metadata": {"name": "a-team", "labels": {"longhaul.dev/team": "vision"}}},
             {"metadata": {"name": "monitoring"}},
         ],
         DAEMON_SETS: sets,
     }
     listed = list_objects(lambda path: collections.get(path, []), memory=DecisionMemory(), now=NOW)
     found = cluster_state(listed, machines={}, taints={}, now=NOW).daemons
-    assert [dict(one.requests)["cpu"] for one in found] == [1000, 2000]
+    assert [one.name for one in found] == ["kube-system/1", "monitoring/2", "a-team/900", "a-team/901"]
 
 
 def test_a_volume_says_where_its_pods_may_be() -> None:

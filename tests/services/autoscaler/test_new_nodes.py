@@ -8,10 +8,11 @@ import pytest
 
 from clouds.aws.machine_types import AwsMachineTypes
 from clouds.azure.machine_types import AzureMachineTypes
+from contract.kubernetes.paths import NAMESPACES
 from longhaul.cli.examples import example
 from services.autoscaler.cluster_state import DAEMON_SETS
 from services.autoscaler.new_node_labels import new_node_labels, zone_variants
-from tests.services.autoscaler.api_objects import pod
+from tests.services.autoscaler.api_objects import Object, pod
 from tests.services.autoscaler.listed_cluster import (
     Lists,
     Standing,
@@ -68,6 +69,79 @@ def test_a_daemon_set_that_selects_by_the_kubelets_labels_is_on_a_new_node(group
     api.lists[DAEMON_SETS] = [exporter]
     (told,) = actions(api)
     assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores, largest is m7i.4xlarge of pool cpu")
+
+
+PORT = [{"containerPort": 9100, "hostPort": 9100}]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def with_port(name: str, **more: Any) -> Object:
+    item = pod(name, **more)
+    item["spec"]["containers"][0]["ports"] = PORT
+    return item
+
+
+def apart_from(app: str) -> Object:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+    return {"podAntiAffinity": {REQUIRED: [term]}}
+
+
+NO_ROOM = "tell team/{}: no pool can hold this: {}"
+BESIDE = "it is kept apart from daemon set monitoring/exporter, which has a pod on each node of pool cpu"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_port_that_a_daemon_set_has_on_each_node_buys_none(groups: dict[str, Standing], there: bool) -> None:
+    names = six(groups) if there else []
+    # The API makes the port one of the node, since the pods are on its network.
+    exporter = daemon_set("exporter", hostNetwork=True, ports=[{"containerPort": 9100}])
+    theirs = [with_port(f"e-{name}", node=name, owner="DaemonSet", namespace="monitoring") for name in names]
+    api = Lists(pods=[with_port("web"), *theirs], nodes=[cpu_node(name) for name in names])
+    api.lists[DAEMON_SETS] = [exporter]
+    assert actions(api) == [
+        NO_ROOM.format("web", "daemon set monitoring/exporter uses port TCP/9100 of each node of pool cpu")
+    ]
+
+
+def test_a_pod_to_be_apart_from_a_daemon_set_buys_no_node(groups: dict[str, Standing]) -> None:
+    names = six(groups)
+    labels = {"app": "exporter"}
+    theirs = [pod(f"e-{name}", node=name, owner="DaemonSet", namespace="monitoring", labels=labels) for name in names]
+    lonely = pod("lonely", namespace="monitoring", affinity=apart_from("exporter"))
+    api = Lists(pods=[lonely, *theirs], nodes=[cpu_node(name) for name in names])
+    api.lists[DAEMON_SETS] = [daemon_set("exporter")]
+    assert actions(api) == [NO_ROOM.format("lonely", BESIDE).replace("team/", "monitoring/")]
+
+
+def test_a_daemon_set_that_keeps_others_apart_buys_no_node(groups: dict[str, Standing]) -> None:
+    api = Lists(pods=[pod("noisy", namespace="monitoring", labels={"app": "noisy"})])
+    api.lists[DAEMON_SETS] = [daemon_set("exporter", affinity=apart_from("noisy"))]
+    assert actions(api) == [NO_ROOM.format("noisy", BESIDE).replace("team/", "monitoring/")]
+
+
+def test_a_team_s_daemon_set_takes_room_from_a_new_node(groups: dict[str, Standing]) -> None:
+    names = six(groups)
+    caches = [
+        pod(f"c-{name}", node=name, owner="DaemonSet", namespace="vision", requests={"cpu": "1"}) for name in names
+    ]
+    api = Lists(pods=[pod("big", requests={"cpu": "15500m"}), *caches], nodes=[cpu_node(name) for name in names])
+    api.lists[NAMESPACES] = [{"metadata": {"name": "vision", "labels": {"longhaul.dev/team": "vision"}}}]
+    api.lists[DAEMON_SETS] = [daemon_set("cache", namespace="vision", resources={"requests": {"cpu": "1"}})]
+    (told,) = actions(api)
+    assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores, largest is")
+
+
+def test_a_daemon_set_with_limits_alone_takes_as_much(groups: dict[str, Standing]) -> None:
+    api = Lists(pods=[pod("big", requests={"cpu": "15500m"})])
+    api.lists[DAEMON_SETS] = [daemon_set("exporter", resources={"limits": {"cpu": "1"}})]
+    (told,) = actions(api)
+    assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores, largest is")
+
+
+def test_a_daemon_set_without_room_on_a_new_node_takes_none(groups: dict[str, Standing]) -> None:
+    api = Lists(pods=[pod("big", requests={"cpu": "15"})])
+    api.lists[DAEMON_SETS] = [daemon_set("giant", resources={"requests": {"cpu": "900"}})]
+    assert actions(api) == [GROWS.format("big")]
 
 
 def spread_over_zones(*zones: str) -> dict[str, Any]:
