@@ -69,6 +69,7 @@ class CloudFactory(Protocol):
         images: Mapping[str, str],
         regions: Sequence[str],
         delays: Delays,
+        request_limits: bool,
     ) -> CloudServices: ...
 
 
@@ -185,6 +186,7 @@ class Daemon:
             images=self._config.images,
             regions=self._config.regions,
             delays=Delays(self._config.delays, seed=self._state.env),
+            request_limits=True,
         )
 
     def _depot(self) -> Path | None:

@@ -27,6 +27,7 @@ from lab.cloud.azure.lifecycle import delete_old
 from lab.cloud.azure.machines import MachineChanges
 from lab.cloud.azure.metadata import NOBODY, AzureMetadata
 from lab.cloud.azure.operations import Operations
+from lab.cloud.azure.request_buckets import RequestBuckets
 from lab.cloud.azure.resource_types import known_types
 from lab.cloud.azure.scale_sets import ScaleSets
 from lab.cloud.azure.scheduled_events import ScheduledEvents
@@ -74,10 +75,12 @@ class LabClouds:
         tenant: str = TENANT,
         regions: Sequence[str] = (),
         delays: Delays | None = None,
+        request_limits: bool = False,
     ) -> None:
         """``images`` maps an image id, as in a machine's ``imageReference.id`` or a launch template's ``ImageId``, to
         the hypervisor's name of the image. ``regions``: the environment's regions on AWS. ``delays``: the delays of
-        Azure's operations; if left out, there are none."""
+        Azure's operations; if left out, there are none. ``request_limits``: whether Azure limits requests about its
+        machines."""
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._state = state_dir
         self.store = DocumentStore(state_dir / "cloud.sqlite")
@@ -100,6 +103,7 @@ class LabClouds:
         )
         self._pki = ensure_pki(state_dir / "ca", (*NAMES, *self.aws.names))
         operations, delays = Operations(self.store), delays or Delays()
+        self.request_buckets = RequestBuckets(now=delays.now) if request_limits else None
         events = ScheduledEvents(store=self.store, delays=delays)
         self._follower = Follower(self.store, hypervisor, self._world)
         self._machines = MachineChanges(
@@ -129,6 +133,7 @@ class LabClouds:
             grants=AssignmentChanges(store=self.store, delays=delays, spawn=self._machines.spawn),
             operations=operations,
             settings=self._settings,
+            buckets=self.request_buckets,
         )
         self._vaults = vault_data.VaultData(store=self.store, secrets=self._secrets, identity=self._identity)
         self._blobs = BlobStore(state_dir / "blobs")

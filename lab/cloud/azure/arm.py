@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
@@ -24,6 +25,7 @@ from lab.cloud.azure.machines import MachineChanges
 from lab.cloud.azure.operations import Operations, shown
 from lab.cloud.azure.puts import Puts
 from lab.cloud.azure.render import render
+from lab.cloud.azure.request_buckets import GET_OPERATION, RequestBuckets, policy_of
 from lab.cloud.azure.resource_types import known_types, spec_of
 from lab.cloud.azure.scale_sets import ScaleSets
 from lab.cloud.azure.schema import blob_container, gateway_connection, scale_set, scale_set_instance, virtual_machine
@@ -60,7 +62,9 @@ class ResourceManagerService:
         grants: AssignmentChanges,
         operations: Operations,
         settings: SubscriptionSettings,
+        buckets: RequestBuckets | None = None,
     ) -> None:
+        """``buckets`` limit requests; without them there is no limit."""
         self._store = store
         self._identity = identity
         self._machines = machines
@@ -70,6 +74,7 @@ class ResourceManagerService:
         self._grants = grants
         self._operations = operations
         self._settings = settings
+        self._buckets = buckets
         self._types = known_types()
         self._puts = Puts(store=store, types=self._types, settings=settings)
         self._actions = MachineActions(store=store, machines=machines, scale_sets=scale_sets, commands=commands)
@@ -79,7 +84,7 @@ class ResourceManagerService:
         try:
             response = await self._route(request)
         except ArmError as error:
-            response = web.json_response(error.document(), status=error.status)
+            response = web.json_response(error.document(), status=error.status, headers=error.headers)
         except TokenError as problem:
             failed = ArmError(401, "AuthenticationFailed", f"Authentication failed. {problem}.")
             response = web.json_response(failed.document(), status=401)
@@ -102,6 +107,37 @@ class ResourceManagerService:
                 "The api-version query parameter (?api-version=) is required for all requests, as YYYY-MM-DD.",
             )
         path = request.path.rstrip("/")
+        remaining = self._charged(request.method, path)
+        response = await self._answer(principal, request, path)
+        response.headers.update(remaining)
+        return response
+
+    def _charged(self, method: str, path: str) -> Mapping[str, str]:
+        """Count a request towards the limits, and return the headers that say what is left of them."""
+        if self._buckets is None:
+            return {}
+        operation = OPERATION.match(path)
+        if operation:
+            record = self._operations.get(operation.group(1))
+            policy = GET_OPERATION if "/providers/microsoft.compute/" in path.lower() else None
+            resource = str(record["resource"])
+        elif method == "GET" and _is_list(path):
+            resource, _, name = path.rpartition("/")
+            policy = policy_of(method, f"{_type_of(resource)}/{name}", lists=True)
+        elif method == "POST":
+            resource, _, action = path.rpartition("/")
+            policy = policy_of(method, _type_of(resource), action=action)
+        else:
+            resource, policy = path, policy_of(method, _type_of(path))
+        return self._buckets.take(policy, resource=resource, region=self._region(resource)) if policy else {}
+
+    def _region(self, resource: str) -> str:
+        """Return the region of a resource, or of the group that it is to be in."""
+        group = re.match(r"(?i)^/subscriptions/[^/]+/resourceGroups/[^/]+", resource)
+        document = self._store.get(resource) or (self._store.get(group.group()) if group else None)
+        return str(document.body.get("location", "")) if document else ""
+
+    async def _answer(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:
         operation = OPERATION.match(path)
         if operation and request.method == "GET":
             return await self._operation(request, operation.group(1))
@@ -295,6 +331,12 @@ class ResourceManagerService:
         ):
             return group_not_found(resource.group)
         return not_found(resource.text)
+
+
+def _type_of(path: str) -> str:
+    """Return the type of the resource at a path, or the namespace of a path that ends in none."""
+    namespace, *rest = path.rpartition("/providers/")[2].split("/")
+    return "/".join((namespace, *rest[::2]))
 
 
 def _is_list(path: str) -> bool:

@@ -17,13 +17,16 @@ class ArmError(Exception):
         *,
         target: str | None = None,
         details: Sequence[Mapping[str, Any]] = (),
+        headers: Mapping[str, str] | None = None,
     ) -> None:
+        """``headers`` are further headers of the answer."""
         super().__init__(f"{code}: {message}")
         self.status = status
         self.code = code
         self.message = message
         self.target = target
         self.details = tuple(details)
+        self.headers = dict(headers or {})
 
     def document(self) -> dict[str, Any]:
         """Return the body: ``{"error": {"code", "message"}}``, with ``target`` and ``details`` where there are any."""

@@ -49,13 +49,20 @@ class Live:
     """A cloud in a thread of its own, and methods that call it."""
 
     def __init__(
-        self, state: Path, *, port: int = 0, regions: tuple[str, ...] = (), delays: Delays | None = None
+        self,
+        state: Path,
+        *,
+        port: int = 0,
+        regions: tuple[str, ...] = (),
+        delays: Delays | None = None,
+        request_limits: bool = False,
     ) -> None:
         if not state.exists():
             state.mkdir(mode=0o700, parents=True)
             (state / "token-signing.pem").write_bytes(_signing_key())
         self.state = state
         self.delays = delays
+        self.request_limits = request_limits
         self.regions = regions
         self.hypervisor = FakeHypervisor()
         self.ports: dict[str, int] = {"internet": port}
@@ -91,6 +98,7 @@ class Live:
             images={IMAGE: "node-1.0.0", AMI: "node-1.0.0"},
             regions=self.regions,
             delays=self.delays,
+            request_limits=self.request_limits,
         )
         runners = [
             await self._listen("internet", self.cloud.internet_app(), tls=True),
@@ -202,12 +210,13 @@ def resolve(live: Live, listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @contextlib.contextmanager
 def running(state: Path, *, regions: tuple[str, ...] = ()) -> Iterator[Live]:
     """Run a cloud that the SDKs in this process reach by its real names, as its operator."""
-    with _reached(Live(state, regions=regions)) as found:
+    with reached(Live(state, regions=regions)) as found:
         yield found
 
 
 @contextlib.contextmanager
-def _reached(found: L) -> Iterator[L]:
+def reached(found: L) -> Iterator[L]:
+    """Have the SDKs in this process reach a cloud by its real names, as its operator; stop it at the end."""
     with pytest.MonkeyPatch.context() as patch:
         resolve(found, "internet", patch)
         for key, value in found.cloud.operator_environment().items():
@@ -246,7 +255,7 @@ class SlowLive(Live):
 @pytest.fixture
 def slow(tmp_path: Path) -> Iterator[SlowLive]:
     """A cloud without any resource, and with Azure's delays."""
-    with _reached(SlowLive(tmp_path / "cloud")) as found:
+    with reached(SlowLive(tmp_path / "cloud")) as found:
         yield found
 
 

@@ -40,6 +40,7 @@ class FakeCloud:
         images: Mapping[str, str],
         regions: Sequence[str],
         delays: Delays,
+        request_limits: bool,
     ) -> None:
         state_dir.mkdir(exist_ok=True)
         self._state = state_dir
