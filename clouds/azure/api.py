@@ -19,6 +19,7 @@ from clouds.azure.session import credentials, kept_credential, retries, transpor
 from clouds.azure.versions import COMPUTE_VERSION, VAULTS_VERSION
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.locked_cache import locked_cache
+from clouds.base.pauses import growing_pauses
 
 if TYPE_CHECKING:
     from azure.keyvault.secrets import SecretClient
@@ -32,6 +33,9 @@ START_S = 600.0
 
 BUSY_S = 2.0
 """Pause between tries, in seconds."""
+COMMANDS_S = 15.0
+"""Longest pause between two tries to run a command on a machine, in seconds: it takes 12 requests, and 4 more each
+minute (learn.microsoft.com, "Compute throttling limits", "Update VM")."""
 
 VAULT_CONNECTIONS = 3
 """Number of repeated connections to a vault, six seconds in all: a vault that is unreachable from here, or does not
@@ -109,13 +113,14 @@ class AzureApi:
     def _begin(self, path: str, body: dict[str, Any], *, until: float) -> Any:
         """Post an action as soon as the previous one has ended: Azure runs one command at a time on a machine and
         answers 409 meanwhile."""
+        pauses = growing_pauses(BUSY_S, COMMANDS_S)
         while True:
             try:
                 return self._manager.ask("POST", path, version=COMPUTE_VERSION, body=body)
             except AzureError as error:
                 if error.status != 409 or error.code != BUSY or time.monotonic() > until:
                     raise
-            time.sleep(BUSY_S)
+            time.sleep(next(pauses))
 
     def purge_vault(self, name: str, *, region: str) -> None:
         """Delete a deleted vault and its secrets permanently, so that its name is free. Do nothing when there is none.

@@ -12,10 +12,14 @@ from urllib.parse import quote
 
 from clouds.azure.errors import AzureError, server_of
 from clouds.azure.session import RequestSender, shared
+from clouds.base.pauses import growing_pauses
 from contract.azure import MANAGEMENT
 
 LONGEST_PAUSE_S = 10.0
 """Longest pause between two looks at a running operation, in seconds, even if Azure requests a longer one."""
+LOOKS_S = 1.0, 6.0
+"""First and last pause between two looks, in seconds, if Azure requests no longer one: a machine's operations may be
+read 45 times, and 15 times more each minute (learn.microsoft.com, "Compute throttling limits", "Get Operation")."""
 
 
 class ResourceManager:
@@ -88,10 +92,12 @@ class ResourceManager:
         until, answer = (time.monotonic() if since is None else since) + limit_s, begun
         location = begun.headers.get("Location", "") if begun.status_code == 202 else ""
         status = "" if location else begun.headers.get("Azure-AsyncOperation", "")
+        pauses = growing_pauses(*LOOKS_S)
         while location or status:
             if time.monotonic() > until:
                 raise AzureError(f"{what} did not end within {limit_s:.0f} s", code="TimedOut")
-            wait(0.0 if long_poll and (answer is begun or "Preference-Applied" in answer.headers) else _pause(answer))
+            waited = long_poll and (answer is begun or "Preference-Applied" in answer.headers)
+            wait(0.0 if waited else max(next(pauses), _requested_pause(answer)))
             answer = self._session.request("GET", location or status)
             if not (_in_progress(answer, what) if status else answer.status_code == 202):
                 break
@@ -116,8 +122,8 @@ class ResourceManager:
         return content
 
 
-def _pause(answer: Any) -> float:
-    return min(float(answer.headers.get("Retry-After", 1)), LONGEST_PAUSE_S)
+def _requested_pause(answer: Any) -> float:
+    return min(float(answer.headers.get("Retry-After", 0)), LONGEST_PAUSE_S)
 
 
 def _in_progress(answer: Any, what: str) -> bool:

@@ -40,9 +40,10 @@ DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 MOST_SERVERS = 15
 """Largest number of API servers that an environment may ever have: the model's limit."""
 
-PATIENCE = WaitingTimes(replaced=DEADLINE_S, other=30.0, look=2.0)
+PATIENCE = WaitingTimes(replaced=DEADLINE_S, other=30.0, look=6.0)
 """Waiting times of guards. A machine that this run makes gets as long as its readiness may take. A machine that should
-be healthy gets long enough for a member to see a leader again."""
+be healthy gets long enough for a member to see a leader again. Azure lets a machine be read 36 times, and 12 times more
+each minute (learn.microsoft.com, "Compute throttling limits", "Low Cost Get VM")."""
 
 Ask = Callable[[str], str]
 """Function that asks a peer, by its machine's name, whether the etcd cluster survives, and returns its JSON answer."""

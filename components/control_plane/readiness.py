@@ -18,6 +18,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from clouds.base.control import ControlMachines
 from clouds.base.errors import CloudError
+from clouds.base.pauses import growing_pauses
 from clouds.registry import cloud_of, machines_at
 from components.control_plane.replacement import CloudMachine
 from components.model import Environment
@@ -35,6 +36,10 @@ ASK_S = 180.0
 
 PAUSE_S = 2.0
 """Pause between questions, seconds: the agent runs one command at a time."""
+
+APART_S = 15.0
+"""Time between the beginnings of two questions after the first few, seconds: Azure takes 12 commands for a machine, and
+4 more each minute (learn.microsoft.com, "Compute throttling limits", "Update VM")."""
 
 WAIT_S = 60.0
 """Time that the machine itself waits before it answers that it is not ready, seconds: a command through the cloud takes
@@ -106,7 +111,9 @@ def await_ready(machines: ControlMachines, *, machine: str, deadline_s: float) -
     """Ask until ``machine`` reports that it is ready, and return its answer. Raise ``NotReadyError`` after
     ``deadline_s`` seconds."""
     deadline = time.monotonic() + deadline_s
+    apart = growing_pauses(PAUSE_S, APART_S)
     while True:
+        began = time.monotonic()
         answer = _ask(machines, machine=machine, wait_s=min(WAIT_S, deadline_s))
         if answer.get("ready"):
             return answer
@@ -114,7 +121,7 @@ def await_ready(machines: ControlMachines, *, machine: str, deadline_s: float) -
             raise NotReadyError(f"{machine} will not be ready: {_why(answer)}")
         if time.monotonic() > deadline:
             raise NotReadyError(f"{machine} is not ready after {deadline_s:.0f} s: {_why(answer)}")
-        time.sleep(PAUSE_S)
+        time.sleep(max(PAUSE_S, next(apart) - (time.monotonic() - began)))
 
 
 def _ask(machines: ControlMachines, *, machine: str, wait_s: float) -> dict[str, Any]:

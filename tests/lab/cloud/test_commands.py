@@ -71,7 +71,7 @@ def test_the_program_waits_for_another_ones_command(slow: SlowLive, monkeypatch:
     slow.hypervisor.result = ran(packing("echo out"))
     first, looked = run(slow), threading.Event()
     monkeypatch.setattr("clouds.azure.api.BUSY_S", 0.01)
-    monkeypatch.setattr("clouds.azure.resource_manager._pause", lambda _: looked.set() or 0.01)
+    monkeypatch.setattr("clouds.azure.resource_manager._requested_pause", lambda _: looked.set() or 0.01)
     found: list[str] = []
     second = threading.Thread(
         target=lambda: found.append(AzureApi(subscription=SUBSCRIPTION).run_command("lab", "api-0", "true").stdout)
