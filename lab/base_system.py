@@ -1,4 +1,4 @@
-"""Base of every image: a distribution with the ``bare`` packages, cached under a digest of its sources."""
+"""Base of every image: an operating system with the ``bare`` packages, cached under a digest of its sources."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ _LAYOUT = 2
 def ensure(contents: Contents, *, log_dir: Path, progress: Progress) -> Path:
     """Make the base unless it is cached, and return its folder: ``rootfs``, ``packages.json`` (name to version) and
     ``sources.list`` (where apt got them)."""
-    of = contents.distribution
+    of = contents.operating_system
     sources = (machine_arch(), contents.suite, of.components, contents.bare, OPTIONS)
     place = cache_root() / "base" / digest(_LAYOUT, *sources)
 
     def make(into: Path) -> None:
         require_root("the base image")
-        named = f"{of.title} {contents.suite}"
-        progress(f"base image: {named} with {len(contents.bare)} packages and what they need")
-        debootstrap(into, of=of, suite=contents.suite, packages=contents.bare, log=log_dir / "base-image.log")
+        progress(f"base image: {of.title} ({of.suite}) with {len(contents.bare)} packages and what they need")
+        debootstrap(into, of=of, packages=contents.bare, log=log_dir / "base-image.log")
         write_json(into / "packages.json", package_versions(into / "rootfs"))
 
     ensure_folder(place, make, what="base image", progress=progress)

@@ -89,7 +89,7 @@ def _fetch(system: System, into: Path, *, wanted: Contents, base: Path, log: Pat
     (empty / "rootfs/var/lib/dpkg").mkdir(parents=True)
     (empty / "rootfs/var/lib/dpkg/status").touch()
     shutil.copyfile(base / "sources.list", empty / "sources.list")
-    debian.download(empty, system.packages, into=into, log=log, key=wanted.distribution.key)
+    debian.download(empty, system.packages, into=into, log=log, key=wanted.operating_system.key)
     return into
 
 

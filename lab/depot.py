@@ -73,7 +73,7 @@ def packages(wanted: Contents, *, log_dir: Path, progress: Progress) -> Path:
 
     def make(into: Path) -> None:
         log = log_dir / "packages-of-machines.log"
-        debian.download(under, names, into=into, log=log, key=wanted.distribution.key)
+        debian.download(under, names, into=into, log=log, key=wanted.operating_system.key)
         archive.index(into, suite=wanted.suite, arch=machine_arch())
         progress(f"packages for machines: {len(list(into.glob('*.deb')))} fetched")
 

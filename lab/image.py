@@ -1,6 +1,6 @@
 """Images of the lab: read-only root file systems; every machine's root is an overlay over one of them.
 
-``bare`` is the distribution as a provisioner leaves it on a host. ``node`` is the same after ``playbooks/image.yml``;
+``bare`` is the operating system as a provisioner leaves it. ``node`` is the same after ``playbooks/image.yml``;
 cloud machines boot it. ``gateway`` stands in for the clouds' own VPN gateways. Images are made in layers, each cached
 under a digest of its sources, so a changed unit file requires neither a new system nor its packages. ``manifest.json``
 beside the node's root lists its content.
@@ -97,12 +97,12 @@ class ImageSources:
 
 
 def load_sources(
-    root: Path | None = None, *, distribution: str = "", versions: Mapping[str, str] | None = None
+    root: Path | None = None, *, operating_system: str = "", versions: Mapping[str, str] | None = None
 ) -> ImageSources:
-    """Return the sources of a checkout (this one by default), with its own distribution or another, and with the
+    """Return the sources of a checkout (this one by default), with its own operating system or another, and with the
     default version of each release or the version in ``versions``."""
     root = root or repository()
-    packages = image_contents.load(root, distribution=distribution)
+    packages = image_contents.load(root, operating_system=operating_system)
     return ImageSources(contents=packages, project=root, lab_tree=root / "lab" / "rootfs", spec=load(versions=versions))
 
 
@@ -236,11 +236,15 @@ def main(argv: list[str] | None = None) -> int:
         prog="python3 -m lab.image", description="Make the lab's images; prints where they are."
     )
     parser.add_argument("--log-dir", type=Path, default=repository() / ".lab" / "log", help="default: .lab/log")
-    parser.add_argument("--distribution", default="", help="debian or ubuntu; default: as images/image.toml has it")
+    parser.add_argument(
+        "--operating-system",
+        default="",
+        help="of images/operating_systems.toml; default: image.toml's",
+    )
     parser.add_argument("--json", action="store_true", help="print the node's manifest too")
     args = parser.parse_args(argv)
     try:
-        sources = load_sources(distribution=args.distribution)
+        sources = load_sources(operating_system=args.operating_system)
         images = bake(
             log_dir=args.log_dir, progress=lambda line: print(line, file=sys.stderr, flush=True), sources=sources
         )

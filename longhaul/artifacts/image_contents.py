@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longhaul.toolchain import distribution as distributions
-from longhaul.toolchain.distribution import Distribution
 from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.operating_systems import OperatingSystem, by_name
 from longhaul.toolchain.spec import repository
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -68,8 +67,7 @@ class ContainerImage:
 class Contents:
     """The parsed file."""
 
-    distribution: Distribution
-    suite: str
+    operating_system: OperatingSystem
     bare: tuple[str, ...]
     """Packages that every machine has from the start."""
     node: tuple[str, ...]
@@ -86,18 +84,21 @@ class Contents:
     gpu_tools: tuple[str, ...] = ()
     """Additional tools of machines with GPUs; empty when parts for GPUs are not loaded."""
 
+    @property
+    def suite(self) -> str:
+        """Return the name of the operating system's release in archives."""
+        return self.operating_system.suite
 
-def load(root: Path | None = None, *, gpus: bool = False, rdma: bool = False, distribution: str = "") -> Contents:
-    """Read the file of a checkout (by default this one), for the given distribution or the one that the file names.
+
+def load(root: Path | None = None, *, gpus: bool = False, rdma: bool = False, operating_system: str = "") -> Contents:
+    """Read the file of a checkout (by default this one), for the given operating system or the one that the file names.
     ``gpus`` and ``rdma`` include the parts for environments with GPUs and with InfiniBand or RoCE. Raise
     :class:`SetupError` when the file is invalid."""
     with reading(root) as raw:
-        of = distributions.by_name(distribution or raw["distribution"])
-        section = raw[of.name]
+        of = by_name(operating_system or raw["operating_system"], root)
         return Contents(
-            distribution=of,
-            suite=section["suite"],
-            bare=_names([*raw["packages"]["bare"], *section["bare"]]),
+            operating_system=of,
+            bare=_names([*raw["packages"]["bare"], *of.bare]),
             **{kind: _names(raw["packages"][kind]) for kind in ("node", "gateway")},
             node_tools=_names(raw["binaries"]["node"]),
             host_tools=_names(raw["binaries"]["host"]),

@@ -1,4 +1,4 @@
-"""NVIDIA's driver in ``images/image.toml``: its branch and package names for each operating system."""
+"""NVIDIA's driver in ``images/operating_systems.toml``: its branch and package names for each operating system."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from longhaul.artifacts.image_contents import reading
 from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.operating_systems import OperatingSystem, operating_systems
 
 OPEN, PROPRIETARY = "open", "proprietary"
 KINDS = (OPEN, PROPRIETARY)
@@ -38,7 +37,7 @@ class DriverPackage:
         wanted = kind or next(name for name in KINDS if self.modules[name])
         if not self.modules[wanted]:
             raise SetupError(
-                f"{self.suite} has no {wanted} modules of branch {self.branch} (images/image.toml, [nvidia])"
+                f"{self.suite} has no {wanted} modules of branch {self.branch} (images/operating_systems.toml)"
             )
         return (self.headers.format(kernel=kernel), *self.modules[wanted], *self.libraries)
 
@@ -67,8 +66,11 @@ def parse_request(text: str) -> DriverRequest:
 def drivers(root: Path | None = None) -> dict[str, DriverPackage]:
     """Return the drivers by operating system, such as ``debian-12``. Raise :class:`SetupError` when the file is
     invalid."""
-    with reading(root) as raw:
-        return {system: _driver(pin) for system, pin in raw["nvidia"].items()}
+    systems = operating_systems(root)
+    try:
+        return {name: _driver(system) for name, system in systems.items() if system.nvidia}
+    except KeyError as error:
+        raise SetupError(f"images/operating_systems.toml, nvidia: the key {error} is missing") from error
 
 
 def driver_packages(asked: DriverRequest, known: Mapping[str, DriverPackage]) -> list[tuple[str, str]]:
@@ -76,13 +78,16 @@ def driver_packages(asked: DriverRequest, known: Mapping[str, DriverPackage]) ->
     of_suite = [driver for driver in known.values() if driver.suite == asked.suite]
     if not of_suite:
         suites = ", ".join(driver.suite for driver in known.values())
-        raise SetupError(f"no branch of NVIDIA's driver is pinned for {asked.suite} (images/image.toml has {suites})")
+        raise SetupError(
+            f"no branch of NVIDIA's driver is pinned for {asked.suite} (images/operating_systems.toml has {suites})"
+        )
     return [(asked.suite, name) for driver in of_suite for name in driver.packages(asked.kernel, asked.kind)]
 
 
-def _driver(pin: Mapping[str, Any]) -> DriverPackage:
+def _driver(system: OperatingSystem) -> DriverPackage:
+    pin = system.nvidia
     return DriverPackage(
-        suite=pin["suite"],
+        suite=system.suite,
         branch=pin["branch"],
         modules={kind: tuple(pin[kind]) for kind in KINDS},
         libraries=tuple(pin["libraries"]),

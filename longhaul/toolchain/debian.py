@@ -1,4 +1,4 @@
-"""Makes a root file system of Debian or Ubuntu with mmdebstrap, and fetches packages for it."""
+"""Makes a root file system of an operating system with mmdebstrap, and fetches packages for it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from longhaul.toolchain import distribution
 from longhaul.toolchain.cache import remove, require_space
-from longhaul.toolchain.distribution import Distribution
 from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, is_disk_full, is_network
+from longhaul.toolchain.operating_systems import OperatingSystem, operating_systems
 from longhaul.toolchain.process import output_of, run_logged
 
 OPTIONS = (
@@ -30,13 +29,13 @@ _LIBRARY = re.compile(r"(/usr)?/lib(64)?(/[a-z0-9_]+-linux-gnu)?/[^/]+\.so(\.[0-
 _ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)")
 
 
-def debootstrap(into: Path, *, of: Distribution, suite: str, packages: Iterable[str], log: Path) -> None:
-    """Make ``into/rootfs``, the suite's minimal system with ``packages``. ``into/sources.list`` lists its archives:
+def debootstrap(into: Path, *, of: OperatingSystem, packages: Iterable[str], log: Path) -> None:
+    """Make ``into/rootfs``, the system's minimal form with ``packages``. ``into/sources.list`` lists its archives:
     this machine's own, or mmdebstrap's for the suite.
 
     Raise :class:`SetupError` when that fails.
     """
-    what = f"making the base image ({of.title} {suite})"
+    what = f"making the base image ({of.title}, {of.suite})"
     target = into / "rootfs"
     # On a full disk, apt does not fail but hangs forever.
     require_space(into, mib=_SPACE_MIB, doing=what)
@@ -44,7 +43,7 @@ def debootstrap(into: Path, *, of: Distribution, suite: str, packages: Iterable[
     argv += [f"--components={','.join(of.components)}", *([f"--keyring={of.key}"] if of.key else [])]
     # It gets namespaces of its own, so that no process or mount outlives it: mmdebstrap and apt may hang when killed.
     unshare = ["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
-    argv = [*unshare, *argv, suite, str(target), *host_sources(suite)]
+    argv = [*unshare, *argv, of.suite, str(target), *host_sources(of.suite)]
     try:
         run_logged(argv, log=log, what=what, env={"LC_ALL": "C.UTF-8"}, end=signal.SIGKILL)
     except ToolCommandError as error:
@@ -167,7 +166,10 @@ def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:
     """Return the host's own archives of ``suite`` as lines for apt; none when the host runs another suite, which means
     the default archives."""
     release = _fields((etc / "os-release").read_text(encoding="utf-8").splitlines(), separator="=")
-    of = distribution.KNOWN.get(release.get("id", ""))
+    known = (
+        system for system in operating_systems().values() if (system.id, system.suite) == (release.get("id"), suite)
+    )
+    of = next(known, None)
     if of is None or release.get("version_codename") != suite:
         return []
     files = sorted((etc / "apt" / "sources.list.d").glob("*")) if (etc / "apt" / "sources.list.d").is_dir() else []
@@ -185,7 +187,7 @@ def _wanted(suite: str, of: str, components: Iterable[str]) -> bool:
     return suite in (of, f"{of}-updates", f"{of}-security", f"{of}/updates") and "main" in components
 
 
-def _one_line(text: str, *, suite: str, of: Distribution) -> Iterator[str]:
+def _one_line(text: str, *, suite: str, of: OperatingSystem) -> Iterator[str]:
     for line in text.splitlines():
         match = _ONE_LINE.fullmatch(line.split("#")[0].strip())
         components = match["components"].split() if match else []
@@ -194,7 +196,7 @@ def _one_line(text: str, *, suite: str, of: Distribution) -> Iterator[str]:
             yield _line(match["uri"], match["suite"], components, key=signed[1] if signed else "", of=of)
 
 
-def _deb822(text: str, *, suite: str, of: Distribution) -> Iterator[str]:
+def _deb822(text: str, *, suite: str, of: OperatingSystem) -> Iterator[str]:
     for stanza in re.split(r"\n\s*\n", text):
         lines = [line for line in stanza.splitlines() if not line.startswith("#")]
         fields = _fields(lines, separator=":")
@@ -207,7 +209,7 @@ def _deb822(text: str, *, suite: str, of: Distribution) -> Iterator[str]:
                     yield _line(uri, name, components, key=key if key.startswith("/") else "", of=of)
 
 
-def _line(uri: str, suite: str, components: Iterable[str], *, key: str, of: Distribution) -> str:
+def _line(uri: str, suite: str, components: Iterable[str], *, key: str, of: OperatingSystem) -> str:
     taken = [name for name in of.components if name in components]
     return f"deb [signed-by={key or of.keyring}] {uri} {suite} {' '.join(taken)}"
 

@@ -34,8 +34,8 @@ class FilterModule:
         }
 
 
-def nvidia_plan(observed: Mapping[str, Any], pins: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is to be done. ``pins``: the section ``nvidia`` of images/image.toml; ``wanted``: ``modules`` (auto,
+def nvidia_plan(observed: Mapping[str, Any], systems: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is to be done. ``systems``: images/operating_systems.toml; ``wanted``: ``modules`` (auto,
     open, proprietary), ``switches`` (auto, present, some, absent), ``kernel`` (a release, or empty), ``upgrade`` and
     ``disturb``.
 
@@ -44,10 +44,13 @@ def nvidia_plan(observed: Mapping[str, Any], pins: Mapping[str, Any], wanted: Ma
     ``driver`` (the package that tells the version), ``change`` (whether an existing driver is replaced), ``fabric``
     (the fabric manager's package, or empty) and ``user`` of nvidia-persistenced.
     """
+    pins = _pins(systems)
     pin = pins.get(observed["system"])
     if pin is None:
         known = ", ".join(sorted(pins))
-        return _refused(f"images/image.toml has no [nvidia.{observed['system']}]: NVIDIA's driver is known for {known}")
+        return _refused(
+            f"images/operating_systems.toml has no [{observed['system']}.nvidia]: NVIDIA's driver is known for {known}"
+        )
     kind, problems = _kind(observed, pin, str(wanted["modules"]))
     kernels = _kernels(observed, str(wanted["kernel"]))
     if not kernels:
@@ -83,6 +86,11 @@ def nvidia_plan(observed: Mapping[str, Any], pins: Mapping[str, Any], wanted: Ma
     }
 
 
+def _pins(systems: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the driver of each operating system that has one."""
+    return {name: system["nvidia"] for name, system in systems.items() if "nvidia" in system}
+
+
 def _refused(*problems: str) -> dict[str, Any]:
     nothing: dict[str, Any] = {"kind": "", "branch": "", "kernels": [], "packages": [], "pinned": [], "driver": ""}
     return {"problems": list(problems), **nothing, "change": False, "fabric": "", "user": ""}
@@ -107,7 +115,7 @@ def _kind(observed: Mapping[str, Any], pin: Mapping[str, Any], wanted: str) -> t
     problems = list(_unserved(kind, old, new))
     if not pin[kind]:
         problems.append(
-            f"{observed['system']} has no {kind} modules of branch {pin['branch']} (images/image.toml, [nvidia])"
+            f"{observed['system']} has no {kind} modules of branch {pin['branch']} (images/operating_systems.toml)"
         )
     return ("", problems) if problems else (kind, [])
 
@@ -154,9 +162,10 @@ def of_branch(version: str, branch: str) -> bool:
     return version.partition(".")[0] == branch
 
 
-def driver_replaced_by(runs: Iterable[str], pins: Mapping[str, Any]) -> list[str]:
+def driver_replaced_by(runs: Iterable[str], systems: Mapping[str, Any]) -> list[str]:
     """Return what the pinned branch would replace on a machine, in a few words. ``runs`` has a line of
     ``nvidia:SYSTEM`` and a version. Empty for a system without a pinned branch: the role reports that itself."""
+    pins = _pins(systems)
     lines = (line.split(maxsplit=1) for line in runs if line.startswith(RUNS))
     pairs = ((pins.get(name.removeprefix(RUNS)), version) for name, version in lines)
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -61,6 +62,7 @@ def test_a_system_is_completed(tmp_path: Path) -> None:
 def test_only_images_of_labs_have_packages(tmp_path: Path) -> None:
     text = (image_contents.repository() / "images/image.toml").read_text(encoding="utf-8")
     (tmp_path / "images").mkdir()
+    shutil.copy(image_contents.repository() / "images/operating_systems.toml", tmp_path / "images")
     (tmp_path / "images/image.toml").write_text(text.replace("lab_only = true\n", ""), encoding="utf-8")
     with pytest.raises(SetupError, match="has packages, which images of labs alone may have"):
         image_contents.load(tmp_path)

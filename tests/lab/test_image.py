@@ -126,6 +126,7 @@ def test_images_cannot_be_made_without_root(tmp_path: Path, monkeypatch: pytest.
 def test_a_mistake_in_the_list_is_named(tmp_path: Path) -> None:
     text = (image.repository() / "images" / "image.toml").read_text(encoding="utf-8")
     write(tmp_path, "images/image.toml", text.replace("gateway = [", "gatewy = ["))
+    shutil.copy(image.repository() / "images" / "operating_systems.toml", tmp_path / "images")
     with pytest.raises(SetupError, match=r"image\.toml: the key 'gateway' is missing"):
         image_contents.load(tmp_path)
 

@@ -27,7 +27,7 @@ TREE = repository() / "images" / "rootfs"
 def _baked(tmp_path_factory: pytest.TempPathFactory) -> LabImages:
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    sources = image.load_sources(distribution="ubuntu")
+    sources = image.load_sources(operating_system="ubuntu-24.04")
     return image.bake(log_dir=tmp_path_factory.mktemp("log"), progress=print, sources=sources)
 
 
@@ -38,7 +38,7 @@ def said(root: Path, *argv: str) -> str:
 
 
 def test_it_is_ubuntu_with_every_package_and_binary(baked: LabImages) -> None:
-    wanted = image_contents.load(distribution="ubuntu")
+    wanted = image_contents.load(operating_system="ubuntu-24.04")
     assert baked.manifest["suite"] == "noble"
     assert 'VERSION_ID="24.04"' in (baked.node / "etc/os-release").read_text()
     assert {*wanted.bare, *wanted.node} <= set(baked.manifest["packages"])

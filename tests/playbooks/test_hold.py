@@ -51,12 +51,12 @@ def test_a_node_says_which_driver_runs_and_on_what(tmp_path: Path) -> None:
     system, _, driver = line.removeprefix(NVIDIA.RUNS).partition(" ")
     assert driver == "525.147.05"
     assert system.startswith(platform.freedesktop_os_release()["ID"])
-    assert NVIDIA.driver_replaced_by([line], {system: {"branch": "535"}}) == ["driver 525.147.05 -> 535"]
+    assert NVIDIA.driver_replaced_by([line], {system: {"nvidia": {"branch": "535"}}}) == ["driver 525.147.05 -> 535"]
 
 
 @pytest.mark.parametrize("line", ["nvidia:debian-12 535.309.01", "nvidia:debian-13 525.147.05", "kubelet 1.36.2"])
 def test_a_driver_of_the_branch_stays_as_it_is(line: str) -> None:
-    assert NVIDIA.driver_replaced_by([line], {"debian-12": {"branch": "535"}}) == []
+    assert NVIDIA.driver_replaced_by([line], {"debian-12": {"nvidia": {"branch": "535"}}}) == []
 
 
 def test_who_is_no_node_is_asked_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 from tests.support.modules import module_at
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
-PINS = tomllib.loads((PLAYBOOKS.parent / "images" / "image.toml").read_text())["nvidia"]
+SYSTEMS = tomllib.loads((PLAYBOOKS.parent / "images" / "operating_systems.toml").read_text())
+PINS = {name: system["nvidia"] for name, system in SYSTEMS.items()}
 DEBIAN, UBUNTU = "debian-12", "ubuntu-24.04"
 KERNEL = "6.1.0-56-amd64"
 H100, V100, B200, P100 = "2330", "1DB4", "2901", "15F8"
@@ -49,7 +50,7 @@ def installed(system: str, version: str, *, kind: str = "proprietary") -> dict[s
 
 def plan(machine: dict[str, Any], **wanted: Any) -> dict[str, Any]:
     defaults = {"modules": "auto", "switches": "auto", "kernel": "", "upgrade": False, "disturb": False}
-    found: dict[str, Any] = NVIDIA.nvidia_plan(machine, PINS, {**defaults, **wanted})
+    found: dict[str, Any] = NVIDIA.nvidia_plan(machine, SYSTEMS, {**defaults, **wanted})
     return found
 
 
@@ -89,7 +90,7 @@ def test_the_hardware_chooses_the_modules(system: str, gpus: list[str], kind: st
         (
             seen(system="debian-13"),
             {},
-            r"no \[nvidia.debian-13\]: NVIDIA's driver is known for debian-12, ubuntu-24.04",
+            r"no \[debian-13.nvidia\]: NVIDIA's driver is known for debian-12, ubuntu-24.04",
         ),
         (seen(kernels=[]), {}, "no kernel is installed"),
         (seen(secure_boot=True), {}, "Secure Boot is on"),

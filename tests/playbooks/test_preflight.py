@@ -18,7 +18,9 @@ from tests.support.modules import module_at
 
 FILES = ROLES / "preflight" / "files"
 API = "https://10.0.3.5:6443"
+SYSTEMS = {"systems": "debian-12 ubuntu-24.04", "systems_titles": "Debian 12 and Ubuntu 24.04"}
 FINE = {"address": "10.0.0.1", "api": API, "authority": "lab nodes", "free": "100", "mtu": "1400", "node": "yes"}
+FINE |= SYSTEMS
 KUBECONFIGS = (
     "/var/lib/kubelet/kubeconfig",
     "/etc/kubernetes/kubelet.conf",
@@ -98,6 +100,15 @@ def test_everything_wrong_is_said_at_once(machine: Machine) -> None:
     assert [word for line in found for word in wanted if word in line] == list(wanted)
     assert len(found) == len(wanted)
     assert any("10.0.0.1/24" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "known"), [("ubuntu", "24.04", True), ("debian", "1", False), ("ubuntu", "2", False)]
+)
+def test_systems_that_are_not_in_the_list(machine: Machine, system: str, version: str, known: bool) -> None:
+    machine.writes("/etc/os-release", f'ID={system}\nVERSION_ID="{version}"\nPRETTY_NAME="Something else"\n')
+    said = "the system is Something else: Debian 12 and Ubuntu 24.04 are known to work"
+    assert machine.problems() == ([] if known else [said])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from longhaul.artifacts import image_contents
 from longhaul.artifacts.manifest import seal
 from longhaul.toolchain import archive, debian
 from longhaul.toolchain.cache import cache_root, digest, ensure_folder, sha256_file
-from longhaul.toolchain.spec import load, machine_arch, repository
+from longhaul.toolchain.operating_systems import by_name
+from longhaul.toolchain.spec import load, machine_arch
 from tests.support import loopback
 
 TOOLKIT = "nvidia-container-toolkit"
@@ -28,11 +29,10 @@ _LAYOUT = 1
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """A system with a driver in images/image.toml."""
+    """A system with a driver in images/operating_systems.toml."""
 
     name: str
-    """Name as in ``[nvidia]`` there."""
-    distribution: str
+    """Name there."""
     kind: str
     """Kind of modules that are built."""
     components: str
@@ -45,7 +45,6 @@ class System:
 
 DEBIAN = System(
     name="debian-12",
-    distribution="debian",
     kind="proprietary",
     components="main contrib non-free non-free-firmware",
     headers=f"linux-headers-cloud-{machine_arch()}",
@@ -53,7 +52,6 @@ DEBIAN = System(
 )
 UBUNTU = System(
     name="ubuntu-24.04",
-    distribution="ubuntu",
     kind="open",
     # multiverse has the fabric manager.
     components="main universe restricted multiverse",
@@ -73,7 +71,7 @@ class GpuDepot:
 
     @property
     def packages(self) -> Path:
-        return self.root / "debian" / image_contents.load(distribution=self.system.distribution).suite
+        return self.root / "debian" / image_contents.load(operating_system=self.system.name).suite
 
     @property
     def kernel(self) -> str:
@@ -89,18 +87,14 @@ class GpuDepot:
 
 
 def pins(system: System = DEBIAN) -> dict[str, Any]:
-    """Return the names of NVIDIA's packages, from images/image.toml."""
-    import tomllib
-
-    text = (repository() / "images" / "image.toml").read_text(encoding="utf-8")
-    found: dict[str, Any] = tomllib.loads(text)["nvidia"][system.name]
-    return found
+    """Return the names of NVIDIA's packages, from images/operating_systems.toml."""
+    return dict(by_name(system.name).nvidia)
 
 
 def ensure(log_dir: Path, system: System = DEBIAN) -> GpuDepot:
     """Return the depot. If it is not cached, 160 MB are downloaded (Ubuntu: 230 MB). Raises
     :class:`longhaul.toolchain.errors.SetupError`."""
-    wanted = image_contents.load(distribution=system.distribution)
+    wanted = image_contents.load(operating_system=system.name)
     under = base_system.ensure(wanted, log_dir=log_dir, progress=print)
     found = tools.ensure([TOOLKIT], log_dir=log_dir, progress=print)
     (tool,) = load().select([TOOLKIT])
@@ -115,12 +109,12 @@ def ensure(log_dir: Path, system: System = DEBIAN) -> GpuDepot:
         with_all.mkdir()
         (with_all / "rootfs").symlink_to(under / "rootfs")
         sources = (under / "sources.list").read_text(encoding="utf-8")
-        ours = re.escape(" ".join(wanted.distribution.components))
+        ours = re.escape(" ".join(wanted.operating_system.components))
         (with_all / "sources.list").write_text(
             re.sub(rf" {ours}$", f" {system.components}", sources, flags=re.MULTILINE)
         )
         log = log_dir / "gpu-depot.log"
-        debian.download(with_all, names, into=packages, log=log, key=wanted.distribution.key)
+        debian.download(with_all, names, into=packages, log=log, key=wanted.operating_system.key)
         shutil.rmtree(with_all)
         archive.index(packages, suite=wanted.suite, arch=machine_arch())
         sums = []

@@ -30,7 +30,6 @@ def version(tool: str) -> str:
 
 CONTENTS = replace(
     image_contents.load(),
-    suite="bookworm",
     bare=(),
     node=("runc",),
     gateway=("tcpdump",),

@@ -1,4 +1,4 @@
-"""NVIDIA's driver in a depot: image.toml's names of it, for a named kernel."""
+"""NVIDIA's driver in a depot: the names of it, for a named kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_packages_are_of_the_release_that_is_named() -> None:
     known = {"ubuntu-24.04": BOTH, "debian-12": OLD}
     found = driver_packages(DriverRequest(suite="bookworm", kernel=KERNEL, kind=""), known)
     assert found == [("bookworm", f"linux-headers-{KERNEL}"), ("bookworm", "kernel-dkms"), ("bookworm", "smi")]
-    with pytest.raises(SetupError, match=r"pinned for sid \(images/image.toml has noble, bookworm\)"):
+    with pytest.raises(SetupError, match=r"pinned for sid \(images/operating_systems.toml has noble, bookworm\)"):
         driver_packages(DriverRequest(suite="sid", kernel=KERNEL, kind=""), known)
 
 

@@ -56,7 +56,7 @@ def test_an_image_for_gpus_is_made_where_there_are_none() -> None:
     gpu = plan_bake(environment, BakeOptions(site="use1", kind="gpu"), now=datetime(2026, 11, 3, 9, 5, tzinfo=UTC))
     with build_folder(gpu) as shop:
         told = json.loads((shop.folder / "playbook.json").read_text())
-    pins = tomllib.loads((REPOSITORY / "images" / "image.toml").read_text())["nvidia"]
+    pins = tomllib.loads((REPOSITORY / "images" / "operating_systems.toml").read_text())
     role = module_at(REPOSITORY / "playbooks" / "filter_plugins" / "nvidia.py")
     prefix = "nvidia_driver_"
     wanted = {"kernel": "", "upgrade": False, "disturb": False}
@@ -65,7 +65,7 @@ def test_an_image_for_gpus_is_made_where_there_are_none() -> None:
     bare |= {"booted": True, "headers": [], "packages": {}, "loaded": "", "users": [], "secure_boot": False}
     found = role.nvidia_plan(bare, pins, wanted)
     assert (found["problems"], found["kind"]) == ([], "open")
-    assert found["fabric"] == pins["ubuntu-24.04"]["fabric_manager"]
+    assert found["fabric"] == pins["ubuntu-24.04"]["nvidia"]["fabric_manager"]
 
 
 @pytest.fixture(name="checkout_of_images")

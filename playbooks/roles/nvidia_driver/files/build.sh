@@ -17,7 +17,7 @@ for kernel; do
     tail -n 20 /var/lib/dkms/*/"$version"/build/make.log >&2 2>/dev/null
     found=$(of "$kernel")
     echo "NVIDIA's driver $version has no module that fits the kernel $kernel (it has: ${found:-none}): is the kernel newer than the" \
-      "driver knows? Boot an older kernel, or pin a newer branch in images/image.toml" >&2
+      "driver knows? Boot an older kernel, or pin a newer branch in images/operating_systems.toml" >&2
     exit 1
   fi
   echo "$kernel"

@@ -1,15 +1,17 @@
 #!/bin/sh
 # Checks a machine and changes nothing. Prints a line for each result: "problem" and a fault, "unhealthy" and a fault of a node that a run may
 # repair, or "fact", name and value.
-# Arguments, each NAME=VALUE: address in the plan; public address, or nothing; api, the cluster's URL; authority, common name of the one that
+# Arguments, each NAME=VALUE: systems, the operating systems that it may run, with spaces between, and systems_titles, their names for people; address in the plan; public address, or nothing; api, the cluster's URL; authority, common name of the one that
 # signs its nodes' certificates; free, required free space on disks, MiB, and on those
 # of a joining node for its images (images_free) and for the rest (kubelet_free); node, "yes" for a future node; mtu, the largest
 # packet between sites, bytes; rdma, its RDMA network (infiniband, roce), or nothing, and rdma_place, where that is declared; gateways, addresses that packets to other sites go through, with spaces between;
 # ssh, ranges that the machine will accept SSH from, with spaces between.
-address='' public='' api='' authority='' free=0 images_free=0 kubelet_free=0 node='' rdma='' rdma_place='' mtu='' gateways='' ssh=''
+systems='' systems_titles='' address='' public='' api='' authority='' free=0 images_free=0 kubelet_free=0 node='' rdma='' rdma_place='' mtu='' gateways='' ssh=''
 for argument; do
   value=${argument#*=}
   case $argument in
+    systems=*) systems=$value ;;
+    systems_titles=*) systems_titles=$value ;;
     address=*) address=$value ;;
     public=*) public=$value ;;
     api=*) api=$value ;;
@@ -34,9 +36,9 @@ if [ -e $certificate ]; then fact node; fi
 
 # shellcheck disable=SC1091 # the machine's own
 . /etc/os-release 2>/dev/null
-case ${ID:-unknown}-${VERSION_ID:-} in
-  debian-12 | ubuntu-24.04) ;;
-  *) problem "the system is ${PRETTY_NAME:-unknown}: Debian 12 and Ubuntu 24.04 are known to work" ;;
+case " $systems " in
+  *" ${ID:-unknown}-${VERSION_ID:-} "*) ;;
+  *) problem "the system is ${PRETTY_NAME:-unknown}: $systems_titles are known to work" ;;
 esac
 [ -d /run/systemd/system ] || problem "systemd does not run: it has to be the machine's process 1"
 [ "$(id -u)" = 0 ] || problem "this is $(id -un), not root, and sudo does not help: let it use sudo without a password"
