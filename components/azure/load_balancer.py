@@ -15,7 +15,7 @@ from components.model import AddressPlan, Environment
 from components.model.control_plane.health import READY_PATH
 from components.model.network.address_plan import FRONTEND
 from components.model.sites.cloud_names import cloud_name
-from contract.endpoints import JOIN_HEALTH_PATH, JOIN_PORT
+from contract.ports import JOIN_HEALTH_PATH, JOIN_PORT
 
 FRONT, BACK, PROBE, JOIN = "api", "api-servers", "ready", "join"
 

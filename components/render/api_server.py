@@ -32,8 +32,8 @@ from contract.documents import issuers
 from contract.documents.node import PATH as NODE
 from contract.documents.node import NodeConfig
 from contract.documents.secret_files import SecretFile
-from contract.endpoints import JOIN_PORT
 from contract.paths import PKI
+from contract.ports import JOIN_PORT
 from contract.users import AUTOSCALER_ACCOUNT, NODE_CONTROLLER_ACCOUNT
 
 USER = "kube"

@@ -16,8 +16,8 @@ from contract.documents.disks import DISK_PATH, LIMITS_PATH, Limits, lun_text
 from contract.documents.node import PATH as NODE
 from contract.documents.node import NodeConfig
 from contract.documents.secret_files import SecretFile
-from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 from contract.paths import PKI
+from contract.ports import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 
 USER = "etcd"
 LUN = 0

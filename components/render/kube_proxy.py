@@ -7,8 +7,8 @@ from typing import Any
 
 from components.model import AddressPlan, Environment
 from components.model.network.api_address import api_url
-from contract.endpoints import KUBE_PROXY_HEALTH_PORT
 from contract.paths import KUBERNETES_AUTHORITIES, PKI
+from contract.ports import KUBE_PROXY_HEALTH_PORT
 
 
 def configuration(supernet: IPv4Network, *, kubeconfig: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from components.model.access.checks import ssh_sources
 from components.model.hosts.places import quarantined_ranges
 from components.render.documents import HEADER
 from components.render.file import File
-from contract.endpoints import JOIN_PORT
+from contract.ports import JOIN_PORT
 
 PATH = "/etc/longhaul/nft.d/environment.nft"
 

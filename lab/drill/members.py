@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from contract.endpoints import ETCD_CLIENT_PORT
 from contract.paths import PKI
+from contract.ports import ETCD_CLIENT_PORT
 from lab.state import LabError
 
 CLIENT = (f"--cert={PKI}/client.pem", f"--key={PKI}/client.pem", f"--cacert={PKI}/etcd-ca.crt", "--write-out=json")

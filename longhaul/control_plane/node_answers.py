@@ -91,14 +91,11 @@ class NodeAnswer:
 COMMAND = "longhaul-node status"
 
 
-ANSWER_S = 60.0
-"""Time limit for a machine's answer, seconds: Azure's agent alone takes about ten."""
-
-
-def ask_machine(control: ControlAccess[Any], place: Place[Any], machine: str) -> NodeAnswer:
-    """Return one machine's answer. Failures of the machine or the cloud become part of it."""
+def ask_machine(control: ControlAccess[Any], place: Place[Any], machine: str, *, limit_s: float) -> NodeAnswer:
+    """Return one machine's answer. Failures of the machine or the cloud become part of it, also when it takes longer
+    than ``limit_s`` seconds."""
     try:
-        output = control.run_command(place, machine, COMMAND, timeout_s=ANSWER_S)
+        output = control.run_command(place, machine, COMMAND, timeout_s=limit_s)
     except CloudError as error:
         return NodeAnswer(ready=False, error=str(error))
     return parse_answer(output.stdout, output.stderr)

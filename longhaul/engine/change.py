@@ -10,7 +10,7 @@ from longhaul.engine.engine import Engine, Ran
 from longhaul.engine.execution import EngineResult
 from longhaul.engine.pending import adopt, existing_resources, forget, pending_creates, read_adopted, remember
 from longhaul.engine.records import VARIABLE, new_run, with_engine
-from longhaul.engine.recovery import release_own
+from longhaul.engine.state_lock import release_own
 from longhaul.terminal.exits import Exit
 from longhaul.terminal.say import say
 

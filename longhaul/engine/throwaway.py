@@ -10,13 +10,9 @@ import json
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from longhaul.engine.backend import pulumi_home
-
-PLACEHOLDER = "not decrypted for this preview"
-_ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
-"""Keys of a stack file that describe the encryption of its secrets."""
+from longhaul.project.stack_file_secrets import has_secrets, without_secret_fields
 
 _LOGS = "logs"
 STATE_VERSION = 3
@@ -60,11 +56,10 @@ def copy_stack_file(source: Path, target: Path, *, decrypts: bool) -> None:
     from components.model.loading.document import document_text, read_document, read_source
 
     text = read_source(source)
-    if decrypts or not _encrypts(text):
+    if decrypts or not has_secrets(text):
         target.write_text(text, encoding="utf-8")
         return
-    kept = {key: value for key, value in read_document(source).data.items() if key not in _ENCRYPTION}
-    target.write_text(document_text(_without_secrets(kept)), encoding="utf-8")
+    target.write_text(document_text(without_secret_fields(read_document(source).data)), encoding="utf-8")
 
 
 def can_decrypt(source: Path, environ: Mapping[str, str]) -> bool:
@@ -74,17 +69,3 @@ def can_decrypt(source: Path, environ: Mapping[str, str]) -> bool:
         return True
     lines = source.read_text(encoding="utf-8").splitlines()
     return any(line.startswith("secretsprovider:") and "passphrase" not in line for line in lines)
-
-
-def _encrypts(text: str) -> bool:
-    return any(f"{sign}:" in text for sign in ("secure", *_ENCRYPTION))
-
-
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, dict):
-        if set(value) == {"secure"}:
-            return PLACEHOLDER
-        return {key: _without_secrets(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_without_secrets(inner) for inner in value]
-    return value

@@ -47,7 +47,8 @@ def run(invocation: Invocation) -> int:
     from longhaul.init.gather import gather
     from longhaul.init.interview import Interview, ask_on_stderr, is_unattended
     from longhaul.init.questions import NAME
-    from longhaul.project.writing import encryption, refuse_existing, write
+    from longhaul.project.stack_file_secrets import encryption
+    from longhaul.project.writing import refuse_existing, write
 
     options = invocation.options
     project = find_project(options.project)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,10 +12,6 @@ from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from components.model import Environment
-
-ENCRYPTION = ("secretsprovider", "encryptedkey", "encryptionsalt")
-"""Keys that the engine writes into a stack file besides its configuration (pulumi.com, "Stack settings file
-reference")."""
 
 
 def refuse_existing(stacks: Path, names: Sequence[str], *, force: bool) -> None:
@@ -75,20 +70,3 @@ def _load(folder: Path, stack: str, *, called: Path) -> Environment:
         raise ConfigurationError(
             replace(problem, file=str(called / Path(problem.file).name)) for problem in error.problems
         ) from None
-
-
-def encryption(path: Path) -> dict[str, str]:
-    """Return a stack file's settings for the encryption of secrets; empty without such a file. A file that replaces it
-    must keep them, or the state's secrets are lost."""
-    from components.model import ConfigurationError
-    from components.model.loading.document import read_document
-
-    if not os.path.lexists(path):
-        return {}
-    try:
-        known = read_document(path).data
-    except ConfigurationError:
-        raise CommandError(
-            f"{path} cannot be read, so what encrypts its stack's secrets would be lost: move it away first"
-        ) from None
-    return {key: str(known[key]) for key in ENCRYPTION if key in known}

@@ -26,13 +26,11 @@ from longhaul.engine.backend import current_backend
 from longhaul.engine.location import engine_binary
 from longhaul.engine.throwaway import throwaway_backend
 from longhaul.project.checkout import Project
+from longhaul.project.stack_file_secrets import ENCRYPTION
 from longhaul.terminal.exits import CommandError
 
 PLACEHOLDER = '"taken out for this preview"'
 """Text in place of every secret's value. It is JSON, because a state stores the plain values of secrets as JSON."""
-
-_ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
-"""Keys of a stack file about the encryption of its secrets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,10 +105,10 @@ def _project(project: Project, root: Path, *, env: str) -> Project:
 
 
 def _plain(text: str) -> str:
-    """Return a stack file in which the lines of those keys are empty. Every other line keeps its number, because errors
-    name line numbers."""
+    """Return a stack file in which the lines about the encryption of secrets are empty. Every other line keeps its
+    number, because errors name line numbers."""
     lines = text.splitlines(keepends=True)
-    return "".join("\n" if line.split(":")[0] in _ENCRYPTION else line for line in lines)
+    return "".join("\n" if line.split(":")[0] in ENCRYPTION else line for line in lines)
 
 
 def _exported(project: Project, env: str, environ: Mapping[str, str]) -> dict[str, Any] | None:

@@ -15,11 +15,11 @@ from contract.labels import GPU_LABEL
 from contract.objects import NODE_PROOF_REFUSED, NODE_REQUEST_DENIED, SYSTEM_NAMESPACE
 from longhaul.cluster.nodes import node
 from longhaul.status.observed import AddonView, ClusterView
+from longhaul.status.time_limits import API_S
 
 if TYPE_CHECKING:
     from components.model import Environment
 
-TIMEOUT_S = 10.0
 EVENTS = "/api/v1/namespaces/default/events"
 REFUSALS = (NODE_PROOF_REFUSED, NODE_REQUEST_DENIED)
 LATE = timedelta(seconds=12)
@@ -33,7 +33,7 @@ def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) ->
         return ClusterView(error="the vault did not give the administrator's certificate")
     url = api_url(environment, plan(environment))
     try:
-        api = Api(url, identity, timeout_s=TIMEOUT_S)
+        api = Api(url, identity, timeout_s=API_S)
         nodes = tuple(map(node, api.items(NODES)))
         late = frozenset(_late(api)) if environment.hosts else frozenset()
         return ClusterView(nodes=nodes, late=late, addons=tuple(_addons(api)), refusals=tuple(_refusals(api)))

@@ -22,6 +22,7 @@ from longhaul.racks.inventory import machines as onprem_machines
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.groups import ask_pool
 from longhaul.status.observed import ApiEndpoint, CloudView, ClusterView, Observed
+from longhaul.status.time_limits import BALANCER_S, CONTROL_MACHINE_S
 from longhaul.status.tunnels import ask_tunnels
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault.quarantine import QuarantineVault
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from longhaul.racks.inventory import OnpremMachine
     from longhaul.status.ssh_probes import SshProbe
 
-CONNECT_S = 5.0
-"""Time limit for the load balancer's answer, seconds."""
 AT_ONCE = 16
 """Number of machines that are asked at the same time."""
 
@@ -72,7 +71,7 @@ def collect(
         )
         record = QuarantineVault(control=control, place=place, environment=environment)
         kept = pool.submit(_quarantine, record)
-        answers = pool.map(lambda name: ask_machine(control, place, name), running)
+        answers = pool.map(lambda name: ask_machine(control, place, name, limit_s=CONTROL_MACHINE_S), running)
         groups = {name: pool.submit(ask_pool, environment, name, known) for name in environment.pools}
         endpoint, cluster = through_api.result()
         views, blind = tunnels.result()
@@ -133,7 +132,7 @@ def ask_endpoint(host: str, port: int, issuer: str | None) -> ApiEndpoint:
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=ssl.create_default_context(cadata=issuer))
     )
     try:
-        with opener.open(url, timeout=CONNECT_S):
+        with opener.open(url, timeout=BALANCER_S):
             return ApiEndpoint(url=url, reached=True, ready=True)
     except urllib.error.HTTPError as error:
         return ApiEndpoint(url=url, reached=True, reason=f"it answers {error.code}")

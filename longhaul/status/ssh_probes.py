@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from longhaul.racks.ansible_script import CHECKOUT
-from longhaul.racks.inventory import ANSWER_S, GATEWAYS, OnpremMachine, Reach
+from longhaul.racks.inventory import GATEWAYS, OnpremMachine, Reach
 from longhaul.racks.ssh import ssh_words
 from longhaul.racks.verdicts import WRONG_KEY
+from longhaul.status.time_limits import RACK_MACHINE_S
 
 UNITS = CHECKOUT / "playbooks" / "roles" / "preflight" / "files" / "units.sh"
 """Script that prints failed services, one line each."""
@@ -24,8 +25,6 @@ CARRIED = "carried"
 GATEWAY_UNITS = ("longhaul-gateway-firewall.service", "strongswan.service")
 """Units that run on a gateway (playbooks/roles/gateway). Only this check reports that they stopped. A host needs no
 such list: its Node shows it."""
-LIMIT_S = ANSWER_S + 2.0
-"""Time limit for connection and script together, seconds."""
 AT_ONCE = 64
 MOST = 256
 """Maximum number of machines that are asked. If more are silent, they have a common cause."""
@@ -74,9 +73,9 @@ def probe(machine: OnpremMachine, reach: Reach) -> SshProbe:
         scripts.insert(0, TRAFFIC)  # the first script may end the shell
     given = "".join(script.read_text(encoding="utf-8") for script in scripts)
     try:
-        done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=RACK_MACHINE_S, check=False)
     except subprocess.TimeoutExpired:
-        return SshProbe(reached=False, reason=f"no answer within {LIMIT_S:.0f} s")
+        return SshProbe(reached=False, reason=f"no answer within {RACK_MACHINE_S:.0f} s")
     except OSError as error:
         return SshProbe(reached=None, reason=str(error))
     return answer(done.returncode, done.stdout, done.stderr)

@@ -20,10 +20,10 @@ from components.model.autoscaler.document import (
 )
 from components.model.loading.errors import ConfigurationError
 from components.model.prices.book import PriceBook
-from contract.endpoints import AUTOSCALER_PORT
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.objects import SYSTEM_CONFIGMAPS
+from contract.ports import AUTOSCALER_PORT
 from contract.users import AUTOSCALER_ACCOUNT
 from services.autoscaler.leader_loop import ProcessSettings
 from services.autoscaler.leader_loop import serve as work

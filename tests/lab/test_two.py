@@ -20,7 +20,7 @@ from components.model import load, plan
 from components.model.network.address_plan import FRONTEND
 from components.model.secrets.vault import vault_url
 from components.model.versions.section import pinned
-from contract.endpoints import JOIN_PORT
+from contract.ports import JOIN_PORT
 from lab.state import LabState, running_init
 from lab.teardown import leftovers
 from lab.tenants import host_of

@@ -12,7 +12,7 @@ from components.model import ConfigurationError
 from longhaul.engine.throwaway import copy_stack_file
 from longhaul.judgement.text_changes import machine_files
 from longhaul.project.checkout import Project
-from longhaul.project.writing import encryption
+from longhaul.project.stack_file_secrets import encryption
 from longhaul.review.stack_without_secrets import project_without_secrets
 from longhaul.terminal.exits import CommandError
 

@@ -17,7 +17,7 @@ from components.model.hosts.places import gateway_places, host_places
 from components.model.network.api_address import api_address
 from components.model.versions.section import pinned
 from contract.documents.node_place import POD_PREFIX
-from contract.endpoints import JOIN_PORT
+from contract.ports import JOIN_PORT
 from tests.support.node_network import HEAR, SAY
 from tests.support.project import Project, run
 from tests.support.shared_lab import ENV, HOST, SharedLab

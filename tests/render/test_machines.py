@@ -19,7 +19,7 @@ from components.model.secrets.vault import ISSUERS, VPN_REMOTES
 from components.render import File, UserDataError, files, user_data, vault_secrets
 from components.render.cloud_init import UserData, cloud_config
 from components.render.documents import environment_file
-from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
+from contract.ports import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 from tests.model.make import environment, issuer, minimal
 from tests.render.conftest import Case, cases
 from tests.support.hosts import stack_file

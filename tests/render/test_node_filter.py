@@ -14,7 +14,7 @@ from components.model.hosts.places import gateway_places, host_places
 from components.model.hosts.section import Host
 from components.model.network.api_address import api_address
 from components.render.node_filter import filter_file
-from contract.endpoints import JOIN_PORT
+from contract.ports import JOIN_PORT
 from tests.support.alone import NEEDS_ROOT
 from tests.support.hosts import STACKS
 from tests.support.node_network import RULES, UPLINK, WORLD, NodeNetwork, heard, node_network

@@ -23,7 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.control_plane import issuing
 from components.model.secrets.certificates import sign_in_name
-from contract.endpoints import VPN_CERTIFICATE_PATH
+from contract.ports import VPN_CERTIFICATE_PATH
 from longhaul.client.profile import Inside, ProfileVpn
 
 NAME = "vpn.lab.internal"

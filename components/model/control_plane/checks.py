@@ -8,7 +8,7 @@ from clouds.base.faults import Fault, Location
 from clouds.base.phrases import suggestion
 from clouds.registry import cloud_of, clouds
 from components.model.environment import Environment
-from contract.endpoints import JOIN_PORT
+from contract.ports import JOIN_PORT
 
 
 def check_control_plane(environment: Environment) -> Iterator[Fault]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from clouds.base.openvpn import PORT, SIGN_IN_PORT
 from components.model.control_plane.machines import Role
 from components.model.environment import Environment
-from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT, JOIN_PORT
+from contract.ports import ETCD_CLIENT_PORT, ETCD_PEER_PORT, JOIN_PORT
 
 
 class Direction(StrEnum):

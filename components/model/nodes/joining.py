@@ -9,7 +9,7 @@ from components.model.environment import Environment
 from components.model.network.address_plan import AddressPlan
 from components.model.network.api_address import api_address
 from contract.documents.node import JoinSettings
-from contract.endpoints import JOIN_PORT
+from contract.ports import JOIN_PORT
 
 
 def join_name(environment: Environment) -> str:

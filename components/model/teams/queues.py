@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.model.environment import Environment
-from contract.endpoints import JOBSET_HEALTH_PORT, JOBSET_PORT, KUEUE_HEALTH_PORT, KUEUE_PORT
+from contract.ports import JOBSET_HEALTH_PORT, JOBSET_PORT, KUEUE_HEALTH_PORT, KUEUE_PORT
 
 NAMESPACE = "longhaul-queues"
 """Namespace of the programs' leases; nothing runs in it."""

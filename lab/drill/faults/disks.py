@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from contract.endpoints import ETCD_CLIENT_PORT
 from contract.paths import SSD
+from contract.ports import ETCD_CLIENT_PORT
 from contract.units import ETCD
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment

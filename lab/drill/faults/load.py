@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from contract.endpoints import ETCD_CLIENT_PORT
+from contract.ports import ETCD_CLIENT_PORT
 from contract.units import ETCD
 from lab.drill.drill import Drill
 from lab.drill.environment import DrillEnvironment

@@ -10,7 +10,7 @@ from http.client import HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from contract.endpoints import VPN_CERTIFICATE_PATH
+from contract.ports import VPN_CERTIFICATE_PATH
 from contract.vpn import MOST_TOKEN
 from longhaul.client.profile import ProfileVpn
 from longhaul.client.vpn.admission import Admission, parse

@@ -9,8 +9,8 @@ from socket import create_connection
 
 import pytest
 
-from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 from contract.paths import PKI
+from contract.ports import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 from lab import tools
 from tests.images.etcd.test_membership import found, ready
 from tests.images.fakes import FakeVault

@@ -18,7 +18,7 @@ from machine.config import client_url
 
 from components.control_plane.secrets import first_value
 from components.model.secrets.vault import SecretKind
-from contract.endpoints import ETCD_CLIENT_PORT
+from contract.ports import ETCD_CLIENT_PORT
 from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually

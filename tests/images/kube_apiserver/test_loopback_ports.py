@@ -12,7 +12,7 @@ import yaml
 from kube_apiserver import checks as api_checks
 
 from components.model.teams.queues import MANAGERS
-from contract.endpoints import AUTOSCALER_PORT, NODE_CONTROLLER_PORT
+from contract.ports import AUTOSCALER_PORT, NODE_CONTROLLER_PORT
 
 TAKEN = re.compile(r"--(?:secure-port=|(?:healthz-|metrics-)?bind-address=\S+:)(\d+)|^SocketBindAllow=\S+:(\d+)$", re.M)
 """Ports that a unit takes."""

@@ -30,8 +30,8 @@ from vpn.signer import Desk
 
 from components.control_plane import issuing
 from components.model.vpn.section import RIGHT
-from contract.endpoints import VPN_CERTIFICATE_PATH
 from contract.kubernetes.paths import ACCESS_REVIEWS
+from contract.ports import VPN_CERTIFICATE_PATH
 from contract.vpn import LONGEST_NAME, MARK, MOST_TOKEN
 
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -18,7 +18,7 @@ from longhaul.engine import processes
 from longhaul.engine.backend import Lock
 from longhaul.engine.processes import ProcessIdentity
 from longhaul.engine.records import VARIABLE, Run, RunFile, new_run, with_engine
-from longhaul.engine.recovery import Holder, find_holder
+from longhaul.engine.state_lock import Holder, find_holder
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, UP, Checkout, FakeEngine
 

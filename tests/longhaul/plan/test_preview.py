@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.engine.preview_counts import parse_preview
-from longhaul.engine.throwaway import PLACEHOLDER, can_decrypt, copy_stack_file, unlogged_home
+from longhaul.engine.throwaway import can_decrypt, copy_stack_file, unlogged_home
+from longhaul.project.stack_file_secrets import PLACEHOLDER
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
 from tests.support.programs import write_program

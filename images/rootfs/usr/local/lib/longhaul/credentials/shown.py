@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from contract.documents.node import NodeConfig
-from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
+from contract.ports import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 from credentials.digests import digests
 
 TIMEOUT_S = 5.0

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from contract.documents.node_place import POD_PREFIX
-from contract.endpoints import JOIN_HEALTH_PATH
+from contract.ports import JOIN_HEALTH_PATH
 from join_endpoint.join_requests import JoinAnswer, JoinEndpoint
 from join_endpoint.protocol import CHALLENGE, JOIN, LARGEST
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from machine.health_check import MachineCheck
 
 from contract.documents.node import NodeConfig
-from contract.endpoints import AUTOSCALER_PORT, JOBSET_HEALTH_PORT, KUEUE_HEALTH_PORT, NODE_CONTROLLER_PORT
 from contract.paths import KUBERNETES_AUTHORITIES
+from contract.ports import AUTOSCALER_PORT, JOBSET_HEALTH_PORT, KUEUE_HEALTH_PORT, NODE_CONTROLLER_PORT
 
 READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness-0"
 """Health path of kube-apiserver. It leaves out the events etcd, because its loss must not take an API server out of

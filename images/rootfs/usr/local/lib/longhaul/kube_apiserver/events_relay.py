@@ -23,7 +23,7 @@ from pathlib import Path
 from machine.config import PKI
 
 from contract.documents.node import NodeConfig
-from contract.endpoints import ETCD_CLIENT_PORT
+from contract.ports import ETCD_CLIENT_PORT
 
 PORT = 2391
 """Port of the relay on loopback. etcd's client connects without TLS only to ``http`` addresses."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from contract import paths
-from contract.endpoints import ETCD_CLIENT_PORT, ETCD_PEER_PORT
+from contract.ports import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 
 PKI = Path(paths.PKI)
 

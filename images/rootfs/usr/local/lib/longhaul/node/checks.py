@@ -14,9 +14,9 @@ from typing import Any
 from machine.health_check import MachineCheck
 
 from contract.documents.node import Worker
-from contract.endpoints import KUBE_PROXY_HEALTH_PORT
 from contract.kubernetes.readiness import ready_condition
 from contract.paths import KUBERNETES_AUTHORITIES, PKI
+from contract.ports import KUBE_PROXY_HEALTH_PORT
 
 CONTAINERD = Path("/run/containerd/containerd.sock")
 KUBELET = "http://127.0.0.1:10248/healthz"

@@ -12,7 +12,7 @@ from quarantine import refused_names
 
 from contract.documents.node import NodeConfig
 from contract.documents.refusals import RefusedClients, digest_of
-from contract.endpoints import KUBE_PROXY_HEALTH_PORT
+from contract.ports import KUBE_PROXY_HEALTH_PORT
 from vpn.sessions import SOCKET, end_sessions, sessions
 
 KUBE_PROXY = f"http://127.0.0.1:{KUBE_PROXY_HEALTH_PORT}/livez"

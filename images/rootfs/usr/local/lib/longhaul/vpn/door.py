@@ -16,8 +16,8 @@ from join_endpoint.https_listener import HttpConnection, Server, length_of
 from join_endpoint.join_requests import JoinAnswer
 
 from contract.documents.node import NodeConfig
-from contract.endpoints import JOIN_HEALTH_PATH, VPN_CERTIFICATE_PATH
 from contract.json_object import json_object
+from contract.ports import JOIN_HEALTH_PATH, VPN_CERTIFICATE_PATH
 from contract.token_buckets import Buckets
 from contract.vpn import MOST_TOKEN
 

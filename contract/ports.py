@@ -1,4 +1,4 @@
-"""Ports and paths on which machines' programs answer."""
+"""Ports on which machines' programs answer, and the paths of those that answer HTTP."""
 
 from __future__ import annotations
 
