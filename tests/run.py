@@ -67,21 +67,25 @@ def names(text: str, mark: str) -> bool:
     return f"mark.{mark}" in text
 
 
-FAST = Part(name="fast", without=("engine", "lab", "image", "drill"), processes=2, by_file=False, niceness=LOW)
+FAST = Part(
+    name="fast", without=("engine", "lab", "loopback", "image", "drill"), processes=2, by_file=False, niceness=LOW
+)
 """Lint, unit and golden tests, which need nothing."""
 ENGINE = Part(name="engine", mark="engine", without=("drill",), processes=3, niceness=LOW)
 """Tests with the real Pulumi engine, a real API server or another tool."""
 IMAGES = Part(name="images", mark="image", without=("drill",), niceness=LOW)
 """Tests that build images and play their roles into folders: as root, without a machine that boots."""
+LOOPBACK = Part(name="loopback", mark="loopback", without=("drill",), processes=2, niceness=LOW)
+"""Members, API servers and controllers of a control plane, each a process on loopback: they wait, and boot nothing."""
 MACHINES = Part(name="machines", mark="lab", without=("cluster", "drill"), processes=2)
 """Tests on real machines of the lab, in labs of their own."""
 CLUSTER = Part(name="cluster", mark="cluster", without=("drill",))
 """Tests in a whole environment in the lab, which most of them share."""
 DRILL = Part(name="drill", mark="drill")
 """Tests that kill, stall, roll or compile."""
-LANES = ((MACHINES, CLUSTER), (FAST, ENGINE), (IMAGES,), (DRILL,))
+LANES = ((MACHINES, CLUSTER), (FAST, ENGINE), (IMAGES, LOOPBACK), (DRILL,))
 """Machines and the cluster are in one lane, for Linux gives a user too few inotify instances for both at once
-(:mod:`lab.inotify`). API servers of the engine's tests run as a user of their own, who has as many again."""
+(:mod:`lab.inotify`). API servers without machines run as a user of their own, who has as many again."""
 
 
 @dataclass

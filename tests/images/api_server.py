@@ -18,6 +18,8 @@ from machine.config import client_url
 
 from components.model.control_plane.health import READY_PATH
 from tests.images.machines import ROOTFS, Control, Place, environment_file, eventually
+from tests.support.api_server import as_nobody
+from tests.support.ports import free_ports
 
 MAIN, EVENTS, API = "lab-etcd-0", "lab-events-0", "lab-api-0"
 UNITS = ("kube-apiserver", "kube-controller-manager", "kube-node-signer", "kube-scheduler")
@@ -75,7 +77,8 @@ class Machines:
         place.start_etcd()
         eventually(lambda: _member_ready(place), what=f"{name} is ready")
 
-    def start_api(self) -> None:
+    def start_api(self, *, as_root: bool = False) -> None:
+        """``as_root``: by the user of this process, in place of one with inotify instances of its own."""
         place = self.control[API]
         main = etcd_endpoints.servers(place.node.stores["etcd"], place.etcdctl)
         events = etcd_endpoints.events(place.node.stores["events"], place.etcdctl)
@@ -84,13 +87,14 @@ class Machines:
         place.copy("kube-apiserver.service")
         command = place.unit_command("kube-apiserver.service", variables)
         # Without a delay at shutdown: nothing drains here.
-        place.start("kube-apiserver", [*command, "--shutdown-delay-duration=0s"], {})
+        place.start("kube-apiserver", [*(() if as_root else as_nobody()), *command, "--shutdown-delay-duration=0s"], {})
 
     def api_ready(self) -> bool:
         return self.control[API].running("kube-apiserver") and self.client.status(READY_PATH) == 200
 
     def start_node_signer(self) -> None:
-        self._start_unit("kube-node-signer")
+        """Start the signer on a port of its own, beside other tests' API servers."""
+        self._start_unit("kube-node-signer", f"--secure-port={free_ports(1)[0]}")
 
     def start_controllers(self) -> None:
         place = self.control[API]
@@ -107,10 +111,11 @@ class Machines:
         self.control[API].stop(UNITS[1])
         self._start_unit(UNITS[1])
 
-    def _start_unit(self, name: str) -> None:
+    def _start_unit(self, name: str, *more: str) -> None:
+        """Start a unit's program; of a flag that is there twice, the last counts."""
         place = self.control[API]
         place.copy(f"{name}.service")
-        place.start(name, place.unit_command(f"{name}.service", {}), {})
+        place.start(name, [*as_nobody(), *place.unit_command(f"{name}.service", {}), *more], {})
 
     def keys(self, store: str) -> list[str]:
         """Return the keys in an etcd cluster."""

@@ -27,7 +27,7 @@ from tests.images.machines import STACK, Control, Place
 from tests.lab.cloud.conftest import Live
 from tests.lab.cloud.test_blobs import URL
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 KEYS = 50
 

@@ -34,7 +34,7 @@ from tests.images.machines import Control, Place, eventually
 
 __all__ = ["_binaries", "_control"]
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 RUN = {KUBE_APISERVER: "/run/longhaul-api", ETCD: "/run/longhaul"}
 

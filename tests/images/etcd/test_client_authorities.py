@@ -16,7 +16,7 @@ from tests.images.etcd.test_membership import found, ready
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 MEMBERS = FIRST, SECOND, THIRD = ("lab-etcd-0", "lab-etcd-1", "lab-etcd-2")
 EVENTS, SERVER = "lab-events-0", "lab-api-0"

@@ -23,7 +23,7 @@ from lab.drill.faults.disks import DAMAGE_PAGES, DAMAGED, FLIP_LOG, MARK, WRITTE
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 NAMES = tuple(f"lab-etcd-{index}" for index in range(3))
 

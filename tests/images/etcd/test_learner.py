@@ -25,7 +25,7 @@ from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 VOTERS = tuple(f"lab-etcd-{index}" for index in range(3))
 LEARNER = "lab-etcd-learner"

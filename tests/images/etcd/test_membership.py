@@ -23,7 +23,7 @@ from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 FIRST, SECOND, THIRD = "lab-etcd-0", "lab-etcd-1", "lab-etcd-2"
 

@@ -106,7 +106,7 @@ def leader(control: Control) -> str:
     return next(name for name, one in status.items() if one.leader == one.member)
 
 
-@pytest.mark.lab
+@pytest.mark.loopback
 def test_what_reached_its_quota_gets_room_again_and_no_leader_is_defragmented(
     control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +145,7 @@ def test_what_reached_its_quota_gets_room_again_and_no_leader_is_defragmented(
     assert first.etcdctl.run(endpoint(first), "get", "kept")["count"] == 1
 
 
-@pytest.mark.lab
+@pytest.mark.loopback
 def test_a_member_that_is_away_is_left_out_and_named(control: Control) -> None:
     away = NAMES[2]
     control[away].stop("etcd")

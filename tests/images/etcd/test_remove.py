@@ -19,7 +19,7 @@ from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 NAMES = tuple(f"lab-etcd-{index}" for index in range(5))
 

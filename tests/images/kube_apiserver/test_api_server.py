@@ -22,7 +22,7 @@ from tests.images.fakes import FakeVault
 from tests.images.machines import Control, eventually
 from tests.services.node_controller.rights import rights
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 
 @pytest.fixture(name="machines", scope="module")

@@ -20,7 +20,7 @@ from tests.images.restore_world import World
 
 __all__ = ["_binaries", "_live", "_restoring"]
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 LOOK = 5
 """Number of questions of one look: one for each machine."""

@@ -27,7 +27,7 @@ from tests.images.machines import Control, eventually
 from tests.images.restore_world import World, answered, found_together, prepared, world
 from tests.lab.cloud.conftest import Live
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 EVENTS, SERVER = "lab-events-0", "lab-api-0"
 MEMBERS = (FIRST, SECOND, THIRD)

@@ -25,7 +25,7 @@ from tests.images.machines import eventually
 from tests.images.notices_told import Told
 from tests.services.node_controller.world import HOST_TOKEN, REQUESTS, Caller, World, running
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 
 @pytest.fixture(name="world", scope="module")

@@ -28,7 +28,7 @@ from services.node_controller.new_nodes import ABLE
 from tests.images.machines import eventually
 from tests.services.node_controller.world import ENVIRONMENT, HOST_TOKEN, Caller, World, running
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.loopback
 
 GPU_NOTE = "longhaul.dev/gpu-preflight-boot"
 """Annotation that a node with GPUs writes itself."""
