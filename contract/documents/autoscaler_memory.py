@@ -24,6 +24,22 @@ class Backoff:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Purchase:
+    """Machines that a pool was asked for because pods of one shape wait."""
+
+    asked: datetime | None = None
+    """Time of the first request whose machines have not been judged; None when all have."""
+    unused: datetime | None = None
+    """Time since which a node that came of it is empty while such pods wait; None when none is."""
+    waits: int = 0
+    """Number of such pods that waited at the last decision."""
+    failure: Backoff | None = None
+    """Record of machines that did not take such pods; None without any."""
+    failed: datetime | None = None
+    """Time of the last such failure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionMemory:
     """State between decisions. An empty one is safe: waiting times begin again."""
 
@@ -40,6 +56,8 @@ class DecisionMemory:
     """Times since which nodes have had no work, by node."""
     learned: Mapping[str, dict[str, int]] = field(default_factory=dict)
     """Amounts that nodes of a pool really have for pods, by pool: a declared type promises a little too much."""
+    purchases: Mapping[str, Mapping[str, Purchase]] = field(default_factory=dict)
+    """Requests for machines by pool and by the key of the shape of the pods that waited for them."""
 
 
 def to_document(memory: DecisionMemory) -> dict[str, Any]:
@@ -48,17 +66,13 @@ def to_document(memory: DecisionMemory) -> dict[str, Any]:
         "asked": _times(memory.asked),
         "sizes": dict(sorted(memory.sizes.items())),
         "lost": sorted(memory.lost),
-        "backoff": {
-            name: {
-                "failures": pause.failures,
-                "until": pause.until.isoformat(),
-                "reason": pause.obstacle.reason,
-                "message": pause.obstacle.message,
-            }
-            for name, pause in sorted(memory.backoff.items())
-        },
+        "backoff": {name: _of_backoff(pause) for name, pause in sorted(memory.backoff.items())},
         "idle": _times(memory.idle),
         "learned": {name: dict(sorted(capacity.items())) for name, capacity in sorted(memory.learned.items())},
+        "purchases": {
+            pool: {key: _of_purchase(purchase) for key, purchase in sorted(shapes.items())}
+            for pool, shapes in sorted(memory.purchases.items())
+        },
     }
 
 
@@ -69,17 +83,14 @@ def of_document(document: Mapping[str, Any]) -> DecisionMemory:
         asked=_read(document["asked"]),
         sizes={name: int(count) for name, count in document["sizes"].items()},
         lost=frozenset(map(str, document["lost"])),
-        backoff={
-            name: Backoff(
-                failures=int(pause["failures"]),
-                until=datetime.fromisoformat(pause["until"]),
-                obstacle=Obstacle(WaitReason(pause["reason"]), str(pause["message"])),
-            )
-            for name, pause in document["backoff"].items()
-        },
+        backoff={name: _backoff(pause) for name, pause in document["backoff"].items()},
         idle=_read(document["idle"]),
         learned={
             name: {key: int(value) for key, value in capacity.items()} for name, capacity in document["learned"].items()
+        },
+        purchases={
+            pool: {key: _purchase(purchase) for key, purchase in shapes.items()}
+            for pool, shapes in document["purchases"].items()
         },
     )
 
@@ -92,6 +103,44 @@ def to_text(memory: DecisionMemory) -> str:
 def of_text(text: str) -> DecisionMemory:
     """Return the memory from the text in a ConfigMap. Raise the errors of :func:`of_document`."""
     return of_document(json.loads(text))
+
+
+def _of_backoff(pause: Backoff) -> dict[str, Any]:
+    return {
+        "failures": pause.failures,
+        "until": pause.until.isoformat(),
+        "reason": pause.obstacle.reason,
+        "message": pause.obstacle.message,
+    }
+
+
+def _backoff(pause: Mapping[str, Any]) -> Backoff:
+    return Backoff(
+        failures=int(pause["failures"]),
+        until=datetime.fromisoformat(pause["until"]),
+        obstacle=Obstacle(WaitReason(pause["reason"]), str(pause["message"])),
+    )
+
+
+def _of_purchase(purchase: Purchase) -> dict[str, Any]:
+    """Return a purchase without what it lacks: there may be hundreds."""
+    times = {"asked": purchase.asked, "unused": purchase.unused, "failed": purchase.failed}
+    return {
+        **{name: at.isoformat() for name, at in times.items() if at},
+        **({"waits": purchase.waits} if purchase.waits else {}),
+        **({"failure": _of_backoff(purchase.failure)} if purchase.failure else {}),
+    }
+
+
+def _purchase(document: Mapping[str, Any]) -> Purchase:
+    times = _read({name: document[name] for name in ("asked", "unused", "failed") if name in document})
+    return Purchase(
+        asked=times.get("asked"),
+        unused=times.get("unused"),
+        waits=int(document.get("waits", 0)),
+        failure=_backoff(document["failure"]) if "failure" in document else None,
+        failed=times.get("failed"),
+    )
 
 
 def _times(times: Mapping[str, datetime]) -> dict[str, str]:

@@ -60,6 +60,11 @@ class WaitReason(StrEnum):
     """The cloud has not made the pool's machines in time; it is asked again later."""
     NOT_JOINED = "NotJoined"
     """Machines of the pool have not become nodes in time; it is asked again later."""
+    NOT_READY = "NotReady"
+    """Machines of the pool have become nodes that are not fit for pods in time; it is asked again later."""
+    NOT_TAKEN = "NotTaken"
+    """A machine that was made for such pods became a node and did not take them; the pool is asked for them again
+    later, for one machine at first."""
 
 
 class GrowthReason(StrEnum):

@@ -87,6 +87,8 @@ class ClusterNode:
     health: NodeHealth = NodeHealth.READY
     since: datetime | None = None
     """Time since which the node has had this health; None when it is unknown."""
+    made: datetime | None = None
+    """Time at which it registered; None when it is unknown."""
     cordon: CordonOrigin = CordonOrigin.NONE
     cordoned_at: datetime | None = None
     """Time of the autoscaler's cordon."""
@@ -260,3 +262,5 @@ class ClusterSnapshot:
     daemons: tuple[DaemonPod, ...] = ()
     """Pods of daemon sets, in the order in which a new node gets them: it has room only for the rest."""
     settings: AutoscalerSettings = field(default_factory=AutoscalerSettings)
+    scheduling: bool = True
+    """False when no scheduler is at work."""

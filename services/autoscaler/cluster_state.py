@@ -36,6 +36,8 @@ CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
 NAME = AUTOSCALER
 """Name of the autoscaler's lease and of its memory, and prefix of its processes' names as holders of leases."""
+SCHEDULER = "kube-scheduler"
+"""Name of the scheduler's lease (k8s.io/kubernetes, ``--leader-elect-resource-name``)."""
 OPTIONAL = (REQUESTS, POD_GROUPS)
 """Kinds that a cluster may not know."""
 
@@ -64,6 +66,8 @@ class ListedObjects:
     teams: frozenset[str] = frozenset()
     """Namespaces of teams."""
     memory: DecisionMemory = field(default_factory=DecisionMemory)
+    scheduling: bool = True
+    """False when the scheduler's lease has expired."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +118,7 @@ def list_objects(items: Items, *, memory: DecisionMemory, now: datetime) -> List
             if TEAM_LABEL in (item["metadata"].get("labels") or {})
         ),
         memory=memory,
+        scheduling=bool(leases.get(SCHEDULER, SCHEDULER)),
     )
 
 

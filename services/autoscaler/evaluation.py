@@ -91,6 +91,7 @@ def evaluate(
         limits=tuple(shared_limits(environment, known, cluster.nodes, sizes=listed.memory.sizes)),
         former_nodes=former_nodes,
         settings=settings or autoscaler_settings(environment),
+        scheduling=listed.scheduling,
     )
     return Evaluation(
         decision=decide(snapshot, known, listed.memory, now),

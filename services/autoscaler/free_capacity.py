@@ -86,7 +86,10 @@ class PodNeed:
 class NodeRoom:
     """Free amounts on one node."""
 
-    __slots__ = ("closed", "free", "kind", "matches", "name", "node", "owns", "ports", "row", "spare", "taken", "tier")
+    __slots__ = (
+        "closed", "free", "kind", "matches", "name", "node", "owns", "ports", "refuses", "row", "spare", "taken",
+        "tier",
+    )  # fmt: skip
 
     def __init__(self, name: str, kind: NodeKind, tier: Tier, free: list[int], node: ClusterNode | None = None) -> None:
         self.name, self.kind, self.tier, self.free, self.node = name, kind, tier, free, node
@@ -98,6 +101,8 @@ class NodeRoom:
         """True when nothing more may be placed on it."""
         self.spare = False
         """True for one that its pool keeps empty."""
+        self.refuses: frozenset[PodShape] = frozenset()
+        """Shapes that the scheduler does not place on it although they should fit."""
         self.row: NodeRow | None = None
 
     def carry(self, daemons: Iterable[PodNeed]) -> None:
@@ -109,7 +114,7 @@ class NodeRoom:
 
     def most_pods(self, need: PodNeed, count: int) -> int:
         """Return the number of pods that fit, at most ``count``."""
-        if self.closed:
+        if self.closed or (self.refuses and need.shape in self.refuses):
             return 0
         if need.alone:
             count = min(count, 1)

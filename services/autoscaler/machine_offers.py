@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from contract.reasons.autoscaler import GrowthReason, Obstacle, WaitReason
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import DaemonPod, SharedLimit
 from services.autoscaler.free_capacity import NodeRoom, PodNeed, Tier
-from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, Resources
+from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, PodShape, Resources
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scheduling_rules import mismatch
 
@@ -51,6 +51,8 @@ class Offer:
         """Number of machines that this decision asks for."""
         self.orders: list[tuple[GrowthReason, str, tuple[str, ...]]] = []
         """Reason for each machine, words for whom it is, and the names of its pods."""
+        self.shapes: list[PodShape] = []
+        """Shape of the pods for which each of these machines is, without machines for no pods."""
 
     @property
     def left(self) -> int:
@@ -123,9 +125,12 @@ class Market:
         limits: Iterable[SharedLimit],
         joining: int,
         daemons: Sequence[DaemonPod],
+        closed: Mapping[PodShape, Mapping[str, Obstacle]],
+        trials: Container[tuple[PodShape, str]],
     ) -> None:
-        """``joining`` is the maximum number of machines that may be joining at once."""
-        self._ledger = ledger
+        """``joining`` is the maximum number of machines that may be joining at once. ``closed`` has the pools that must
+        not be asked for a shape, with the reason; for shapes and pools in ``trials`` one machine is asked for."""
+        self._ledger, self._closed, self._trials = ledger, closed, trials
         coming = sum(group.coming for pool in pools.values() for group in pool.groups)
         everywhere = tuple((name, 1) for name in pools)
         self.joining = RemainingLimit(
@@ -146,6 +151,7 @@ class Market:
         """Offer of each new machine, by the name of its room."""
         self._matching: dict[NodeConstraints, list[Offer]] = {}
         self._fitting: dict[PodNeed, dict[str, list[tuple[Offer, int]]]] = {}
+        self._closed_to: dict[PodNeed, Mapping[str, Obstacle]] = {}
 
     def matching(self, where: NodeConstraints) -> list[Offer]:
         """Return the offers whose nodes' labels and taints allow a pod, even offers without machines left."""
@@ -166,6 +172,22 @@ class Market:
                     fits.setdefault(offer.pool.name, []).append((offer, each))
         return fits
 
+    def closed(self, offer: Offer, need: PodNeed) -> Obstacle | None:
+        """Return why an offer is not made for a pod; None when it is."""
+        return self._closed_pools(need).get(offer.pool.name)
+
+    def left(self, offer: Offer, need: PodNeed) -> int:
+        """Return the number of machines that an offer has left for a pod."""
+        return 0 if self._closed and self.closed(offer, need) else offer.left
+
+    def _closed_pools(self, need: PodNeed) -> Mapping[str, Obstacle]:
+        if not self._closed:
+            return {}
+        pools = self._closed_to.get(need)
+        if pools is None:
+            pools = self._closed_to[need] = self._closed.get(need.shape, {})
+        return pools
+
     def ranked(self, need: PodNeed, count: int, domain: tuple[str, str] | None) -> list[tuple[Offer, int]]:
         """Return the offers with machines left for some pods, in the order in which to ask: by declared priority,
         reservations first, then by total price, spot, region and name. A pool is followed by its fallbacks."""
@@ -177,10 +199,12 @@ class Market:
             price = UNPRICED if pool.price is None else pool.price * -(-count // each)
             return (not pool.racks, pool.priority, not pool.reserved, price, not pool.spot, pool.region, name)
 
+        closed = self._closed_pools(need)
         left = {
             name: some
             for name, offers in fitting.items()
-            if (
+            if name not in closed
+            and (
                 some := [
                     offer for offer in offers if offer[0].left and (domain is None or domain in offer[0].kind.labels)
                 ]
@@ -199,10 +223,15 @@ class Market:
         names; ``buyer`` is a text that names their gang, empty for pods that start alone."""
         placed: list[tuple[NodeRoom, int]] = []
         reason = GrowthReason.GANG_WAITS if buyer else GrowthReason.PODS_WAIT
+        tried: set[str] = set()
         for offer, each in self.ranked(need, len(names), domain):
-            while names and offer.left > 0:
+            pool = offer.pool.name
+            once = not buyer and (need.shape, pool) in self._trials
+            while names and offer.left > 0 and pool not in tried:
                 pods, names = names[:each], names[each:]
-                room = self._make(offer, reason, buyer, pods)
+                room = self._make(offer, reason, buyer, pods, need.shape)
+                if once:
+                    tried.add(pool)
                 self._ledger.reserve(room, need, len(pods))
                 placed.append((room, len(pods)))
             if not names:
@@ -222,7 +251,9 @@ class Market:
                 self._make(offer, GrowthReason.SPARE_MISSING, "its spare nodes", ())
                 number -= 1
 
-    def _make(self, offer: Offer, reason: GrowthReason, buyer: str, pods: tuple[str, ...]) -> NodeRoom:
+    def _make(
+        self, offer: Offer, reason: GrowthReason, buyer: str, pods: tuple[str, ...], shape: PodShape | None = None
+    ) -> NodeRoom:
         number = offer.group.present + offer.bought + 1
         room = NodeRoom(f"{offer.group.name}+{number}", offer.kind, Tier.NEW, list(offer.empty))
         room.carry(daemon for _, daemon in offer.daemons)
@@ -230,10 +261,13 @@ class Market:
         self.made[room.name] = offer
         self._count(offer, 1)
         offer.orders.append((reason, buyer, pods))
+        offer.shapes += [shape] if shape else []
 
         def undo() -> None:
             self._count(offer, -1)
             offer.orders.pop()
+            if shape:
+                offer.shapes.pop()
 
         self._ledger.on_undo(undo)
         return room

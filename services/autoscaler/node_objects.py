@@ -95,6 +95,7 @@ class NodeParser:
             counted=known.counted and not known.leaving,
             health=NodeHealth.ENDING if known.leaving else health,
             since=since,
+            made=parse_time(metadata.get("creationTimestamp", "")),
             cordon=_cordon(item, annotations),
             cordoned_at=cordoned_at,
             keep=known.keep or _keep(annotations, taints),

@@ -156,7 +156,7 @@ class Placer:
             count = len(member.pods)
             bound = self._ledger.upper_bound(member.need, count, domain)
             for offer, each in chain(*self._market.fitting(member.need).values()) if bound < count else ():
-                bound += offer.left * each if domain in offer.kind.labels else 0
+                bound += self._market.left(offer, member.need) * each if domain in offer.kind.labels else 0
             if bound < count:
                 return min(bound, count), member, domain
         return None

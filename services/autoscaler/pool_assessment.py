@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory
-from contract.reasons.autoscaler import EndReason, Obstacle
+from contract.reasons.autoscaler import EndReason
 from services.autoscaler.cluster_snapshot import (
     ClusterNode,
     ScalingPool,
@@ -16,12 +16,13 @@ from services.autoscaler.cluster_snapshot import (
 from services.autoscaler.learned_capacity import accepted_capacity, learned_capacity
 from services.autoscaler.pod_shapes import Resources
 from services.autoscaler.pool_failures import (
-    format_duration,
     growth_failure,
     lacking_since,
     latest_failure,
+    next_backoff,
     next_pool_backoff,
     shrink_to_present,
+    skipped,
 )
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scaling_actions import ScalingAction, Verb
@@ -38,6 +39,13 @@ class PoolAssessment:
     backoff: dict[str, Backoff]
     learned: dict[str, Resources]
     lost: frozenset[str]
+
+    def skip_unfit(self, now: datetime, settings: AutoscalerSettings) -> None:
+        """Skip the pools whose last machines became nodes and never fit for pods."""
+        for name, view in self.pools.items():
+            if view.unfit:
+                failure = self.backoff[name] = next_backoff(self.backoff.get(name), view.unfit, now, settings)
+                view.blocked = skipped(failure, now)
 
 
 def assess_pools(
@@ -78,8 +86,7 @@ def assess_pools(
         if failure:
             judged.backoff[pool.name] = failure
             if now < failure.until:
-                again = f"it is asked again in {format_duration(failure.until - now)}"
-                view.blocked = Obstacle(failure.obstacle.reason, f"{failure.obstacle}; {again}")
+                view.blocked = skipped(failure, now)
                 judged.actions.extend(filter(None, [shrink_to_present(view, group, failure) for group in groups]))
         if pool.closed:
             view.blocked = pool.closed

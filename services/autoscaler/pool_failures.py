@@ -92,6 +92,12 @@ def next_backoff(known: Backoff | None, obstacle: Obstacle, now: datetime, setti
     return Backoff(failures=failures, until=now + wait, obstacle=obstacle)
 
 
+def skipped(failure: Backoff, now: datetime) -> Obstacle:
+    """Return why a pool is skipped."""
+    again = f"it is asked again in {format_duration(failure.until - now)}"
+    return Obstacle(failure.obstacle.reason, f"{failure.obstacle}; {again}")
+
+
 def shrink_to_present(pool: PoolOutlook, view: GroupOutlook, failure: Backoff) -> ScalingAction | None:
     """Return the action that lowers a failed group's size to its existing machines; None when nothing is to be done.
     The group may still try to reach its minimum."""

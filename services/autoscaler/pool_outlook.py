@@ -73,6 +73,8 @@ class PoolOutlook:
         self.taints = tuple(sorted(SchedulingTaint(*taint) for taint in pool.taints))
         self.blocked: Obstacle | None = None
         """Reason for which it is asked for nothing; None when it may be asked."""
+        self.unfit: Obstacle | None = None
+        """Reason for which none of its last machines became fit for pods; None without one."""
         self.bought = 0
         """Number of machines that this decision asks for."""
 

@@ -25,10 +25,11 @@ from services.autoscaler.free_capacity import NodeRoom, Tier
 from services.autoscaler.machine_offers import Market, new_node_content, new_node_kind
 from services.autoscaler.placement import Placer
 from services.autoscaler.pod_demand import Demand, GangDemand, gang_demands, group_pods, names_text, shapes_of
-from services.autoscaler.pod_shapes import AntiAffinity, PodShape, Resources
+from services.autoscaler.pod_shapes import AntiAffinity, NodeKind, PodShape, Resources
 from services.autoscaler.pool_assessment import PoolAssessment, assess_pools
 from services.autoscaler.pool_failures import format_duration
 from services.autoscaler.pool_outlook import PoolOutlook
+from services.autoscaler.purchase_review import PurchaseReview, remember_purchases, review_purchases
 from services.autoscaler.scale_in import ScaleIn, is_stuck
 from services.autoscaler.scaling_actions import ORDER, ScalingAction, ScalingDecision, Verb
 from services.autoscaler.shortage_reasons import shortage_action, unknown_demands
@@ -52,9 +53,19 @@ def decide(
     within = {gang.within for gang in snapshot.gangs if gang.within}
     apart = {*_apart(nodes), *(term for daemon in snapshot.daemons for term in daemon.shape.apart)}
     ledger = CapacityLedger(shapes, apart=apart, keys=within)
-    rooms = _rooms(nodes, groups.pools, ledger, snapshot.daemons, now)
+    review = review_purchases(snapshot, groups.pools, memory.purchases, memory.idle, now)
+    groups.skip_unfit(now, snapshot.settings)
+    rooms = _rooms(nodes, groups.pools, ledger, snapshot.daemons, review, now)
     joining = snapshot.settings.joining
-    market = Market(ledger, groups.pools, limits=snapshot.limits, joining=joining, daemons=snapshot.daemons)
+    market = Market(
+        ledger,
+        groups.pools,
+        limits=snapshot.limits,
+        joining=joining,
+        daemons=snapshot.daemons,
+        closed=review.closed,
+        trials=review.trials,
+    )
     market.request_minimum()
     placer = Placer(ledger, market, joining=joining)
     _seat_nominated(alone, rooms, ledger)
@@ -82,6 +93,7 @@ def decide(
             backoff=groups.backoff,
             idle=scale_in.idle,
             learned=groups.learned,
+            purchases=remember_purchases(review, market, now),
         ),
         placed=tuple(sorted(placer.placed, key=lambda placement: (placement.node, placement.gang, placement.pods))),
         kept=scale_in.kept,
@@ -113,22 +125,28 @@ def _rooms(
     pools: Mapping[str, PoolOutlook],
     ledger: CapacityLedger,
     daemons: Sequence[DaemonPod],
+    review: PurchaseReview,
     now: datetime,
 ) -> dict[str, NodeRoom]:
     """Add every node that takes pods, now or soon, and every machine that will become one, to the ledger. Return the
     nodes' rooms by name."""
     rooms: dict[str, NodeRoom] = {}
+    tier: Tier | None
     for node in nodes:
         pool = pools.get(node.pool)
-        tier = _tier(node, pool, now)
+        if node.name in review.starting and pool is not None:
+            tier, expected = Tier.COMING, _as_expected(node, pool)
+        else:
+            tier, expected = _tier(node, pool, now), node
         if tier is not None:
             free: Resources = node.free
             pods: tuple[DaemonPod, ...] = ()
             if tier is Tier.COMING and pool is not None and pool.groups:
                 # Some of its resources are not registered yet: a device plugin starts last.
-                free, pods = new_node_content(pool, node.kind, daemons)
-            room = rooms[node.name] = NodeRoom(node.name, node.kind, tier, ledger.vector(free), node)
+                free, pods = new_node_content(pool, expected.kind, daemons)
+            room = rooms[node.name] = NodeRoom(node.name, expected.kind, tier, ledger.vector(free), expected)
             room.carry(map(ledger.daemon_need, pods))
+            room.refuses = review.refusing.get(node.name, frozenset())
     ledger.add_all(rooms.values())
     for pool in pools.values():
         for group in pool.groups:
@@ -141,6 +159,16 @@ def _rooms(
                     room.carry(map(ledger.daemon_need, pods))
                     ledger.add(room)
     return rooms
+
+
+def _as_expected(node: ClusterNode, pool: PoolOutlook) -> ClusterNode:
+    """Return a node as it was expected when it was asked for."""
+    group = next((group for group in pool.groups if group.name == node.group), None)
+    kind = new_node_kind(pool, group) if group else node.kind
+    labels = {**dict(kind.labels), **dict(node.kind.labels)}
+    return replace(
+        node, kind=NodeKind(tuple(sorted(labels.items())), kind.taints), ports=frozenset(), identities=(), apart=()
+    )
 
 
 def _tier(node: ClusterNode, pool: PoolOutlook | None, now: datetime) -> Tier | None:

@@ -22,6 +22,11 @@ class AutoscalerSettings:
     settle: timedelta = timedelta(minutes=1)
     """Shortest time between a cordon and the end of the machine, so that the scheduler's earlier decisions become
     visible."""
+    register: timedelta = timedelta(minutes=2)
+    """Time in which all resources of a ready node are registered: a device plugin may start after the node is ready."""
+    bind: timedelta = timedelta(minutes=5)
+    """Time in which the scheduler tries every waiting pod again (k8s.io/kubernetes, pkg/scheduler/backend/queue,
+    ``DefaultPodMaxInUnschedulablePodsDuration``)."""
     joining: int = JOINING
     """Maximum number of machines that may be joining at once, since joins load the API servers. A single gang may
     exceed it."""

@@ -78,7 +78,7 @@ def _obstacle(need: PodNeed, ledger: CapacityLedger, market: Market, domain: Dom
         reason = WaitReason.NO_MACHINE_FITS if too_small else WaitReason.NO_POOL_MATCHES
         return Obstacle(reason, f"no pool can hold this: {too_small or _unlike(need, market)}")
     there = [
-        _shut(name, [offer for offer, _ in offers])
+        _shut(name, [offer for offer, _ in offers], need, market)
         for name, offers in fitting.items()
         if domain is None or any(domain in offer.kind.labels for offer, _ in offers)
     ]
@@ -89,9 +89,9 @@ def _obstacle(need: PodNeed, ledger: CapacityLedger, market: Market, domain: Dom
     return Obstacle(WaitReason.NO_DOMAIN, message)
 
 
-def _shut(name: str, offers: Sequence[Offer]) -> Obstacle:
+def _shut(name: str, offers: Sequence[Offer], need: PodNeed, market: Market) -> Obstacle:
     """Return why a pool gives no machine, or too few."""
-    shut = [offer.exhausted_by() for offer in offers if not offer.left]
+    shut = [market.closed(offer, need) or offer.exhausted_by() for offer in offers if not market.left(offer, need)]
     if len(shut) == len(offers):
         return Obstacle(shut[0].reason, f"pool {name}: {shut[0]}")
     return Obstacle(WaitReason.TOO_FEW_MACHINES, f"pool {name} has room for too few")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from contract.documents.autoscaler_memory import DecisionMemory
+from contract.kubernetes.lease import LEASES
 from contract.kubernetes.quantities import whole
 from contract.objects import GANGS
 from contract.reasons.autoscaler import Obstacle, WaitReason
@@ -435,6 +436,18 @@ def test_daemon_sets_of_teams_come_last_and_only_if_their_pods_are_made() -> Non
     listed = list_objects(lambda path: collections.get(path, []), memory=DecisionMemory(), now=NOW)
     found = cluster_state(listed, machines={}, taints={}, now=NOW).daemons
     assert [one.name for one in found] == ["kube-system/1", "monitoring/2", "a-team/900", "a-team/901"]
+
+
+@pytest.mark.parametrize(("renewed", "works"), [("-5s", True), ("-5min", False), (None, True)])
+def test_a_scheduler_whose_lease_has_expired_is_not_at_work(renewed: str | None, works: bool) -> None:
+    """A cluster whose scheduler takes no lease is believed."""
+    ago = {"-5s": timedelta(seconds=5), "-5min": timedelta(minutes=5)}
+    leases = []
+    if renewed:
+        spec = {"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": (NOW - ago[renewed]).isoformat()}
+        leases = [{"metadata": {"name": "kube-scheduler"}, "spec": spec}]
+    collections: dict[str, list[Object]] = {LEASES: leases}
+    assert list_objects(lambda path: collections.get(path, []), memory=DecisionMemory(), now=NOW).scheduling is works
 
 
 def test_a_volume_says_where_its_pods_may_be() -> None:
