@@ -93,7 +93,7 @@ class Request:
 
     @property
     def joining(self) -> bool:
-        """Return whether it is a machine's first request, made by the join endpoint for it, or with a bootstrap
+        """Return whether this is a machine's first request: made for it by the join endpoint, or with a bootstrap
         token."""
         return self.attested is not None or bool(self.token)
 
@@ -179,7 +179,7 @@ def _load(encoded: str) -> x509.CertificateSigningRequest:
     if request.public_bytes(serialization.Encoding.PEM).strip() != text.strip():
         raise RefusedError("Malformed", "not one PEM block in its plain form, and nothing else")
     if [each.oid for each in request.attributes] not in ([], [EXTENSIONS]):
-        raise RefusedError("Malformed", "has attributes other than one with the extensions that it asks for")
+        raise RefusedError("Malformed", "has other attributes than the one for requested extensions")
     if not request.is_signature_valid:
         raise RefusedError("Malformed", "not signed with the key that it names")
     return request
@@ -194,7 +194,7 @@ def _key(inside: x509.CertificateSigningRequest) -> PublicKey:
         return key
     if isinstance(key, rsa.RSAPublicKey) and key.key_size >= RSA_BITS:
         return key
-    raise RefusedError("WeakKey", f"its key is neither ECDSA on a curve of NIST's nor RSA of {RSA_BITS} bits or more")
+    raise RefusedError("WeakKey", f"its key is neither ECDSA on a NIST curve nor RSA of {RSA_BITS} bits or more")
 
 
 def _check_usages(signer: str, usages: list[str], key: PublicKey) -> None:

@@ -11,7 +11,7 @@ def json_object(text: str | bytes) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except RecursionError:
-        raise ValueError("it is too deep") from None
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(document, dict):
-        raise ValueError("it is no mapping")
+        raise ValueError("it is not a mapping")
     return document

@@ -13,7 +13,7 @@ LabelValues = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Metric:
-    """Declaration of one metric. A name that ends with ``_total`` is a counter, every other a gauge."""
+    """Declaration of one metric. A metric whose name ends with ``_total`` is a counter; every other is a gauge."""
 
     name: str
     """``longhaul_<part>_<what>`` with its unit: ``_seconds`` or ``_bytes``, and ``_total`` at the end for a counter."""

@@ -24,7 +24,7 @@ API servers mark new Nodes as unchecked."""
 AUTOSCALER, MEMORY_KEY = "longhaul-autoscaler", "memory"
 """Lease of the leading autoscaler. Its memory is a ConfigMap of the same name, under that key."""
 ENVIRONMENT_KEY = "environment.json"
-"""Key, in the ConfigMaps of node controller and autoscaler, of what they are told of the environment."""
+"""Key of the environment's document in the ConfigMaps of node controller and autoscaler."""
 CAPACITY_CONFIGMAP, CAPACITY_KEY = "longhaul-capacity", "pools"
 """ConfigMap, and its key, with the declared pools, for people without the environment file."""
 

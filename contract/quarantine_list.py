@@ -31,5 +31,5 @@ class QuarantineList:
                 # An image is newer than its machine's user data: there is no list yet.
                 self._names, self._version = frozenset(), ()
             except (OSError, ValueError, KeyError, TypeError) as error:
-                log.warning("%s: %s; going on with the list before", self._path, error)
+                log.warning("%s: %s; keeping the previous list", self._path, error)
             return self._names

@@ -7,7 +7,7 @@ LARGEST = 25_000
 
 
 def size_checked(text: str) -> str:
-    """Return the value of a secret that is a list; ``ValueError`` when a vault does not hold so much."""
+    """Return a list's text as the value of a secret. Raise ``ValueError`` when it is too long for a vault."""
     if len(text) > LARGEST:
-        raise ValueError(f"a vault holds {LARGEST} characters of it, and it would have {len(text)}")
+        raise ValueError(f"a vault's secret holds at most {LARGEST} characters, and the list would have {len(text)}")
     return text

@@ -30,10 +30,12 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--env", required=True, help="environment, for example lab")
     common.add_argument("--state-root", type=Path, help="folder of all labs' state (default: .lab in the project)")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    _add_start(verbs.add_parser("start", parents=[common], help="have the lab running, without any cloud resource"))
+    _add_start(verbs.add_parser("start", parents=[common], help="start the lab, without any cloud resource"))
     verb = verbs.add_parser("down", parents=[common], help="end the lab and remove its state")
     verb.add_argument("--all", action="store_true", help="remove its logs too")
-    verb = verbs.add_parser("status", parents=[common], help="what there is; exit code 0 up, 1 not healthy, 3 down")
+    verb = verbs.add_parser(
+        "status", parents=[common], help="show the lab's state; exit code 0 up, 1 not healthy, 3 down"
+    )
     verb.add_argument("--json", action="store_true")
     verb = verbs.add_parser("shell", parents=[common], help="a shell, or a command, as root in a machine")
     verb.add_argument("machine")
@@ -42,11 +44,13 @@ def _parser() -> argparse.ArgumentParser:
     verb.add_argument("machine")
     verb.add_argument("action", choices=control.ACTIONS, help="off is orderly; cut and reset are not")
     verb = verbs.add_parser("tunnel", parents=[common], help="cut a gateway, or one tunnel, off the internet")
-    verb.add_argument("name", metavar="GATEWAY[/TUNNEL]", help="as `status` names them; GATEWAY/GATEWAY works too")
+    verb.add_argument("name", metavar="GATEWAY[/TUNNEL]", help="names as in `status`; GATEWAY/GATEWAY works too")
     verb.add_argument("action", choices=control.TUNNEL_ACTIONS)
     verb = verbs.add_parser("policy", parents=[common], help="a company's policies on the lab's Azure subscription")
     verb.add_argument("action", choices=control.POLICY_ACTIONS, help="remediate: on, also for what exists")
-    verb = verbs.add_parser("capture", parents=[common], help="what passes on the internet; 1 when any is in the clear")
+    verb = verbs.add_parser(
+        "capture", parents=[common], help="show the traffic on the internet; exit code 1 when any is in plain text"
+    )
     verb.add_argument("--seconds", type=float, default=10.0)
     verb.add_argument("--json", action="store_true")
     drill_command.add_arguments(
@@ -59,15 +63,21 @@ def _add_start(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--rootfs", type=Path, required=True, help="root file system of machines whose image is not named"
     )
-    verb.add_argument("--bare-rootfs", type=Path, metavar="PATH", help="that of the racks' machines (default: ROOTFS)")
-    verb.add_argument("--gateway-rootfs", type=Path, metavar="PATH", help="that of the clouds' VPN gateways")
-    verb.add_argument("--depot", type=Path, metavar="FOLDER", help="what the depot serves")
+    verb.add_argument(
+        "--bare-rootfs", type=Path, metavar="PATH", help="root file system of the racks' machines (default: ROOTFS)"
+    )
+    verb.add_argument(
+        "--gateway-rootfs", type=Path, metavar="PATH", help="root file system of the clouds' VPN gateways"
+    )
+    verb.add_argument("--depot", type=Path, metavar="FOLDER", help="the folder that the depot serves")
     verb.add_argument("--region", action="append", default=[], metavar="NAME", help="a region of AWS")
     verb.add_argument("--stack", type=Path, metavar="FILE", help="the environment's stack file, for its racks")
     verb.add_argument("--image", action="append", default=[], metavar="ID=PATH", help="root file system of an image id")
     verb.add_argument("--operators", required=True, metavar="RANGE", help="range of the operators' addresses")
     verb.add_argument("--supernet", required=True, metavar="RANGE", help="the environment's whole private range")
-    verb.add_argument("--api-address", default="", metavar="ADDRESS:PORT", help="where the loopback port leads to")
+    verb.add_argument(
+        "--api-address", default="", metavar="ADDRESS:PORT", help="the address to which the loopback port leads"
+    )
     verb.add_argument("--tools", default="", metavar="FOLDER", help="pinned tools, for the operator's PATH")
     verb.add_argument("--cloud", default="lab.cloud.app:LabClouds", help=argparse.SUPPRESS)
     verb.add_argument("--boot-timeout", type=float, default=600.0, metavar="SECONDS")

@@ -118,7 +118,7 @@ def application(
         try:
             await refresh()
         except (ConfigurationError, LabError, OSError) as error:
-            return web.json_response({"error": f"things stay as they are: {error}"}, status=400)
+            return web.json_response({"error": f"nothing was changed: {error}"}, status=400)
         return web.json_response({})
 
     app = web.Application()
@@ -146,7 +146,7 @@ async def _capacity(switches: Switches, asked: web.Request) -> web.Response:
     count = body.get("count")
     try:
         if not (count is None or (isinstance(count, int) and count >= 0)):
-            raise ValueError(f"capacity: {count!r} is no number of machines, and not null, which lifts the limit")
+            raise ValueError(f"capacity: {count!r} is not a number of machines, and not null, which lifts the limit")
         switches.limit_machines(str(body.get("type", "")), str(body.get("zone", "")), count, str(body.get("error", "")))
     except ValueError as error:
         return web.json_response({"error": str(error)}, status=400)

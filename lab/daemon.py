@@ -234,7 +234,7 @@ def main(argv: list[str] | None = None) -> int:
         _LOG.info("asked to end")
         return 0
     except Exception:  # noqa: BLE001 - whatever it is belongs in the log, and process 1 starts the daemon again
-        _LOG.exception("the daemon cannot go on")
+        _LOG.exception("the daemon cannot continue")
         return 1
     return 0
 

@@ -48,7 +48,7 @@ def faults(sources: Sequence[tuple[str, str]]) -> Iterator[str]:
     for path, text in sources:
         tree = ast.parse(text, path)
         for line, name in vague(tree):
-            yield f"{path}:{line}: `{name}` is no name: call it after what it is, such as `node` or `reason`"
+            yield f"{path}:{line}: `{name}` is not a name: use the name of the thing, such as `node` or `reason`"
         for line, name in classes(tree):
             if name not in PLUGINS:
                 places[name].append(f"{path}:{line}")

@@ -56,7 +56,7 @@ def longhaul(path: Path, env: str, step: LabStep, command: str, *arguments: str,
     if process.returncode != 0:
         ended = f"longhaul {command} ended with {process.returncode}"
         tail = "\n  ".join(line for line in lines[-25:] if line.strip())
-        raise StepFailedError(f"{ended}, as it says above" if shown else f"{ended} (all of it: {step.log}):\n  {tail}")
+        raise StepFailedError(f"{ended}; see above" if shown else f"{ended} (all of it: {step.log}):\n  {tail}")
     return "\n".join(lines)
 
 

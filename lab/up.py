@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def interrupted(state: LabState) -> str:
     """Return the last line of output of a command that was interrupted."""
-    return f"interrupted; `{state.make('lab')}` goes on where this stopped, `{state.make('lab-down')}` removes it"
+    return f"interrupted; `{state.make('lab')}` continues, `{state.make('lab-down')}` removes it"
 
 
 def prepare(chosen: LabProject, steps: LabSteps) -> None:

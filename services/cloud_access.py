@@ -26,8 +26,8 @@ class RegionalSite(Protocol):
 
 
 def sign_in(sites: Iterable[RegionalSite], *, machine: str, role: str, stop: threading.Event) -> None:
-    """Have the clouds of these sites asked with the identity whose tokens the socket of the unit's environment gives,
-    until ``stop``. ``role``: AWS's role that it takes."""
+    """Sign in to the clouds of these sites until ``stop``. The identity's tokens come from the socket that the unit's
+    environment names; ``role`` is the AWS role that the identity assumes."""
     regions: dict[str, list[str]] = {}
     for site in sites:
         regions.setdefault(site.kind, []).append(site.region)

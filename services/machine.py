@@ -1,4 +1,4 @@
-"""Machine that a service runs on: one of an API server."""
+"""Machine on which a service runs: an API server's."""
 
 from __future__ import annotations
 

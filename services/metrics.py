@@ -18,7 +18,7 @@ Read = Callable[[], Mapping[LabelValues, float]]
 
 
 class ServiceMetrics:
-    """Values of a service's metrics. One without labels begins with 0."""
+    """Values of a service's metrics. A metric without labels begins at 0."""
 
     def __init__(self, declared: Iterable[Metric]) -> None:
         self._lock = threading.Lock()
@@ -41,7 +41,7 @@ class ServiceMetrics:
             self._values[gauge][key] = float(value)
 
     def replace(self, gauge: Metric, values: Mapping[LabelValues, float]) -> None:
-        """Set a gauge to these values; it has no others any more."""
+        """Replace all values of a gauge."""
         with self._lock:
             self._values[gauge] = dict(values)
 
@@ -65,7 +65,8 @@ def _key(metric: Metric, labels: Mapping[str, str]) -> LabelValues:
 
 @contextmanager
 def metrics_server(metrics: ServiceMetrics, *, port: int) -> Iterator[int]:
-    """Serve ``/metrics`` and ``/healthz`` on loopback during the block; yield the port. 0 takes any that is free."""
+    """Serve ``/metrics`` and ``/healthz`` on loopback during the block; yield the port. Port 0 stands for any free
+    port."""
 
     class MetricsHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -32,8 +32,8 @@ class AwsSiteChecks(SiteChecks[AwsSite]):
         first = next((other for other in earlier if other.site.account is not None), None)
         if first is not None and place.site.account not in (None, first.site.account):
             wrong = (
-                f"{place.site.account} is not {first.site.account}, the account of {first.name}, "
-                "and an environment has one"
+                f"{place.site.account} is not {first.site.account}, the account of {first.name}, and an environment "
+                "has only one account"
             )
             at, basis = ("sites", place.name, "account"), (("sites", first.name, "account"),)
             yield Fault(at=at, wrong=wrong, write=f'"{first.site.account}"', basis=basis)
@@ -44,7 +44,7 @@ def _block(name: str, site: AwsSite) -> Iterator[Fault]:
     if prefix < LARGEST_BLOCK:
         subnet = prefix + LARGEST_RANGE - LARGEST_BLOCK
         wrong = f"a /{prefix} has a /{subnet} for each zone, and EC2 makes no subnet larger than a /{LARGEST_RANGE}"
-        write = f"a /{LARGEST_BLOCK} or a smaller block, and a second site for what it does not hold"
+        write = f"a /{LARGEST_BLOCK} or a smaller block, and a second site for the rest"
         yield Fault(at=("sites", name, key), wrong=wrong, write=write)
 
 
@@ -53,7 +53,7 @@ def _named(name: str, site: AwsSite) -> Iterator[Fault]:
     if there.vpc is None:
         for key in ("internet_gateway", "node_subnets", "vpn_gateway"):
             if getattr(there, key):
-                yield Fault(at=(*at, key), wrong="no VPC is named that it would be of", write="`vpc` as well")
+                yield Fault(at=(*at, key), wrong="its VPC is not named", write="`vpc` as well")
     first: dict[str, str] = {}
     for zone, named in there.node_subnets.items():
         place = (*at, "node_subnets", zone)

@@ -71,12 +71,12 @@ def credentials(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Findi
     for name, account in declared.items():
         if account != caller.account:
             wrong = f"AWS: the credentials are of the account {caller.account}, the file says {account}"
-            yield problem(wrong, share.at("sites", name, "account"), do="sign in to that one, or correct the file")
+            yield problem(wrong, share.at("sites", name, "account"), do="sign in to that account, or correct the file")
     if caller.arn.endswith(":root"):
         do = "sign in as a role that may do what docs/getting-started.md lists, and nothing else"
         yield warning(f"AWS: the account {caller.account}, as its root, who may do everything", *sites, do=do)
     elif set(declared.values()) <= {caller.account}:
-        see = "" if declared else "; see that it is the one you mean"
+        see = "" if declared else "; check that it is the intended one"
         yield ok(f"AWS: the account {caller.account}, as {caller.arn}{see}", *sites)
 
 
@@ -85,7 +85,7 @@ def addresses(share: CloudShare[AwsSite], reader: AwsReader, region: str) -> Ite
     others: list[tuple[str, list[str]]] = []
     named = {place.site.existing.vpc for place in share.places.values()}
     ec2 = reader.client("ec2", region)
-    with reader_errors("the VPCs that there are", needs="ec2:DescribeVpcs"):
+    with reader_errors("the existing VPCs", needs="ec2:DescribeVpcs"):
         for page in ec2.get_paginator("describe_vpcs").paginate():
             for vpc in page["Vpcs"]:
                 if not tagged(vpc, share.environment) and vpc["VpcId"] not in named:

@@ -12,7 +12,7 @@ from clouds.base.existing_networks import FoundSubnet, ranges_text
 def subnet_faults(subnet: FoundSubnet, wanted: IPv4Network, site: AwsSite, *, zone: str) -> Iterator[str]:
     """Yield the reasons why a subnet cannot be the subnet of a zone's nodes."""
     if subnet.ranges != (wanted,):
-        yield f"it has {ranges_text(subnet.ranges)}, and the address plan {wanted}; they are to be equal"
+        yield f"it has {ranges_text(subnet.ranges)}, and the address plan {wanted}; they must be equal"
     if subnet.network != site.existing.vpc:
         yield f"it is in {subnet.network}, not in {site.existing.vpc}; name one of this VPC"
     if subnet.zone != f"{site.region}{zone}":

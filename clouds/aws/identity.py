@@ -73,11 +73,11 @@ def allowing(place: str, document: Any) -> Iterator[AllowStatement]:
         return
     content = json.loads(document) if isinstance(document, str) else document
     if not isinstance(content, Mapping) or "Statement" not in content:
-        raise ValueError(f"{place} is no policy document")
+        raise ValueError(f"{place} is not a policy document")
     statements = content["Statement"]
     for number, statement in enumerate(statements if isinstance(statements, list) else [statements], 1):
         if not isinstance(statement, Mapping):
-            raise ValueError(f"{place} is no policy document")
+            raise ValueError(f"{place} is not a policy document")
         if statement.get("Effect") == "Allow":
             yield AllowStatement(place=f"{place}, statement {number}", content=statement)
 
@@ -142,7 +142,7 @@ def _judged(place: str, document: Any, wide: Callable[[AllowStatement], Iterator
                 yield Breach(what=f"{statement.place}: {what}", write=write)
     except ValueError:
         yield Breach(
-            what=f"{place} is no policy document that can be judged", write="a JSON policy document, not secret"
+            what=f"{place} is not a policy document that can be judged", write="a JSON policy document, not secret"
         )
 
 
@@ -166,7 +166,7 @@ def _resources(resource: Resource, _: Declared) -> Iterator[Breach]:
 
 def _principals(resource: Resource, _: Declared) -> Iterator[Breach]:
     place = "assumeRolePolicy" if resource.kind == ROLE else "policy"
-    write = "whom by name; for a provider's identities the audience and the subject, by StringEquals"
+    write = "the principals by name; for a provider's identities the audience and the subject, by StringEquals"
     yield from _judged(place, resource.inputs.get(place), wide_principals, write)
 
 
@@ -179,7 +179,7 @@ def _managed(resource: Resource, _: Declared) -> Iterator[Breach]:
 
 def _long_lived(resource: Resource, _: Declared) -> Iterator[Breach]:
     what = resource.kind.rpartition(":")[2]
-    yield Breach(what=f"{what}: a credential that does not end", write="a role that is taken with a token of its own")
+    yield Breach(what=f"{what}: a credential that does not expire", write="a role that is assumed with a token")
 
 
 _ATTACHMENTS = frozenset(

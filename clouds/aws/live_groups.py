@@ -113,7 +113,7 @@ class AwsGroup:
 
     def rebuild(self, machine: LiveMachine) -> None:
         """Raise ``NotImplementedError``: AWS does not replace a machine in place."""
-        raise NotImplementedError(f"{machine.id}: AWS makes another machine, and nothing of an old one anew")
+        raise NotImplementedError(f"{machine.id}: AWS replaces machines, and rebuilds none in place")
 
     def remake(self, machine: LiveMachine) -> None:
         """Replace the machine, in the same way as :meth:`replace`."""
@@ -191,8 +191,8 @@ class AwsGroup:
         named = group.get("LaunchTemplate")
         if not named:
             raise CloudError(
-                f"auto scaling group {self._name} names no launch template, so nothing says which machines are old: "
-                "`longhaul up` puts it right"
+                f"auto scaling group {self._name} names no launch template, so it is unknown which machines are old: "
+                "`longhaul up` repairs it"
             )
         template, version = str(named["LaunchTemplateId"]), str(named.get("Version") or "$Default")
         if not version.startswith("$"):

@@ -99,7 +99,7 @@ def _findings(missing: dict[str, list[str]], sites: tuple[str, ...]) -> Iterator
         actions = ", ".join(action for action, where in needed.items() if tuple(where) == places)
         yield problem(f"AWS, {', '.join(places)}: not allowed: {actions}", *sites, do=f"the policy of {PAGE}")
     if ONCE in missing:
-        do = f"allow it, or see that the account's Auto Scaling was used before ({PAGE})"
+        do = f"allow it, or use the account's Auto Scaling once before ({PAGE})"
         yield warning(f"AWS: {ONCE} is not allowed, which an account's first use of Auto Scaling needs", *sites, do=do)
     if not missing:
         yield ok(f"AWS: everything that {PAGE} lists is allowed", *sites)
@@ -112,7 +112,7 @@ def _principal(iam: Any, caller: Caller) -> str:
     if kind == "user":
         return caller.arn
     if kind != "assumed-role":
-        raise NotAskedError(f"what {caller.arn} may: IAM simulates users and roles alone")
+        raise NotAskedError(f"the permissions of {caller.arn}: IAM simulates only users and roles")
     name = rest.split("/")[0]
     try:
         with reader_errors("the role's ARN", needs="iam:GetRole"):
@@ -190,4 +190,4 @@ def _dry_run(reader: AwsReader, region: str, sites: tuple[str, ...]) -> Finding:
             if error.code == "UnauthorizedOperation":
                 return problem(f"AWS {region}: ec2:CreateVpc is not allowed", *sites, do=f"the policy of {PAGE}")
             raise
-    raise NotAskedError(f"AWS {region} did not treat a dry run as one: look for a VPC with the range 10.0.0.0/28")
+    raise NotAskedError(f"AWS {region} executed a dry run: look for a VPC with the range 10.0.0.0/28")

@@ -225,7 +225,7 @@ def _tls(resource: Resource, _: Declared) -> Iterator[Breach]:
     protocol = resource.inputs.get("protocol")
     policy = resource.inputs.get("sslPolicy")
     if protocol == "HTTP":
-        yield Breach(what="the listener speaks HTTP", write="protocol: HTTPS, or TCP for what ends TLS itself")
+        yield Breach(what="the listener speaks HTTP", write="protocol: HTTPS, or TCP for a target that ends TLS itself")
     elif protocol in ("HTTPS", "TLS") and not MODERN_POLICY.search(str(policy)):
         yield Breach(what=f"sslPolicy is {shown(policy)}", write="sslPolicy: ELBSecurityPolicy-TLS13-1-2-2021-06")
 

@@ -26,7 +26,7 @@ def pool_faults(place: Place[AwsSite]) -> Iterator[Fault]:
         if pool.deletion_notice_min is not None:
             at: Location = ("pools", name, "deletion_notice_min")
             basis: tuple[Location, ...] = (("pools", name, "site"), ("sites", place.name, "kind"))
-            yield Fault(at=at, wrong="is of Azure alone", write="leave it out", basis=basis)
+            yield Fault(at=at, wrong="exists only on Azure", write="leave it out", basis=basis)
         if pool.placement_group:
             yield from _placement(place, name, pool)
         if pool.reservation is not None:
@@ -38,10 +38,10 @@ def _placement(place: Place[AwsSite], name: str, pool: Pool) -> Iterator[Fault]:
     basis: tuple[Location, ...] = ((*at, "site"), ("sites", place.name, "kind"))
     zones = zones_of(place, pool)
     if pool.reservation is not None and pool.reservation.kind == "capacity-block":
-        wrong = "machines of a Capacity Block stand close together already"
+        wrong = "machines of a Capacity Block are close together already"
         yield Fault(at=(*at, "placement_group"), wrong=wrong, write="leave it out", basis=basis)
     elif len(zones) > 1:
-        wrong = f"{name} is in the zones {', '.join(zones)}, and a placement group is in one"
+        wrong = f"{name} is in the zones {', '.join(zones)}, but a placement group is in one"
         more: tuple[Location, ...] = (*basis, (*at, "placement_group"), *zones_basis(place))
         yield Fault(at=(*at, "zones"), wrong=wrong, write=f"one zone, such as [{zones[0]}]", basis=more)
 
@@ -63,7 +63,7 @@ def _reservation(place: Place[AwsSite], name: str, pool: Pool, reservation: Rese
         yield Fault(at=(*at, "id"), wrong=wrong, write=write, basis=basis)
     zones = zones_of(place, pool)
     if not is_group(reservation) and len(zones) > 1 and not pool.placement_group:
-        wrong = f"{name} is in the zones {', '.join(zones)}, and a reservation is in one"
+        wrong = f"{name} is in the zones {', '.join(zones)}, but a reservation is in one"
         write = f"the reservation's zone, such as [{zones[0]}]"
         more: tuple[Location, ...] = (*basis, (*at, "id"), *zones_basis(place))
         yield Fault(at=("pools", name, "zones"), wrong=wrong, write=write, basis=more)

@@ -33,7 +33,7 @@ class AwsPoolQuarantine(PoolQuarantine[AwsSite]):
     def consequences(self) -> tuple[str, ...]:
         """Return sentences about the consequences for a machine."""
         return (
-            "it goes on running, with its memory and its disks, behind a security group that admits operators' SSH and "
+            "it keeps running, with its memory and its disks, behind a security group that admits operators' SSH and "
             "nothing else, in and out",
             "its system disk is kept even if it ends; instance storage is lost when it does",
             "it leaves its auto scaling group, which launches another instance",

@@ -111,7 +111,7 @@ def _cores(share: CloudShare[AwsSite], ec2: Any, region: _Region) -> Iterator[Fi
         if name:
             groups.setdefault(name, []).append(machine)
         else:
-            what = f"AWS {region.name}: Service Quotas tells of no quota for {_words(machine)}"
+            what = f"AWS {region.name}: Service Quotas lists no quota for {_words(machine)}"
             yield unknown(what, share.at(*machine.key))
     for name, wanted in groups.items():
         taken = sum(cores for (kind, spot), cores in used.items() if region.quota(kind, spot=spot) == name)
@@ -131,7 +131,7 @@ def _cores_in_use(ec2: Any, environment: str) -> dict[tuple[str, bool], int]:
     such as a capacity block's, do not count."""
     counts: dict[tuple[str, bool], int] = {}
     running = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
-    with reader_errors("the instances that run", needs="ec2:DescribeInstances"):
+    with reader_errors("the running instances", needs="ec2:DescribeInstances"):
         for page in ec2.get_paginator("describe_instances").paginate(Filters=running):
             for instance in (machine for reservation in page["Reservations"] for machine in reservation["Instances"]):
                 lifecycle = instance.get("InstanceLifecycle", "")
@@ -163,12 +163,12 @@ def _networks(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list
     ranges when a site needs more than AWS's default. Existing resources do not count (components/aws/network.py)."""
     sites = [share.places[name].site for name in names]
     addresses, networks = sum(len(made_zones(site)) for site in sites), sum(not site.existing.vpc for site in sites)
-    with reader_errors("the Elastic IPs that there are", needs="ec2:DescribeAddresses"):
+    with reader_errors("the existing Elastic IPs", needs="ec2:DescribeAddresses"):
         others = [
             address for address in ec2.describe_addresses()["Addresses"] if not tagged(address, share.environment)
         ]
     yield _counted(region, ADDRESSES, "addresses", len(others), addresses, share.sites(*names))
-    with reader_errors("the VPCs that there are", needs="ec2:DescribeVpcs"):
+    with reader_errors("the existing VPCs", needs="ec2:DescribeVpcs"):
         pages = ec2.get_paginator("describe_vpcs").paginate()
         vpcs = sum(not tagged(vpc, share.environment) for page in pages for vpc in page["Vpcs"])
     yield _counted(region, VPCS, "VPCs", vpcs, networks, share.sites(*names))
@@ -184,7 +184,7 @@ def _connections(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: l
     wanted = {name: share.remote_addresses[name] for name in names if share.remote_addresses[name]}
     if not wanted:
         return
-    with reader_errors("the VPN connections that there are", needs="ec2:DescribeVpnConnections"):
+    with reader_errors("the existing VPN connections", needs="ec2:DescribeVpnConnections"):
         connections = ec2.describe_vpn_connections()["VpnConnections"]
     alive = [connection for connection in connections if connection.get("State") not in ("deleting", "deleted")]
     others = [connection for connection in alive if not tagged(connection, share.environment)]
@@ -197,7 +197,7 @@ def _connections(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: l
 
 def _counted(region: _Region, name: str, unit: str, used: int, wanted: int, where: tuple[str, ...]) -> Finding:
     if name not in region.quotas:
-        return unknown(f"AWS {region.name}: Service Quotas tells of no quota {name!r}", *where)
+        return unknown(f"AWS {region.name}: Service Quotas lists no quota {name!r}", *where)
     return _judged(region, name, unit, used, (wanted, wanted), where)
 
 

@@ -34,7 +34,7 @@ class AwsReader:
 
     def caller(self, region: str) -> Caller:
         """Return the account and ARN of the credentials, by STS's ``GetCallerIdentity``, which needs no permission."""
-        with reader_errors("who the credentials are of", needs="sts:GetCallerIdentity"):
+        with reader_errors("the identity of the credentials", needs="sts:GetCallerIdentity"):
             answer = self.client("sts", region).get_caller_identity()
             return Caller(account=str(answer["Account"]), arn=str(answer["Arn"]))
 
@@ -77,7 +77,7 @@ def reader_errors(what: str, *, needs: str) -> Iterator[None]:
         if error.denied:
             raise NotAllowedError(f"{what}: AWS refuses ({error.code})", do=f"allow {needs}") from None
         if error.stale:
-            message = f"{what}: AWS does not take the credentials ({error.code})"
+            message = f"{what}: AWS rejects the credentials ({error.code})"
             raise NotAskedError(message, do=session.SIGN_IN) from None
         raise NotAskedError(f"{what}: {error.code}: {error.cloud_message}" if error.code else str(error)) from None
     except KeyError as error:

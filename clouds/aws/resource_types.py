@@ -66,13 +66,13 @@ class AwsResourceTypes(ResourceTypes):
     def lasting(self) -> Mapping[str, Lasting]:
         """Return the types of networks and buckets."""
         return {
-            "aws:ec2/vpc:Vpc": Lasting(why="everything in it would have to go first", with_site=True),
-            "aws:s3/bucket:Bucket": Lasting(why="what it holds, snapshots or state, is gone with it"),
+            "aws:ec2/vpc:Vpc": Lasting(why="everything in it would be removed first", with_site=True),
+            "aws:s3/bucket:Bucket": Lasting(why="its contents, snapshots or state, are lost with it"),
         }
 
     def rules(self, type_: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the security rule that the resource is. In AWS, -1 means any protocol, and a rule without ports any
-        port."""
+        """Return the security rule that the resource declares. In AWS, -1 means any protocol, and a rule without ports
+        any port."""
         direction = _DIRECTIONS.get(type_)
         if direction is None:
             return ()

@@ -50,7 +50,7 @@ PASSING = (
 )
 """Error codes after which a retry may succeed (Auto Scaling API, "Common errors" and the actions' own)."""
 
-SIGN_IN = "sign in (`aws sso login`), or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and what belongs to it"
+SIGN_IN = "sign in (`aws sso login`), or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 
 
 class AwsError(CloudError):

@@ -25,7 +25,7 @@ SOURCE = "ec2:DescribeSpotPriceHistory"
 SYSTEMS = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
 """EC2's names for plain Linux. The account's age decides which of the two applies."""
 
-NO_CREDENTIALS = f"AWS says spot prices ({SOURCE}) to accounts only, and there are no AWS credentials here"
+NO_CREDENTIALS = f"AWS shows spot prices ({SOURCE}) only to accounts, and there are no AWS credentials here"
 
 Client = Callable[[str], Any]
 """Returns EC2's client for a region."""

@@ -31,7 +31,7 @@ class AwsTagRules(TagRules[AwsSite]):
             return "begins as AWS's own tags do", f"a name that does not begin with {RESERVED}"
         for what, text in (("a name", key), ("a value", value)):
             if not all(map(_takes, text)):
-                return f"has {what} that AWS does not take", f"{what} of letters, digits, spaces and {MARKS}"
+                return f"has {what} that AWS does not accept", f"{what} of letters, digits, spaces and {MARKS}"
         return None
 
     def limit(self, places: Sequence[Place[AwsSite]]) -> TagLimit:

@@ -51,16 +51,14 @@ class AzureSiteChecks(SiteChecks[AzureSite]):
         if there.network is None:
             for key, is_named in (("subnets", bool(named)), ("vpn_gateway", gateway is not None)):
                 if is_named:
-                    yield Fault(
-                        at=(*at, key), wrong="no network is named that it would be in", write="`network` as well"
-                    )
+                    yield Fault(at=(*at, key), wrong="its network is not named", write="`network` as well")
         elif site.encrypted:
-            wrong = f"{name_of(there.network)} is not Longhaul's, so nothing here turns its encryption on"
-            write = "nothing, and turn it on at the network itself"
+            wrong = f"{name_of(there.network)} is not Longhaul's, so Longhaul does not turn on its encryption"
+            write = "nothing, and turn on encryption at the network itself"
             yield Fault(at=("sites", name, "encrypted"), wrong=wrong, write=write, basis=((*at, "network"),))
         for index, address in enumerate(gateway.addresses if gateway else ()):
             if not is_public(address):
-                wrong = f"{address} is not public: the other ends of its tunnels are out on the internet"
+                wrong = f"{address} is not public: the other ends of its tunnels are on the internet"
                 where = (*at, "vpn_gateway", "addresses", index)
                 yield Fault(at=where, wrong=wrong, write="the address of the gateway's public IP configuration")
         yield from _subnets(place, named, at)
@@ -73,7 +71,7 @@ def _gateway_subnet(place: Place[AzureSite]) -> Iterator[Fault]:
     name, site = place.name, place.site
     prefix = site.range.prefixlen if site.range else site.prefix
     if place.has_tunnels and site.existing.vpn_gateway is None and prefix > LARGEST_PREFIX:
-        wrong = f"the gateway subnet of a /{prefix} is smaller than Azure takes for the VPN gateway of {name}"
+        wrong = f"the gateway subnet of a /{prefix} is smaller than Azure allows for the VPN gateway of {name}"
         yield Fault(
             at=("sites", name, "range" if site.range else "prefix"),
             wrong=wrong,
@@ -86,7 +84,7 @@ def _region(place: Place[AzureSite]) -> Iterator[Fault]:
     """Yield a fault if the rules of the control plane cannot name the region (``components/azure/rules.py``)."""
     region = place.site.region
     if place.is_control and region not in regions():
-        wrong = f"{region!r} is no region whose service tag is known: Azure would refuse the control plane's rules"
+        wrong = f"{region!r} is not a region with a known service tag: Azure would refuse the control plane's rules"
         write = f"{suggestion(regions(), region)}; a newer region first needs its tag in clouds/azure/service_tags.py"
         yield Fault(at=("sites", place.name, "region"), wrong=wrong, write=write, basis=(("control_plane", "site"),))
 

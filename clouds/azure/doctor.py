@@ -88,7 +88,7 @@ def credentials(share: CloudShare[AzureSite], reader: AzureReader, subscription:
     for name in wrong:
         declared = share.places[name].site.tenant
         yield problem(
-            f"the subscription {subscription} is of the tenant {tenant}, the file says {declared}",
+            f"the subscription {subscription} belongs to the tenant {tenant}, but the file says {declared}",
             share.at("sites", name, "tenant"),
             do=f"tenant: {tenant}, unless the subscription is the wrong one",
         )
@@ -151,7 +151,7 @@ def durations(share: CloudShare[AzureSite]) -> Iterator[Finding]:
     "Troubleshoot Azure RBAC")."""
     gateways = [name for name, place in share.places.items() if place.has_tunnels]
     if gateways:
-        what = "making a VPN gateway takes Azure half an hour or more; everything else goes on meanwhile"
+        what = "making a VPN gateway takes Azure half an hour or more; everything else continues meanwhile"
         yield ok(what, *share.sites(*gateways))
     control = [name for name, place in share.places.items() if place.is_control]
     if control:

@@ -55,7 +55,7 @@ def network_faults(network: FoundNetwork, place: Place[AzureSite], ranges: SiteR
                 # A subnet with this name and range was made by an earlier `longhaul up`.
                 ours = name == subnet_name(place, part).lower() and subnet.ranges == (range_,)
                 if not ours and any(taken.overlaps(range_) for taken in subnet.ranges):
-                    yield f"its subnet {name} is in the way of {range_}, where the subnet for {part} is to be made"
+                    yield f"its subnet {name} overlaps {range_}, the range of the new subnet for {part}"
 
 
 def made_parts(place: Place[AzureSite]) -> tuple[str, ...]:
@@ -70,13 +70,13 @@ def made_parts(place: Place[AzureSite]) -> tuple[str, ...]:
 
 def _subnet(subnet: FoundSubnet, part: str, wanted: IPv4Network, place: Place[AzureSite]) -> Iterator[str]:
     if subnet.ranges != (wanted,):
-        yield f"has {ranges_text(subnet.ranges)}, and the address plan {wanted}; they are to be equal"
+        yield f"has {ranges_text(subnet.ranges)}, and the address plan {wanted}; they must be equal"
     if subnet.delegated:
-        yield f"is delegated to {subnet.delegated}; end that"
+        yield f"is delegated to {subnet.delegated}; end the delegation"
     if part in control_subnets(place) and VAULT_ENDPOINT not in subnet.endpoints:
-        yield f"lacks the service endpoint {VAULT_ENDPOINT}, by which machines reach the vault; add it"
+        yield f"lacks the service endpoint {VAULT_ENDPOINT}, through which machines reach the vault; add it"
     if place.has_backups and part in BACKUP_SUBNETS and STORAGE not in subnet.endpoints:
-        yield f"lacks the service endpoint {STORAGE}, by which members reach the backups; add it"
+        yield f"lacks the service endpoint {STORAGE}, through which members reach the backups; add it"
 
 
 def gateway_faults(gateway: FoundGateway, vpn: AzureVpn, *, network: str) -> Iterator[str]:
@@ -85,10 +85,10 @@ def gateway_faults(gateway: FoundGateway, vpn: AzureVpn, *, network: str) -> Ite
     if gateway.gateway_type != "Vpn" or gateway.vpn_type != "RouteBased":
         yield (
             f"it is {gateway.gateway_type}, {gateway.vpn_type}; "
-            "only route-based VPN gateways take the tunnels' policies"
+            "only route-based VPN gateways support the tunnels' policies"
         )
     if gateway.size == "Basic":
-        yield "its size is Basic, which takes no IPsec policies; name a larger one"
+        yield "its size is Basic, which supports no IPsec policies; name a larger one"
     if [IPv4Address(address) for address in gateway.addresses] != list(vpn.addresses):
         real, declared = ", ".join(gateway.addresses) or "none", ", ".join(map(str, vpn.addresses))
         yield f"its addresses are {real}, and the file has {declared}; write the former"

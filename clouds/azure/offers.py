@@ -58,9 +58,9 @@ def _judged(share: CloudShare[AzureSite], demand: MachineDemand, sku: dict[str, 
     chosen = demand.zones or site.zones
     missing = [zone for zone in chosen if zone not in zones] if zonal else []
     if missing:
-        what = f"{demand.machine_type} is not to be had in zone {', '.join(missing)} of {site.region}"
+        what = f"{demand.machine_type} is not available in zone {', '.join(missing)} of {site.region}"
         have = ", ".join(sorted(zones)) or "none"
-        return problem(what, key, share.at("sites", demand.site, "zones"), do=f"another type, or of the zones: {have}")
+        return problem(what, key, share.at("sites", demand.site, "zones"), do=f"another type, or these zones: {have}")
     if _capability_value(sku, ENCRYPTION) == "False":
         what = f"{demand.machine_type} has no encryption at host in {site.region}, and machines are not made without it"
         return problem(what, key, do="another type")
@@ -78,7 +78,7 @@ def _durable(share: CloudShare[AzureSite], demand: MachineDemand, sku: dict[str,
     if missing:
         where = f"zone {', '.join(missing)} of {region}{f' ({barred})' if barred else ''}"
         have = f"one of the zones: {', '.join(sorted(zones))}" if zones else "no learner in this region"
-        return problem(f"{DURABLE} disks are not to be had in {where}, and the learner's is one", key, do=have)
+        return problem(f"{DURABLE} disks are not available in {where}, and the learner needs one", key, do=have)
     return ok(f"{DURABLE} disks are offered in zone {', '.join(demand.zones)} of {region}", key)
 
 
@@ -89,11 +89,12 @@ def _disks(demand: MachineDemand, sku: dict[str, Any], key: str) -> Finding:
         return ok(f"{demand.machine_type} is offered in every zone, with local NVMe disks", key)
     if temporary:
         what = (
-            f"{demand.machine_type} is offered in every zone, but Azure tells of no NVMe disks, only of a temporary one"
+            f"{demand.machine_type} is offered in every zone, but Azure lists no NVMe disks for it, only a "
+            "temporary one"
         )
         return warning(what, key, do="a type with local NVMe disks: etcd's latency is that of its disk")
     if nvme is None and temporary is None:
-        return unknown(f"Azure does not tell whether {demand.machine_type} has local disks", key)
+        return unknown(f"Azure does not report whether {demand.machine_type} has local disks", key)
     return problem(f"{demand.machine_type} has no local disk", key, do="a type with local NVMe disks")
 
 

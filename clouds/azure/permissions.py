@@ -89,7 +89,7 @@ def scaling_role(share: CloudShare[AzureSite], reader: AzureReader, subscription
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions"
     roles = reader.pages(path, version=ROLES_VERSION)
     if any(str(role.get("name", "")).lower() == AUTOSCALER for role in roles):
-        yield ok(f"Azure: the autoscaler's role is there in the subscription {subscription}", *share.sites(*names))
+        yield ok(f"Azure: the autoscaler's role exists in the subscription {subscription}", *share.sites(*names))
     else:
         what = f"Azure: the subscription {subscription} does not have the autoscaler's role, {AUTOSCALER}"
         yield problem(what, *share.sites(*names), do=f"the autoscaler's role of {PAGE}")

@@ -138,15 +138,13 @@ def _network(resource: Resource, declared: Declared) -> Iterator[Breach]:
     bypass = at(resource.inputs, f"{acls}.bypass")
     # The account's own lifecycle rules run as an Azure service, without which nothing deletes old blobs.
     if bypass != "None" and (vault or bypass != "AzureServices"):
-        yield Breach(
-            what=f"{acls}.bypass is {shown(bypass)}: services of other tenants pass by the rules", write="None"
-        )
+        yield Breach(what=f"{acls}.bypass is {shown(bypass)}: services of other tenants bypass the rules", write="None")
     for place, rule in sections(resource.inputs, f"{acls}.ipRules"):
         source = rule.get("value" if vault else "iPAddressOrRange")
         network = parse_range(str(source))
         if network is None or not declared.admits_operator(network):
             yield Breach(
-                what=f"{place} admits {shown(source)}, which is no operator's",
+                what=f"{place} admits {shown(source)}, which is not an operator's",
                 write="a range that access.operators declares",
             )
 
@@ -164,8 +162,8 @@ def _recoverable(resource: Resource, declared: Declared) -> Iterator[Breach]:
     protected = at(resource.inputs, "properties.enablePurgeProtection")
     if not is_true(protected) and not declared.destroyable:
         yield Breach(
-            what=f"properties.enablePurgeProtection is {shown(protected)}: who may purge can end every secret at once",
-            write="enablePurgeProtection: true, or `destroyable: true` for an environment that is to go",
+            what=f"properties.enablePurgeProtection is {shown(protected)}: a purge could destroy every secret at once",
+            write="enablePurgeProtection: true, or `destroyable: true` for an environment that is to be destroyed",
         )
 
 

@@ -31,7 +31,7 @@ def pool_faults(place: Place[AzureSite]) -> Iterator[Fault]:
             yield Fault(at=("pools", name, "zones"), wrong=wrong, write="leave it out", basis=basis)
         for key in ("placement_group", "efa"):
             if getattr(pool, key):
-                wrong = "is of AWS alone; machines of types with InfiniBand stand close together and use that"
+                wrong = "exists only on AWS; machines of types with InfiniBand are close together and use InfiniBand"
                 basis = (("pools", name, "site"), ("sites", place.name, "kind"))
                 yield Fault(at=("pools", name, key), wrong=wrong, write="leave it out", basis=basis)
         if pool.spot and pool.deletion_notice_min is not None:

@@ -131,7 +131,7 @@ def _items(address: str, web: Web) -> Iterator[Item]:
         yield from (item for item in items if isinstance(item, dict))
         following = link or None
         if following is not None and _place(following) != _place(address):
-            raise WebError(f"{address}: its next page is said to be elsewhere, at {following}")
+            raise WebError(f"{address}: its next page is at another address, {following}")
     raise WebError(f"{address}: more than {PAGES} pages")
 
 

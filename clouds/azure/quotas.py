@@ -118,7 +118,7 @@ def _judged(
 ) -> Finding:
     usage = usages.find(name)
     if usage is None:
-        return unknown(f"Azure {region}: it tells of no quota {name!r}", *where)
+        return unknown(f"Azure {region}: it lists no quota {name!r}", *where)
     title = usage["name"].get("localizedValue") or name
     return judge(
         Quota(

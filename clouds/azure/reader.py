@@ -18,7 +18,7 @@ from clouds.azure.versions import SKUS_VERSION
 from clouds.base.findings import NotAllowedError, NotAskedError
 from contract.azure import MANAGEMENT
 
-SIGN_IN = "sign in (`az login`), or set AZURE_CLIENT_ID and what belongs to it"
+SIGN_IN = "sign in (`az login`), or set AZURE_CLIENT_ID and its credentials"
 
 
 class AzureReader:
@@ -46,8 +46,8 @@ class AzureReader:
             yield from self._manager.pages(path, version=version, **({"filter": filter} if filter else {}))
 
     def skus(self, subscription: str, region: str, *, of: str = "virtualMachines") -> dict[str, dict[str, Any]]:
-        """Return the machine types that a subscription sees in a region, by name, or with ``of`` what there is of
-        another resource type, such as ``disks``: "Resource Skus - List", requested once."""
+        """Return the machine types that a subscription sees in a region, by name; with ``of``, the entries of another
+        resource type, such as ``disks``: "Resource Skus - List", requested once."""
         place = (subscription, region)
         with self._lock:
             lock = self._skus_locks.setdefault(place, Lock())
@@ -100,7 +100,7 @@ def _asked() -> Iterator[None]:
         yield
     except AzureError as error:
         if error.status == 403:
-            raise NotAllowedError(str(error), do="give whoever runs this the right that Azure names") from None
+            raise NotAllowedError(str(error), do="grant the caller the right that Azure names") from None
         raise NotAskedError(str(error), do=SIGN_IN if error.status == 401 else "") from None
 
 

@@ -55,7 +55,7 @@ class AzureResourceTypes(ResourceTypes):
 
     def lasting(self) -> Mapping[str, Lasting]:
         """Return the types of groups, networks, names, stores and the vault."""
-        store = Lasting(why="what it holds, snapshots or state, is gone with it")
+        store = Lasting(why="its contents, snapshots or state, are lost with it")
         return {
             "azure-native:keyvault:Vault": Lasting(why="every private key of the environment is in it"),
             "azure-native:privatedns:PrivateZone": Lasting(
@@ -68,7 +68,7 @@ class AzureResourceTypes(ResourceTypes):
                 why="Azure deletes everything in it along with it", with_site=True
             ),
             "azure-native:network:VirtualNetwork": Lasting(
-                why="everything in it would have to go first", with_site=True
+                why="everything in it would be removed first", with_site=True
             ),
         }
 

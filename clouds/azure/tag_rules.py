@@ -34,11 +34,11 @@ class AzureTagRules(TagRules[AzureSite]):
         if len(key) > NAME:
             return f"has {len(key)} characters", f"a name of at most {NAME}"
         if set(key) & set(FORBIDDEN):
-            return "is no name that Azure takes", f"a name without any of {FORBIDDEN}"
+            return "is not a name that Azure accepts", f"a name without any of {FORBIDDEN}"
         if key.lower().startswith(RESERVED):
             return "begins as Azure's own tags do", f"a name that begins with none of {', '.join(RESERVED)}"
         if _makes_zone(places) and not re.fullmatch(ZONE_NAME, key):
-            wrong = "is no name that Azure's DNS zones take, and one is made"
+            wrong = "is not a name that Azure's DNS zones accept, and Longhaul makes one"
             return wrong, "letters, digits, `-`, `_` and `.`, no digit first; or name a zone under `existing`"
         return None
 

@@ -62,14 +62,14 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
                 where=f"sites.{place.name}",
                 why="When the other one takes over, all of the site's tunnels break: for 10 to 15 s in maintenance, "
                 f"for up to 3 minutes otherwise ({_HIGHLY_AVAILABLE}).",
-                do="Two active instances need BGP, which is not there yet.",
+                do="Two active instances need BGP, which Longhaul does not have yet.",
             )
         yield Risk(
             reason=FileReason.ROUTES_STATIC,
             what=f"Nothing takes over from the one connection of {place.name} to each of {to}.",
             where=f"sites.{place.name}",
             why="Its routes are static, and Azure documents several connections to one site with BGP only "
-            f"({_HIGHLY_AVAILABLE}). When the other end fails, or AWS makes its end anew, the link is down "
+            f"({_HIGHLY_AVAILABLE}). When the other end fails, or AWS replaces its end, the link is down "
             "(docs/network.md).",
             do="Name a circuit of your own for a link that must not fail (`links`, kind existing).",
         )
@@ -79,8 +79,8 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
                 what=f"The VPN gateway of {place.name} carries {THROUGHPUT} in all, to and from {to}.",
                 where=f"sites.{place.name}",
                 why="That is Azure's benchmark for its size "
-                "(learn.microsoft.com/azure/vpn-gateway/about-gateway-skus): what reads data or checkpoints across "
-                "sites shares it with the cluster's own traffic.",
+                "(learn.microsoft.com/azure/vpn-gateway/about-gateway-skus): reads of data or checkpoints across "
+                "sites share it with the cluster's own traffic.",
                 do="Keep data in the site that reads it, or name a circuit of your own (`links`, kind existing).",
             )
             if len(others) > CONNECTIONS:
@@ -136,7 +136,7 @@ def _undefined(place: Place[AzureSite], others: Mapping[str, SiteBase]) -> Risk:
         what=f"Both instances of the VPN gateway of {place.name} are active, without BGP to {word_list(list(others))}.",
         where=f"sites.{place.name}.existing.vpn_gateway",
         why="Azure gives each instance a share of the traffic, and an instance without a tunnel drops it; of several "
-        f"connections to one site, which one carries is documented with BGP only ({_HIGHLY_AVAILABLE}).",
+        f"connections to one site, the choice of the active one is documented with BGP only ({_HIGHLY_AVAILABLE}).",
         do="Switch the gateway to one active instance, and name its one address.",
         refused=True,
     )

@@ -15,8 +15,8 @@ from clouds.base.ranges import SiteRanges
 PAGE = "docs/getting-started.md"
 """Page that says what an account needs."""
 APART = "nothing, if the two are never to reach each other; otherwise another supernet, before anything is made"
-MAKE_IT = "make it, name another one, or leave the key out and have one made"
-FIT_IT = "have it changed, or the file (docs/existing.md, What has to fit)"
+MAKE_IT = "make it, name another one, or leave the key out, and Longhaul makes one"
+FIT_IT = "change it, or the file (docs/existing.md, What has to fit)"
 PIN = "read it at the console, or scan it (`ssh-keyscan`), and write it as `host_key` (docs/hosts.md)"
 
 
@@ -126,10 +126,10 @@ def fitted(
     why it does not fit."""
     where = share.at(key)
     if part is None:
-        yield problem(f"the {what} {named} is not there", where, do=MAKE_IT)
+        yield problem(f"the {what} {named} does not exist", where, do=MAKE_IT)
         return
     wrong = [problem(f"the {what} {named}: {fault}", where, do=FIT_IT) for fault in faults]
-    yield from wrong or [ok(f"the {what} {named} is there, and fits", where)]
+    yield from wrong or [ok(f"the {what} {named} exists, and fits", where)]
 
 
 def unbaked(share: CloudShare[Any], name: str) -> Finding:

@@ -49,15 +49,14 @@ def network_faults(network: FoundNetwork, ranges: SiteRanges, *, region: str) ->
         yield f"it is in {network.region}, and the site in {region}; name one in the site's region"
     if not any(block.subnet_of(merged) for merged in collapse_addresses(network.ranges)):
         yield (
-            f"its ranges, {ranges_text(network.ranges)}, do not hold {block}, the site's; add that to the network, or "
-            "write a `range` that it has"
+            f"its ranges, {ranges_text(network.ranges)}, do not contain {block}, the site's block; add it to the "
+            "network, or write a `range` of the network"
         )
     strange = [rest for range_ in network.ranges for rest in _without(range_, block) if rest.overlaps(ranges.supernet)]
     if strange:
         yield (
-            f"it has {ranges_text(strange)} besides, in {ranges.supernet}, where the other sites are: what is sent to "
-            "them would stay in the network; choose another supernet, or a network of which only the site's range "
-            "lies in it"
+            f"it has {ranges_text(strange)} besides, in {ranges.supernet}, where the other sites are: traffic to them "
+            "would stay in the network; choose another supernet, or a network that has only the site's range in it"
         )
 
 

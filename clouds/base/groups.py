@@ -23,7 +23,7 @@ class PoolGroup:
 
 
 class PoolGroups(Generic[SiteT]):
-    """Groups that a cloud's pools become. There are none by default."""
+    """Groups of a cloud's pools. There are none by default."""
 
     word = "group"
     """The cloud's word for one group, a singular noun such as ``scale set``."""

@@ -54,7 +54,9 @@ def ingress_breaches(
     which a resource lists its rules. ``internal`` holds source names, such as service tags, that mean only the
     environment's own addresses."""
     if unseen(resource.inputs, key):
-        yield Breach(what=f"{key} cannot be judged before it is made", write="rules that do not wait for anything")
+        yield Breach(
+            what=f"{key} cannot be judged before it is made", write="rules with values that are known in advance"
+        )
     laptops = resource.name in declared.public
     for rule in rules:
         if rule.is_ipsec or (laptops and rule.is_laptops):
@@ -76,5 +78,5 @@ def _wrong(source: str, declared: Declared, internal: Container[str]) -> str:
         return "lets in a source that is not known before it is made"
     network = parse_range(source)
     if network is None:
-        return "" if source in internal else f"lets in {source}, whose addresses are not the environment's alone"
+        return "" if source in internal else f"lets in {source}, whose addresses are not only the environment's"
     return "" if declared.admits(network) else f"lets in {source}, which the environment does not declare"

@@ -33,8 +33,8 @@ class SiteLimits(Generic[SiteT]):
         return ()
 
     def peered(self, sites: int, pods_each: int) -> int | None:
-        """Return the largest number of nodes that so many sites have together if their networks are peered, where a
-        node has ``pods_each`` addresses for pods; None when the cloud sets no limit."""
+        """Return the largest number of nodes that this number of sites can have together if their networks are peered,
+        with ``pods_each`` addresses for pods on each node; None when the cloud sets no limit."""
         return None
 
     def cautions(self, place: Place[SiteT]) -> Iterator[Caution]:

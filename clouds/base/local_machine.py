@@ -45,7 +45,7 @@ def clock(here: LocalMachine, url: str) -> Iterator[Finding]:
         urlsplit(url).hostname,
         f"{abs(off.total_seconds()):.0f} s {'ahead of' if off > timedelta(0) else 'behind'}",
     )
-    do = "have it set by NTP (`timedatectl set-ntp true`)"
+    do = "set it by NTP (`timedatectl set-ntp true`)"
     if abs(off) > CLOCK_SKEW:
         yield problem(
             f"this machine's clock is {words} {name}: signatures and certificates fail", "this machine", do=do

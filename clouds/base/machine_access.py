@@ -35,7 +35,7 @@ class OwnAccess:
 
 def socket_token(path: str) -> tuple[str, float]:
     """Return the token from a program on the same machine, which serves one for each connection to its socket, and the
-    end of its validity in seconds since the epoch. Raise :class:`NoTokenError` with the program's own words when it
+    end of its validity in seconds since the epoch. Raise :class:`NoTokenError` with the program's message when it
     returns none."""
     try:
         return of_text(_read(path))

@@ -1,5 +1,5 @@
-"""Machines of a site's pools, as its cloud lists them. Whoever deletes what belongs to a machine that is gone learns
-that from such a list, so a list is whole or an error."""
+"""Machines of a site's pools, as its cloud lists them. Callers delete what belongs to machines that are missing from a
+list, so a list is complete or an error."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def unaccounted_address(resource: Resource, declared: Declared) -> Iterator[Brea
     if resource.name not in declared.public:
         yield Breach(
             what=f"{resource.name} is a public address that no egress, IPsec gateway or `vpn` accounts for",
-            write="no public address: what is outside comes in by the VPN, what is inside leaves by the site's egress",
+            write="no public address: traffic comes in through the VPN, and leaves through the site's egress",
         )
 
 

@@ -19,8 +19,8 @@ PUBLIC_ADDRESS = Rule(
 PUBLIC_INTERFACE = Rule(
     id="public-interface",
     reason=(
-        "No machine but those of the laptops' VPN has a public address, and the declaration of its interface says so "
-        "instead of relying on the subnet's default."
+        "Only machines of the laptops' VPN have a public address; every other interface declares that it has "
+        "none, instead of relying on the subnet's default."
     ),
     source="AWS Security Hub EC2.9 and EC2.25; CIS Azure v4.0.0, 8.7",
 )
@@ -34,22 +34,22 @@ PUBLIC_LOAD_BALANCER = Rule(
 PUBLIC_ROUTE = Rule(
     id="public-route",
     reason=(
-        "Only the subnets of NAT gateways have a route to an internet gateway, since in any other a machine with a "
-        "public address would be reachable."
+        "Only the subnets of NAT gateways have a route to an internet gateway, since a machine with a public "
+        "address would be reachable in any other subnet."
     ),
     source="AWS Security Hub EC2.172; components/aws/network.py",
 )
 
 PUBLIC_SUBNET = Rule(
     id="public-subnet",
-    reason="No subnet hands out public addresses to what starts in it.",
+    reason="No subnet gives public addresses to machines that start in it.",
     source="AWS Security Hub EC2.15",
 )
 
 INGRESS = Rule(
     id="ingress",
     reason=(
-        "What is let in comes from the environment's supernet or from a declared operator range; only IKE and ESP "
+        "Inbound traffic comes from the environment's supernet or from a declared operator range; only IKE and ESP "
         "may come from anywhere, and OpenVPN and its sign-in where `vpn` is declared."
     ),
     source="CIS AWS v5.0.0, 5.3 and 5.4; CIS Azure v4.0.0, 8.1 to 8.4; docs/lessons.md, 9",
@@ -57,7 +57,7 @@ INGRESS = Rule(
 
 SUBNET_WITHOUT_RULES = Rule(
     id="subnet-without-rules",
-    reason="Every subnet on Azure has a security group: without one, nothing narrows what peers and links bring.",
+    reason="Every subnet on Azure has a security group: without one, nothing limits traffic from peers and links.",
     source="learn.microsoft.com, Network security groups, Default security rules",
 )
 
@@ -87,45 +87,47 @@ VAULT_RECOVERABLE = Rule(
 # for data at rest"); neither can be turned off.
 DISK_ENCRYPTED = Rule(
     id="disk-encrypted",
-    reason="Every disk says itself that it is encrypted, and does not hope for the account's default.",
+    reason="Every disk declares its own encryption, instead of relying on the account's default.",
     source="CIS AWS v5.0.0, 2.3.1 and 5.1.1; AWS Security Hub EC2.3 and EC2.181",
 )
 
 ENCRYPTION_AT_HOST = Rule(
     id="encryption-at-host",
     reason=(
-        "Azure encrypts managed disks always, but their caches and the temporary disk only with encryption at host."
+        "Azure always encrypts managed disks, but their caches and the temporary disk only with encryption at host."
     ),
     source='Azure Policy, "Virtual machines and virtual machine scale sets should have encryption at host enabled"',
 )
 
 TLS = Rule(
     id="tls",
-    reason="What a cloud serves for us speaks TLS 1.2 or newer, and nothing in plain.",
+    reason="A cloud's services for the environment speak TLS 1.2 or newer, and nothing in plain text.",
     source="CIS Azure v4.0.0, 10.3.4 and 10.3.7; AWS Security Hub ELB.18",
 )
 
 IMDSV2 = Rule(
     id="imdsv2",
-    reason="Instance metadata answers to tokens only: else a forged request reads the role's credentials.",
+    reason="Instance metadata answers only requests with a token: otherwise a forged request could read the role's "
+    "credentials.",
     source="CIS AWS v5.0.0, 5.7; AWS Security Hub EC2.8 and EC2.170",
 )
 
 METADATA_HOP_LIMIT = Rule(
     id="metadata-hop-limit",
-    reason="Metadata goes one hop, the instance's own: a pod, a hop further, must not take its identity.",
+    reason="Metadata answers travel one hop, to the instance itself: a pod, one hop further, must not get its "
+    "identity.",
     source="AWS Security Hub AutoScaling.4; components/aws/pools.py",
 )
 
 IAM_ACTIONS = Rule(
     id="iam-actions",
-    reason="A role names the actions it may take: neither `*` nor all of a service, which grows with the service.",
+    reason="A role names its actions: neither `*` nor all of a service, since their number grows with the service.",
     source="CIS AWS v5.0.0, 1.15; AWS Security Hub IAM.1 and IAM.21",
 )
 
 IAM_RESOURCES = Rule(
     id="iam-resources",
-    reason="A role names what it may act on, unless the action can be limited to no resource.",
+    reason="A role names the resources of its actions, unless an action cannot be limited to a resource.",
     source="docs.aws.amazon.com, Service Authorization Reference, Actions, resources, and condition keys",
 )
 
@@ -140,56 +142,57 @@ IAM_PRINCIPALS = Rule(
 
 IAM_MANAGED_POLICIES = Rule(
     id="iam-managed-policies",
-    reason="No managed policy that spans services: it holds more than anything here calls.",
+    reason="No identity has a managed policy that spans services: it allows more than Longhaul calls.",
     source="CIS AWS v5.0.0, 1.15; docs.aws.amazon.com, AWS managed policies for job functions",
 )
 
 STANDING_KEYS = Rule(
     id="standing-keys",
-    reason="Programs prove who they are with tokens that end: a key that stays is copied once and used for ever.",
+    reason="Programs prove their identity with tokens that expire: a permanent key can be copied once and used "
+    "for ever.",
     source="CIS AWS v5.0.0, 1.20; components/aws/web_identity.py",
 )
 
 VAULT_ROLES = Rule(
     id="vault-roles",
-    reason="A vault trusts roles, which are given secret by secret; its own access policies open all of them.",
+    reason="A vault uses roles, which are assigned for single secrets; its own access policies open all secrets.",
     source="CIS Azure v4.0.0, 9.3.6; docs/certificates.md",
 )
 
 PASSWORD_LOGIN = Rule(
     id="password-login",
-    reason="Machines are signed in to with a key: passwords are guessed.",
+    reason="People sign in to machines with a key: passwords can be guessed.",
     source='Azure Policy, "Authentication to Linux machines should require SSH keys"',
 )
 
 AZURE_PRIVILEGED_ROLE = Rule(
     id="azure-privileged-role",
-    reason="No identity that the program makes holds a role over everything, or one that hands out roles.",
+    reason="No identity that the program makes has a role with all rights, or a role that assigns roles.",
     source="CIS Azure v4.0.0, 6.3.3 and 6.3.4",
 )
 
 AZURE_SCOPE = Rule(
     id="azure-scope",
-    reason="A role is assigned on a resource group or less: a subscription holds what is not the environment's.",
+    reason="A role is assigned on a resource group or less: a subscription also contains resources of others.",
     source="learn.microsoft.com, Best practices for Azure RBAC, Only grant the access users need",
 )
 
 AZURE_ACTIONS = Rule(
     id="azure-actions",
-    reason="A role of our own names its operations: neither `*` nor all of a provider, which grows with it.",
+    reason="A custom role names its operations: neither `*` nor all of a provider, since their number grows.",
     source="CIS Azure v4.0.0, 6.23",
 )
 
 SECRET_IN_USER_DATA = Rule(
     id="secret-in-user-data",
-    reason="What a machine starts with holds no secret: whoever may describe the machine can read it.",
+    reason="User data contains no secret: everybody who may describe the machine can read it.",
     source='learn.microsoft.com, "User Data for Azure Virtual Machine", Security warning; docs/certificates.md',
     waivable=False,
 )
 
 SECRET_IN_PLAIN = Rule(
     id="secret-in-plain",
-    reason="A property that holds a secret is marked as one: the engine's state and every log would show it.",
+    reason="A property with a secret is marked as secret: otherwise the engine's state and every log would show it.",
     source="pulumi.com, Secrets; docs/certificates.md",
     waivable=False,
 )
@@ -197,8 +200,8 @@ SECRET_IN_PLAIN = Rule(
 TAGS = Rule(
     id="tags",
     reason=(
-        "Every resource that takes tags has those of its environment and site, machines also that of their pool or "
-        "role, since nobody finds a resource without tags."
+        "Every resource that can have tags has those of its environment and site, and machines also that of "
+        "their pool or role: nobody finds a resource without tags."
     ),
     source="the environment file's `tags`; clouds/base/tags.py",
 )

@@ -84,14 +84,14 @@ def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterato
     for name, pool in place.pools.items() if zones else ():
         sold = table.types.get(pool.machine_type)
         if sold is None or region not in sold:
-            offer = "of no such type" if sold is None else f"of {', '.join(sorted(sold))} alone"
+            offer = "does not list the type" if sold is None else f"lists it only in {', '.join(sorted(sold))}"
             yield Caution(
                 reason=FileReason.TYPE_NOT_SOLD,
                 at=("pools", name, "machine_type"),
                 site=place.name,
                 pool=name,
                 wrong=f"{pool.machine_type} is not known to be sold in {region}: "
-                f"{title}'s table of {table.day} tells {offer}",
+                f"{title}'s table of {table.day} {offer}",
                 write=f"a type that is sold there, or a site where it is; or keep it, if {title} has begun to sell it",
                 basis=(("pools", name, "site"), at),
             )

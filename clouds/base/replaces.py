@@ -30,7 +30,7 @@ class Replaces(Flag):
     SIZE = auto()
     """The API servers' machines, when the declared size moves into another class (docs/sizing.md)."""
     REACH = auto()
-    """Nothing, but the public ranges change that reach the vault and the racks' gateways."""
+    """Nothing; only the public ranges that reach the vault and the racks' gateways change."""
     STATE = auto()
     """Parts that only the state shows, or none: the setting cannot change while it is in use."""
 

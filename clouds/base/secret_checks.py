@@ -123,7 +123,7 @@ def _plain(resource: Resource, _: Declared) -> Iterator[Breach]:
     for place, key, value in walk(resource.inputs):
         hidden = is_unknown(value) or is_secret(value)
         if _SECRET_KEYS.search(key) and isinstance(value, str) and value and not hidden:
-            yield Breach(what=f"{place} is in plain in the engine's state", write="an output marked as secret")
+            yield Breach(what=f"{place} is in plain text in the engine's state", write="an output marked as secret")
 
 
 CHECKS = (Check(rule=policy_rules.SECRET_IN_PLAIN, kinds=frozenset(), look=_plain),)

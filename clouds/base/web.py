@@ -82,12 +82,12 @@ class Web:
                 tried += 1
                 if tried == self.tries:
                     raise WebError(f"{url}: broke off {tried} times: {_reason(error)}") from None
-                say(f"{url}: broke off, once more from its beginning")
+                say(f"{url}: interrupted, starting again from its beginning")
 
     def _answer(self, url: str, *, stream: bool) -> requests.Response:
         host = urlsplit(url).netloc
         if host in self.unreachable:
-            raise WebError(f"not asked: {host} gave no connection before")
+            raise WebError(f"not asked: {host} accepted no connection before")
         try:
             answer = self.session.get(url, stream=stream, timeout=(self.connect_s, self.silence_s))
         except requests.RequestException as error:

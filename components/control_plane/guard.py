@@ -201,7 +201,7 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
     """Raise ``GuardRefusedError`` unless one of ``peers`` confirms that its etcd cluster keeps quorum without
     ``machine``."""
     only = (
-        f"{machine} is the only member of its etcd cluster: deleting it loses the cluster. Take the change back, run "
+        f"{machine} is the only member of its etcd cluster: deleting it loses the cluster. Undo the change, run "
         "`longhaul up` with three members, then make the change."
     )
     silent: list[str] = []

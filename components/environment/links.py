@@ -233,7 +233,7 @@ class Links(ComponentResource):
 
 
 def used_key(keys: Output[TunnelKeys]) -> Output[str]:
-    """Return the key in use of a tunnel, as a secret output."""
+    """Return a tunnel's key in use, as a secret output."""
     return keys.apply(lambda known: known.used)
 
 

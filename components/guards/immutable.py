@@ -81,7 +81,7 @@ def check(environment: str, before: Settings, after: Settings) -> None:
     changed = changes(before, after)
     if changed:
         lines = [
-            f"{environment} must stay as it is, and nothing was touched: its file changes what is in use.",
+            f"{environment} must stay as it is, and nothing was touched: its file changes settings in use.",
             *(f"  {change}" for change in changed),
             " ".join(["Take that back.", *instead(changed), "See docs/guards.md."]),
         ]
@@ -109,13 +109,13 @@ def check_deletion(environment: Environment, *, type_: str, name: str, inputs: M
         return
     if stays.with_learner and environment.control_plane.etcd.learner is None:
         return
-    goes = "A site is deleted, with all that it has, when it is removed from the file. " if stays.with_site else ""
+    goes = "A site is deleted, with everything in it, when it is removed from the file. " if stays.with_site else ""
     goes += "It is deleted when the learner is removed from the file. " if stays.with_learner else ""
     # The engine shows only the first line beside the resource, and all lines at the end.
     raise GuardRefusedError(
         f"{name} must stay: {stays.why}.\n"
-        f"Take back what deletes or replaces it (`longhaul plan --env {environment.name}` shows what does). {goes}"
-        f"A whole environment goes by `longhaul destroy --env {environment.name}`. See docs/guards.md."
+        f"Undo the change that deletes or replaces it (`longhaul plan --env {environment.name}` shows it). {goes}"
+        f"A whole environment is removed by `longhaul destroy --env {environment.name}`. See docs/guards.md."
     )
 
 

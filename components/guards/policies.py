@@ -70,7 +70,7 @@ def _message(resource: Resource, findings: Sequence[Finding]) -> list[str]:
     lines += [f"  {finding.check}: {finding.what}. Write {finding.do}. {finding.why}" for finding in findings]
     waiver = (f"{{rule: {rule}, resource: {resource.name}, why: …, until: …, approved_by: …}}" for rule in waivable)
     instead = f", or waive it in the environment file: `waivers: [{', '.join(waiver)}]`" if waivable else ""
-    return [*lines, f"Mend it{instead}. See docs/policy.md."]
+    return [*lines, f"Fix it{instead}. See docs/policy.md."]
 
 
 async def _written(value: Any) -> Any:

@@ -123,7 +123,7 @@ class Dns(ComponentResource):
         nodes = standing_nodes(self._args.environment)
         if nodes < REPLICAS:
             pulumi.warn(
-                f"{nodes} machines of {self._args.environment.name} always run, and DNS wants {REPLICAS}: give a pool "
+                f"{nodes} machines of {self._args.environment.name} always run, but DNS needs {REPLICAS}: give a pool "
                 "without GPUs `min: 2`, or list hosts",
                 resource=self,
             )

@@ -50,7 +50,7 @@ def site_table(environment: Environment, name: str) -> str:
 
 
 def sizes_table() -> str:
-    """Return the table of what fits into a block of each size."""
+    """Return the table of the capacity of each block size."""
     rows = []
     for prefix in range(8, 21):
         site = site_plan(IPv4Network((10 << 24, prefix)))

@@ -40,6 +40,6 @@ def authority(path: str, name: str, *, user: str) -> SecretFile:
 
 
 def document(environment: Environment, secret_files: Iterable[SecretFile]) -> dict[str, File]:
-    """Return that document."""
+    """Return the document that tells the machine how to make its files."""
     content = SecretFiles(vault=vault_url(environment), metadata=METADATA, files=tuple(secret_files)).to_text()
     return {PATH: File(content=content)}

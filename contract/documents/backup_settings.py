@@ -67,10 +67,10 @@ class BackupSettings:
             return f"its address is {self.url!r}, and the environment's storage is {account_url(vault)}"
         strangers = [recipient for recipient in self.recipients if not re.fullmatch(RECIPIENT, recipient)]
         if strangers or not self.recipients:
-            return f"{', '.join(map(repr, strangers)) or 'nobody'} is no public key of age"
+            return f"{', '.join(map(repr, strangers)) or 'nobody'} is not a public key of age"
         shortest_s, longest_s = 60.0 * SHORTEST_MINUTES, 60.0 * LONGEST_MINUTES
         if not shortest_s <= self.every_s <= longest_s:
-            return f"a backup every {self.every_s:g} s is none of {shortest_s:g} to {longest_s:g} s"
+            return f"its interval of {self.every_s:g} s is not between {shortest_s:g} and {longest_s:g} s"
         return ""
 
 

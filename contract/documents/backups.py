@@ -116,9 +116,9 @@ def flaw_of(backup: StoredBackup, *, environment: str, role: str, now: datetime)
     if metadata.get("format") != FORMAT:
         return f"its format is {metadata.get('format') or 'not said'}, and this release reads {FORMAT}"
     if metadata.get("environment") != environment:
-        return f"it is of the environment {metadata.get('environment') or '?'}"
+        return f"it belongs to the environment {metadata.get('environment') or '?'}"
     if metadata.get("role") != role:
-        return f"it is of the etcd cluster {metadata.get('role') or '?'}"
+        return f"it belongs to the etcd cluster {metadata.get('role') or '?'}"
     return _untrue(backup, environment=environment, role=role, now=now)
 
 
@@ -126,15 +126,15 @@ def _untrue(backup: StoredBackup, *, environment: str, role: str, now: datetime)
     """Return what no member would have written."""
     metadata, member, taken = backup.metadata, backup.metadata.get("member", ""), backup.taken
     if not re.fullmatch(rf"{re.escape(environment)}-{re.escape(role)}-([0-9]{{1,3}}|learner)", member):
-        return f"its member is {member or 'not said'}, which is none of {environment}'s"
+        return f"its member is {member or 'not said'}, which is not a member of {environment}"
     if taken is None or backup.name != name_of(role, member, taken):
-        return "its name is not of its member and time"
+        return "its name does not match its member and time"
     if max(taken, backup.made) > now + SKEW:
-        return f"it is of the future: {metadata['taken']}"
+        return f"its time lies in the future: {metadata['taken']}"
     if not -SKEW <= backup.made - taken <= LONGEST + SKEW:
         return f"it says that it was taken at {metadata['taken']}, and arrived at {backup.made:{TIME}}"
     if not all(re.fullmatch("[0-9]{1,19}", metadata.get(name, "")) for name in ("revision", "keys")):
-        return "its revision or number of keys is no number"
+        return "its revision or number of keys is not a number"
     if not all(re.fullmatch("[0-9a-f]{64}", metadata.get(name, "")) for name in ("sha256", "snapshot_sha256")):
         return "it has no hashes"
     return ""

@@ -1,4 +1,4 @@
-"""A token of a machine's identity, which one of its programs gives to another by a socket."""
+"""Token of a machine's identity, which one program gives to another through a socket."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def error_text(error: str) -> str:
 
 
 def of_text(text: str) -> tuple[str, float]:
-    """Read an answer: the token and the end of its validity. :class:`NoTokenError` with the program's own words when it
-    has none; ``KeyError``, ``TypeError`` or ``ValueError`` when the text is no answer."""
+    """Read an answer: the token and the end of its validity. Raise :class:`NoTokenError` with the program's message
+    when it has no token, and ``KeyError``, ``TypeError`` or ``ValueError`` when the text is not an answer."""
     answer = json.loads(text)
     if "error" in answer:
         raise NoTokenError(answer["error"])

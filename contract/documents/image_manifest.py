@@ -1,5 +1,5 @@
-"""Manifest of a baked image: the machine that is baked lists there what it is made of, and whoever keeps images reads
-it. The same machine gives the same file: it contains no date."""
+"""Manifest of a baked image: the machine lists its contents there while it is baked, and image stores read it. The same
+contents give the same file: it contains no date."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def version_of(text: str) -> str:
 
 
 def versions_of(text: str) -> dict[str, str]:
-    """Return the versions in the image, by release; empty when the manifest lists none. Raise ``ValueError`` when it is
-    no JSON."""
+    """Return the versions in the image, by release; empty when the manifest lists none. Raise ``ValueError`` when the
+    text is not JSON."""
     raw = json.loads(text)
     versions = raw.get("versions") if isinstance(raw, dict) else None
     return versions if isinstance(versions, dict) else {}

@@ -1,8 +1,8 @@
 """Description of a machine, /etc/longhaul/node.json: of one of the control plane (:class:`NodeConfig`), or of one that
 runs pods (:class:`Worker`).
 
-It is in machines' user data, which a change of replaces: keys are written in the order of the fields, and what has its
-default is left out.
+It is part of machines' user data, and a machine is replaced when its user data changes. So keys are written in the
+order of the fields, and values that equal their default are left out.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class NodeConfig:
 
     @classmethod
     def read(cls, path: Path = PATH) -> NodeConfig:
-        """Read the file; ``OSError``, ``ValueError`` or ``TypeError`` when it is not one."""
+        """Read the file. Raise ``OSError``, ``ValueError`` or ``TypeError`` when it is missing or malformed."""
         return cls(**json.loads(path.read_text()))
 
 
@@ -89,13 +89,14 @@ class GpuPromise:
     """Program that tests memory and compute, with its arguments; empty for none."""
 
     def to_document(self) -> dict[str, Any]:
-        """Return its keys of the file, without what is not promised."""
+        """Return the promise's keys of the file. A value that is not promised is left out."""
         promise = {"gpu_model": self.model or None, "gpu_nvlinks": self.nvlinks, "gpu_check": list(self.check) or None}
         return {"gpus": self.gpus, **{key: value for key, value in promise.items() if value is not None}}
 
     @classmethod
     def of_document(cls, node: Any) -> GpuPromise:
-        """Read its keys of the file, all of them optional; ``ValueError`` when a value has the wrong form."""
+        """Read the promise's keys of the file, all of them optional. Raise ``ValueError`` when a value has the wrong
+        form."""
         if not isinstance(node, dict):
             raise ValueError("not an object")
         gpus, model, nvlinks = node.get("gpus", 0), node.get("gpu_model", ""), node.get("gpu_nvlinks")
@@ -107,7 +108,7 @@ class GpuPromise:
         if not (nvlinks is None or _is_count(nvlinks)):
             raise ValueError(f"gpu_nvlinks must be a number, not {nvlinks!r}")
         if not isinstance(check, list) or not all(isinstance(word, str) for word in check):
-            raise ValueError(f"gpu_check: {check!r}: a list is wanted, the program and its arguments")
+            raise ValueError(f"gpu_check must be a list, the program and its arguments, not {check!r}")
         return cls(gpus=gpus, model=model, nvlinks=nvlinks, check=tuple(check))
 
 
@@ -122,7 +123,8 @@ class HugePages:
 
     @classmethod
     def of_document(cls, node: Mapping[str, Any]) -> HugePages:
-        """Read its keys of the file, which may be missing; ``TypeError`` or ``ValueError`` when one is no number."""
+        """Read the keys of huge pages, which may be missing. Raise ``TypeError`` or ``ValueError`` when a value is not
+        a number."""
         return cls(gib=int(node.get("huge_pages_gib", 0)), mib_2=int(node.get("huge_pages_2mib", 0)))
 
 
@@ -173,8 +175,8 @@ class Worker:
 
     @classmethod
     def read(cls, path: Path = PATH) -> Worker:
-        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another form.
-        Unknown keys are ignored: a newer Longhaul than this image's wrote them."""
+        """Read the file. Raise ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it is missing or
+        malformed. Unknown keys are ignored: a newer Longhaul than this image's wrote them."""
         raw = json.loads(path.read_text())
         if missing := [key for key in _KEYS if key not in raw]:
             raise ValueError(f"{path}: {', '.join(missing)}: missing")

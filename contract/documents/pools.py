@@ -102,7 +102,7 @@ def of_text(text: str) -> dict[str, DeclaredPool]:
     """Parse the value of the ConfigMap. Raise ``ValueError`` when it is invalid."""
     document = json.loads(text)
     if not isinstance(document, dict) or not all(isinstance(pool, dict) for pool in document.values()):
-        raise ValueError("it is no mapping of pools")
+        raise ValueError("it is not a mapping of pools")
     return {name: of_document(name, pool) for name, pool in document.items()}
 
 

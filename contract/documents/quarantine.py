@@ -50,7 +50,7 @@ class Quarantined:
     gone: bool = False
     """True when no machine of that name existed any more, in no pool and as no host: only the name is refused."""
     kept: tuple[str, ...] = ()
-    """Ids of what its cloud keeps of it: its machine, disks or snapshots."""
+    """Ids of the machine, disks or snapshots that its cloud still keeps."""
     done: bool = False
     """True once every step was done."""
     released: str = ""
@@ -78,7 +78,7 @@ class Quarantine:
             raise ValueError("it is not a list of machines") from None
         names = [machine.name for machine in machines]
         if not all(map(_NAME.fullmatch, names)) or len(set(names)) < len(names):
-            raise ValueError("its machines do not have names of nodes, each once")
+            raise ValueError("each machine needs the name of a node, and no name may occur twice")
         if any(time.tzinfo is None for time in times):
             raise ValueError("its times have no zone")
         return cls(machines=machines)
@@ -97,7 +97,7 @@ class Quarantine:
 
     @property
     def unreleased(self) -> tuple[Quarantined, ...]:
-        """Return the machines of which something is kept."""
+        """Return the machines that are not released: their cloud still keeps something of them."""
         return tuple(machine for machine in self.machines if not machine.released)
 
     def find(self, name: str) -> Quarantined | None:
@@ -120,9 +120,9 @@ def _needed(machines: Iterable[Quarantined], now: datetime) -> Iterable[Quaranti
 
 
 def names_of(text: str) -> tuple[str, ...]:
-    """Return the names of the Nodes in a list, in the order of the alphabet; ``KeyError``, ``TypeError`` or
-    ``ValueError`` when it is not one. Nothing else of it is read, so that a machine refuses those of a newer list
-    too."""
+    """Return the names of the Nodes in a list, in alphabetical order. Raise ``KeyError``, ``TypeError`` or
+    ``ValueError`` when the list is malformed. Nothing else in it is read, so a machine refuses the names in a newer
+    release's list too."""
     return tuple(sorted(str(machine["name"]) for machine in json.loads(text)["machines"]))
 
 

@@ -1,4 +1,4 @@
-"""Answer of an API server's machine, or of a VPN machine, that says whom it refuses: ``longhaul-node quarantine`` and
+"""Answer in which an API server's machine or a VPN machine says whom it refuses: ``longhaul-node quarantine`` and
 ``longhaul-node revoked``."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RefusedClients:
 
     @classmethod
     def of_document(cls, answer: Mapping[str, Any]) -> RefusedClients:
-        """Read an answer; what it lacks is empty. Raise ``TypeError`` when its names are no list."""
+        """Read an answer; missing parts are empty. Raise ``TypeError`` when its names are not a list."""
         return cls(
             names=tuple(map(str, answer.get("names") or ())),
             digest=str(answer.get("digest") or ""),
@@ -37,5 +37,5 @@ class RefusedClients:
 
 
 def digest_of(names: Sequence[str]) -> str:
-    """Return the SHA-256 of names, one after another with a line break between; hexadecimal."""
+    """Return the SHA-256 of the names, joined by line breaks; hexadecimal."""
     return hashlib.sha256("\n".join(names).encode()).hexdigest()

@@ -1,5 +1,5 @@
-"""A restore of an etcd cluster from a backup, as the command and the members speak of it: the plan that a member gets,
-and how far it has come (docs/backups.md)."""
+"""Restore of an etcd cluster from a backup, as the command and the members exchange it: the plan for a member, and the
+member's progress (docs/backups.md)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Step(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A restore, as far as this member has come."""
+    """Progress of a restore on this member."""
 
     id: str
     backup: str
@@ -48,9 +48,9 @@ class MachineLook:
     hold: str = ""
     """Id of the restore that keeps its service from being started; empty without one."""
     record: Record | None = None
-    """Its last restore, as the disk bears it out."""
+    """Its last restore, as the data on its disk confirms it."""
     noted: int = Step.NONE
-    """Step that it once had come to: with its new data gone, it is back at a lower one."""
+    """Highest step that the restore had reached; its present step is lower when its new data is gone."""
     quorum: bool = False
     cluster: str = ""
     """Id of the etcd cluster that answers it with a quorum, hexadecimal."""
@@ -106,7 +106,7 @@ class BackupSource:
     header: bytes
     """Header of age that holds the file's key for the member's one-time key."""
     skip: int
-    """Number of bytes of the backup's own header, in whose place the other goes."""
+    """Number of bytes of the backup's own header, which the other header replaces."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +117,8 @@ class RestorePlan:
     members: tuple[str, ...]
     """Names of all members of the new etcd cluster."""
     token: str
-    """Word that the ids of cluster and members are made of. One that was never used gives new ids, so that a member
-    with old data is refused."""
+    """Token from which the ids of cluster and members are derived. A token that was never used gives new ids, so that a
+    member with old data is refused."""
     bump: int
     """Number of revisions that the data is ahead of the backup."""
 

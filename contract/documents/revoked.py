@@ -49,7 +49,7 @@ class Revoked:
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ValueError("it is not a list of people") from None
         if not fit or len(set(names)) < len(names):
-            raise ValueError("its people do not have names of an issuer's people, each once")
+            raise ValueError("each person needs a name with an issuer's prefix, and no name may occur twice")
         return cls(people=people)
 
     def text(self) -> str:
@@ -78,8 +78,8 @@ class Revoked:
 
 
 def names_of(text: str) -> tuple[str, ...]:
-    """Return the names of the people in a list, in the order of the alphabet; ``KeyError``, ``TypeError`` or
-    ``ValueError`` when it is not one."""
+    """Return the names of the people in a list, in alphabetical order. Raise ``KeyError``, ``TypeError`` or
+    ``ValueError`` when the list is malformed."""
     return tuple(sorted(str(person["name"]) for person in json.loads(text)["people"]))
 
 

@@ -33,8 +33,8 @@ class SecretFile:
         return frozenset(match[1] for match in _PLACEHOLDER.finditer(self.content))
 
     def filled(self, values: Mapping[str, str]) -> str:
-        """Return the text with the values of its secrets; ``LookupError`` or ``ValueError`` when one lacks the
-        field."""
+        """Return the text with the values of its secrets. Raise ``LookupError`` or ``ValueError`` when a secret or its
+        field is missing."""
 
         def value(match: re.Match[str]) -> str:
             name, field = match[1], match[2]

@@ -242,7 +242,7 @@ def _checked(status: int, content: bytes) -> Object:
         answer = dict(json.loads(content)) if content else {}
     except (ValueError, TypeError):
         if status < 400:
-            raise ApiError("the answer is no JSON object", reason="no JSON") from None
+            raise ApiError("the answer is not a JSON object", reason="no JSON") from None
         answer = {}
     if status < 400:
         return answer

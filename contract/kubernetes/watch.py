@@ -50,7 +50,7 @@ class Watch:
         self.synced = threading.Event()
         """Set once the first listing is complete."""
         self.trouble = ""
-        """Reason for which what is held may be old; empty while it is followed."""
+        """Reason why the stored objects may be outdated; empty while the collection is followed."""
 
     def objects(self) -> list[Object]:
         """Return every object, as last received."""

@@ -22,12 +22,12 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.formatter_class = argparse.RawDescriptionHelpFormatter
     verb.epilog = f"drills:\n{known}"
     verb.add_argument("names", nargs="+", metavar="NAME", help="drills, or all")
-    verb.add_argument("--long", action="store_true", help="all means the long ones too")
+    verb.add_argument("--long", action="store_true", help="all includes the long drills")
     verb.add_argument(
         "--report",
         type=Path,
         metavar="FOLDER",
-        help="where the report goes, beside earlier results (default: the lab's state)",
+        help="folder of the report, beside earlier results (default: the lab's state)",
     )
 
 

@@ -88,7 +88,7 @@ class VerifierProcess:
     def await_ready(self) -> None:
         """Wait until writes are acknowledged. Raise ``LabError`` when the verifier ends before."""
         if next(iter(self._process.stdout or ()), "").strip() != "ready":
-            raise LabError(f"the verifier ended with {self._process.wait()}, as it says above")
+            raise LabError(f"the verifier ended with {self._process.wait()}; see above")
 
     def verdict(self) -> dict[str, Any]:
         """End the load and return the verdict. Raise ``LabError`` when there is none."""
@@ -96,7 +96,7 @@ class VerifierProcess:
         try:
             return dict(json.loads(printed))
         except ValueError:
-            raise LabError(f"the verifier ended with {self._process.returncode}, as it says above") from None
+            raise LabError(f"the verifier ended with {self._process.returncode}; see above") from None
 
     def close(self) -> None:
         """End the process if it runs, and remove its credentials."""

@@ -156,7 +156,7 @@ def has_address(observed: ObservedObject) -> ReadyVerdict:
     """Check whether an object that is reached from outside has an address."""
     given = (observed.status.get("loadBalancer") or {}).get("ingress")
     return ReadyVerdict(
-        ready=bool(given), reasons=["nobody has given it an address: does the cloud have such a thing?"]
+        ready=bool(given), reasons=["nobody has given it an address: does the cloud have load balancers?"]
     )
 
 

@@ -67,13 +67,13 @@ def expected(environment: Environment, budget: AcceptanceBudget) -> ExpectedUse:
 def refusals(environment: Environment, budget: AcceptanceBudget, expected_use: ExpectedUse) -> Iterator[str]:
     """Yield the reasons why a run may not begin; nothing when it may."""
     if not environment.destroyable:
-        yield "its file does not say `destroyable: true`, and a run takes down what it made"
+        yield "its file does not say `destroyable: true`, which a run needs to take down what it made"
     if expected_use.cost is None or budget.most_cost is None:
         return
     if expected_use.unpriced:
         yield (
             f"there is no price of {', '.join(expected_use.unpriced)}: `longhaul prices --env {environment.name}` "
-            "reads them; --without-prices does without all of them"
+            "reads prices; --without-prices runs without any"
         )
     if len(expected_use.cost.amounts) > 1:
         yield f"its prices are of several currencies ({expected_use.cost}), which cannot be compared with one sum"

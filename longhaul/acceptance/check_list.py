@@ -25,10 +25,12 @@ def checks(target: AcceptanceTarget, *, disrupt: bool) -> Iterator[tuple[Accepta
             _check("nodes", "every node is ready and of the declared version", lambda: cluster.nodes(target)),
             _check("pods by address", "pods of every two sites reach each other by address", traffic.addresses),
             _check("pods by name", "pods of every two sites reach each other by a Service's name", traffic.names),
-            _check("dns", "full names are found on every site, and none is made up", traffic.dns),
+            _check("dns", "full names are resolved on every site, and a missing name is not", traffic.dns),
             _check("metadata", "pods in clouds do not reach the machine's metadata", traffic.metadata),
             _check("gpus", "nodes offer the declared GPUs, and pods get them", lambda: gpus.gpu_pods(target)),
-            _check("unknown machine", "one that does not exist cannot join", lambda: joining.unknown_machine(target)),
+            _check(
+                "unknown machine", "a machine that does not exist cannot join", lambda: joining.unknown_machine(target)
+            ),
             _check("live node", "nobody gets a certificate in a live node's name", lambda: joining.live_node(target)),
             _check("nothing public", "only gateways have public addresses", lambda: nothing_public(target)),
             _check("no keys", "the engine's state holds no private key", lambda: cluster.no_keys(target)),

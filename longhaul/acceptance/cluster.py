@@ -50,7 +50,7 @@ def await_healthy(target: AcceptanceTarget, limit: Deadline) -> str:
         machines = status.get("machines")
         if machines and all(machine["verdict"] == StatusVerdict.MISSING for machine in machines):
             raise NotSoError("no machine of the control plane is in its cloud: `longhaul up` makes them")
-        return "" if done.code == Exit.OK else "; ".join(_unwell(status)) or "it says no more than that"
+        return "" if done.code == Exit.OK else "; ".join(_unwell(status)) or "it gives no reason"
 
     limit.eventually(why_not, what="`longhaul status` finds everything healthy")
     counted = (

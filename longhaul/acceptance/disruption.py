@@ -64,7 +64,7 @@ def restarts(target: AcceptanceTarget) -> str:
     if control.etcd.members < LEAST_MEMBERS or control.api.servers < LEAST_SERVERS:
         raise NotApplicableError(
             f"{control.etcd.members} members and {control.api.servers} API servers: with fewer than {LEAST_MEMBERS} "
-            f"and {LEAST_SERVERS} nobody goes on while one is away"
+            f"and {LEAST_SERVERS} the API does not survive a restart"
         )
     outages = []
     for machine in (f"{environment.name}-etcd-0", f"{environment.name}-api-0"):
@@ -88,7 +88,7 @@ def restart(environment: Environment, machine: str) -> None:
     before = control.run_command(place, machine, BOOT).stdout
     control.restart(place, machine)
     if not before or control.run_command(place, machine, BOOT).stdout == before:
-        raise NotSoError(f"{machine} was restarted by its cloud, and is the same boot as before")
+        raise NotSoError(f"{machine} was restarted by its cloud, but it still runs the same boot")
 
 
 @contextmanager

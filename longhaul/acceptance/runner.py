@@ -54,8 +54,8 @@ class Runner:
         if counts := self.count_resources():
             leftovers = ", ".join(f"{count} resources of {stack}" for stack, count in counts.items())
             raise CommandError(
-                f"{self.env} is there already ({leftovers}), and this would take it down: --reuse looks at it as it "
-                f"is. Has a killed run left it, `longhaul destroy --env {self.env} --remove` takes it down",
+                f"{self.env} exists already ({leftovers}), and this would take it down: --reuse checks it as it is. "
+                f"If a killed run left it, `longhaul destroy --env {self.env} --remove` takes it down",
                 code=Exit.REFUSED,
             )
         self._tell_log()
@@ -68,9 +68,9 @@ class Runner:
         begun, self._stays = self._begin(), Stay.ALL
         if not self.count_resources():
             raise CommandError(
-                f"{self.env} is not there: the engine has no resource of it, so nothing can be looked at. "
-                f"`longhaul up --env {self.env}` makes it; without --reuse it is made, looked at and taken down. Was "
-                "it made with another backend, choose that one (PULUMI_BACKEND_URL, or `pulumi login`)",
+                f"{self.env} does not exist: the engine has no resource of it, so nothing can be checked. "
+                f"`longhaul up --env {self.env}` makes it; without --reuse it is made, checked and taken down. If it "
+                "was made with another backend, choose that backend (PULUMI_BACKEND_URL, or `pulumi login`)",
                 code=Exit.UNREACHABLE,
             )
         self._tell_log()
@@ -89,7 +89,7 @@ class Runner:
     def _looked(self, limit: Deadline) -> bool:
         """Return whether the environment can be made (``doctor``) and may be made (``plan``)."""
         return self._step(
-            "doctor", "all that it needs is there and allowed", lambda: _doctor(self.commands, limit)
+            "doctor", "everything that it needs exists and is allowed", lambda: _doctor(self.commands, limit)
         ) and self._step("plan", "no reason refuses it", lambda: _plan(self.commands, limit))
 
     def _make(self, limit: Deadline, checks: Callable[[Deadline], Checking]) -> None:
@@ -147,7 +147,7 @@ class Runner:
         self._steps.append(outcome)
         self.tell(str(outcome))
         if outcome.result is StepResult.FAILED and (tail := self.commands.tail()):
-            self.tell(f"the end of what was said:\n{tail}")
+            self.tell(f"the end of the output:\n{tail}")
         return outcome.result is not StepResult.FAILED
 
     def _note_interrupt(self) -> None:
@@ -155,7 +155,7 @@ class Runner:
         self.tell("interrupted")
 
     def _tell_log(self) -> None:
-        self.tell(f"what the steps say is in {self.log}")
+        self.tell(f"the steps' output is in {self.log}")
 
     def _begin(self) -> datetime:
         self._since = self.clock()

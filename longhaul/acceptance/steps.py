@@ -148,7 +148,7 @@ def _has_ended(child: subprocess.Popen[bytes], within_s: float) -> bool:
 def _end(child: subprocess.Popen[Any], verb: str, limit: Deadline) -> None:
     """Ask the command to end, wait for it, and pass on any further interrupt."""
     child.send_signal(signal.SIGINT)
-    words = [f"`longhaul {verb}` was asked to end, and is waited for: it finishes what is under way"]
+    words = [f"`longhaul {verb}` was asked to end and finishes what is under way; waiting for it"]
     while child.poll() is None:
         try:
             if words:

@@ -21,7 +21,7 @@ def to_text(report: AcceptanceReport) -> str:
     for title, rows in (("Steps", lines[: len(report.steps)]), ("Checks", lines[len(report.steps) :])):
         if rows:
             parts.append("\n".join((title, *rows)))
-    return "\n\n".join((*parts, f"{_summary(report)}\nWhat its steps said: {report.log}"))
+    return "\n\n".join((*parts, f"{_summary(report)}\nOutput of its steps: {report.log}"))
 
 
 def to_markdown(report: AcceptanceReport) -> str:
@@ -56,7 +56,7 @@ def to_json(report: AcceptanceReport) -> dict[str, Any]:
 
 def _title(report: AcceptanceReport) -> str:
     if report.stays is Stay.ALL:
-        how = "looked at as it was"
+        how = "checked as it was"
     elif report.stays is Stay.NOTHING:
         how = "not made"
     else:

@@ -63,7 +63,7 @@ class Deadline:
         return max(0.0, self._until - self._clock())
 
     def within(self, seconds: float) -> Deadline:
-        """Return a limit of so many seconds from now, but never later than this one."""
+        """Return a deadline this many seconds from now, but never later than this one."""
         return Deadline(min(seconds, self.remaining_s()), clock=self._clock, wait=self._wait, tell=self.tell)
 
     def waiting(self, what: str) -> Waiting:

@@ -61,7 +61,7 @@ class Traffic:
             none = f"no-such-service.{talker.namespace}.{DOMAIN}"
             if answer := talker.dial(none):
                 raise NotSoError(f"on {site} {none}, which does not exist, answers {answer!r}")
-        return f"on {', '.join(self._talkers)}: full names are answered, one that does not exist is not"
+        return f"on {', '.join(self._talkers)}: full names are answered, and a name that does not exist is not"
 
     def metadata(self) -> str:
         """Check that pods get no answer from the machine's metadata service."""

@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "verb",
         choices=("show", "profile", "apply", *OF_PEOPLE),
-        help="show: issuers, groups, who is refused, and whether each API server has it; apply: have each fetch that "
-        "now; profile: print the file with which people sign in; revoke: have every API server refuse a person; "
-        "restore: take the person again",
+        help="show: issuers, groups, who is refused, and whether each API server has these lists; apply: make each "
+        "API server fetch them now; profile: print the file with which people sign in; revoke: have every API server "
+        "refuse a person; restore: end a person's revocation",
     )
     parser.add_argument(
         "user", metavar="USER", nargs="?", help="the person's name in the audit log, such as corp:alice"
@@ -38,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-connections",
         action="store_true",
-        help="with revoke: do not start API servers anew, so what the person has open goes on, a watch up to an hour",
+        help="with revoke: do not restart API servers, so that the person's open requests continue, a watch for up to "
+        "an hour",
     )
     parser.add_argument("--yes", "-y", action="store_true", help="with revoke: do not ask for the person's name")
     parser.add_argument("--json", action="store_true", help="with show: for programs")
@@ -124,24 +125,24 @@ def _steps(where: Context, environment: Environment) -> AccessRun:
 
 def _restore(steps: AccessRun, user: str) -> int:
     if steps.people.read().find(user) is None:
-        raise CommandError(f"nobody revoked the access of {user!r}, so nothing was done", code=Exit.USAGE)
+        raise CommandError(f"the access of {user!r} is not revoked, so nothing was done", code=Exit.USAGE)
     steps.restore(user)
-    say(f"{user} gets in again with a token of their company")
+    say(f"{user} can sign in again with a token of their company")
     return Exit.OK
 
 
 def _consequences(user: str, *, keep: bool) -> list[str]:
     """Return a line for each step of the run, and for what people have to do themselves afterwards."""
     ended = (
-        "- what is open goes on: a watch up to an hour, `kubectl exec` until it ends"
+        "- open requests continue: a watch for up to an hour, `kubectl exec` until it ends"
         if keep
-        else "- what is open ends: each API server is started anew, one after the other, so watches and `kubectl exec` "
+        else "- open requests end: the API servers are restarted one after the other, so watches and `kubectl exec` "
         "of others are interrupted too"
     )
     return [
         f"the access of {user} is revoked:",
         "- every API server refuses them, whatever token they present, until it is restored",
         ended,
-        "not ended by this: what runs in the cluster, tokens of service accounts that they asked for (24 hours at "
-        "most), and what they know: Secrets, SSH keys, an administrator's certificate",
+        "this does not end what they run in the cluster, tokens of service accounts that they requested (24 hours at "
+        "most), or what they know: Secrets, SSH keys, an administrator's certificate",
     ]

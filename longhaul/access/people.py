@@ -44,8 +44,8 @@ class PeopleVault(VaultRecord):
             text = after.text()
         except ValueError as error:
             raise CommandError(
-                f"the list of people whose access was revoked is full: {error}. `longhaul access restore` takes those "
-                "out who cannot get a token of their company any more"
+                f"the list of people whose access was revoked is full: {error}. `longhaul access restore` removes "
+                "people who can no longer get a token of their company"
             ) from None
         self.write_text(REVOKED, text)
         return True
@@ -68,10 +68,11 @@ def require_person(environment: Environment, name: str) -> None:
         reason = f"{environment.name} has no issuers (`identity` of its file), so nobody signs in"
     elif prefix not in prefixes:
         likely = ", ".join(f"{issuer_prefix}{name}" for issuer_prefix in prefixes)
-        reason = f"nobody can be called {name!r}: names begin with their issuer's prefix, like {likely}"
+        reason = f"{name!r} can be nobody's name: names begin with their issuer's prefix, like {likely}"
     elif not is_name(name):
         reason = (
-            f"{name!r} is not a name that can be refused: it is of printable ASCII, without spaces, quotation marks, $"
+            f"{name!r} is not a name that can be refused: such names have only printable ASCII, without spaces, "
+            "quotation marks, $"
         )
     else:
         return

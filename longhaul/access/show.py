@@ -70,16 +70,16 @@ def _issuers(answer: Mapping[str, Any], digest: str) -> str:
     if answer.get("error"):
         return f"{UNKNOWN}: {answer['error']}"
     if answer.get("digest") != digest:
-        return "others: `longhaul access apply` has it fetch those that the last `longhaul up` wrote"
-    return RIGHT if answer.get("loaded") else "fetched, and not used before every issuer has answered"
+        return "other issuers: `longhaul access apply` makes it fetch those that the last `longhaul up` wrote"
+    return RIGHT if answer.get("loaded") else "fetched, but not used until every issuer has answered"
 
 
 def _revoked(answer: RefusedClients, revoked: Revoked) -> str:
     if answer.error:
         return f"{UNKNOWN}: {answer.error}"
     if answer.digest != digest_of(revoked.names):
-        return "another list: `longhaul access apply` has it fetch this one"
-    return ALL if answer.loaded else "fetched, and not used yet"
+        return "another list: `longhaul access apply` makes it fetch the vault's"
+    return ALL if answer.loaded else "fetched, but not used yet"
 
 
 def document(environment: Environment, revoked: Revoked, server_views: list[ServerView]) -> dict[str, Any]:

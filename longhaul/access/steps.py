@@ -67,7 +67,7 @@ class AccessRun:
             revoked = self.people.read()
             if change(revoked) == revoked:
                 return
-        raise CommandError("others change the list of people at the same time, and undo this change: run this again")
+        raise CommandError("other runs change the list of people at the same time and undo this change: run this again")
 
     def _hand_out(self) -> None:
         """Have every API server and VPN machine use the list. Raise ``CommandError`` when any fails, after all have

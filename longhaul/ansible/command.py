@@ -9,7 +9,7 @@ from longhaul.engine.change import exit_code
 from longhaul.project.context import context, enter_lab
 from longhaul.project.invocation import Invocation
 
-HELP = "run ansible-playbook on gateways and hosts; its arguments go after --, and without a playbook it runs site.yml"
+HELP = "run ansible-playbook on gateways and hosts; its arguments go after --, and the default playbook is site.yml"
 TAKES_REST = True
 
 

@@ -50,7 +50,7 @@ def parse_pull(text: str) -> Pull:
     match = _IMAGE.fullmatch(text)
     if match is None or not DIGEST.fullmatch(match["digest"]):
         raise ValueError(
-            f"{text!r}: an image is REGISTRY/PATH:TAG@sha256:…; `crane digest REGISTRY/PATH:TAG` says the digest"
+            f"{text!r}: an image is REGISTRY/PATH:TAG@sha256:…; `crane digest REGISTRY/PATH:TAG` prints the digest"
         )
     return Pull(name=match["name"], digest=match["digest"])
 
@@ -107,8 +107,9 @@ def _require_pins(environment: Environment, spec: Spec) -> None:
         declared = getattr(environment.versions, release)
         if declared != pinned[release]:
             raise SetupError(
-                f"{environment.name}: versions.{release} is {declared}, and tools.toml pins {pinned[release]}: a depot "
-                "would hold another than the machines expect. Leave the version out, or use the release that pins it"
+                f"{environment.name}: versions.{release} is {declared}, and tools.toml pins {pinned[release]}: a "
+                "depot would hold another version than the machines expect. Leave the version out, or use the release "
+                "that pins it"
             )
 
 
@@ -164,8 +165,8 @@ def _images(
             pulls.append(Pull(name=name, digest=image.digests[tag]))
         elif image.stand_in and not make:
             raise SetupError(
-                f"images/image.toml has no digest of {name}, and what could be made here only stands for it: write its "
-                "digest there, name it with --image, or take the stand-in with --make-images"
+                f"images/image.toml has no digest of {name}, and an image built here would be a stand-in: write its "
+                "digest there, name it with --image, or accept the stand-in with --make-images"
             )
         else:
             made.append(image)

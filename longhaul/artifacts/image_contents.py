@@ -132,7 +132,7 @@ def _names(raw: list[str]) -> tuple[str, ...]:
 def _digests(raw: Mapping[str, str]) -> dict[str, str]:
     for digest in raw.values():
         if not DIGEST.fullmatch(digest):
-            raise TypeError(f"{digest!r} is no digest: `sha256:` and 64 hexadecimal digits in lower case")
+            raise TypeError(f"{digest!r} is not a digest: `sha256:` and 64 hexadecimal digits in lower case")
     return dict(raw)
 
 
@@ -157,7 +157,7 @@ def _image(tool: str, raw: Mapping[str, Any]) -> ContainerImage:
 
 def _system(raw: Mapping[str, Any]) -> System:
     if not raw.get("lab_only", False):
-        raise TypeError(f"{raw['name']} has packages, which images of labs alone may have")
+        raise TypeError(f"{raw['name']} has packages, which only images of labs may have")
     return System(
         packages=_names(raw["packages"]),
         folders=_names(raw.get("folders", [])),

@@ -65,9 +65,9 @@ def _explain(error: ToolCommandError, *, wanted: Pull, where: Path) -> SetupErro
         )
     # The registry's error message, or crane's for an answer without a message. A bare number may be part of a path.
     if re.search(r"\b(UNAUTHORIZED|DENIED|status code 401|status code 403)\b", error.output):
-        return SetupError(f"{wanted.name}: its registry asks who you are; `crane auth login` tells it.\n{error}")
+        return SetupError(f"{wanted.name}: its registry wants you to sign in: `crane auth login`.\n{error}")
     if re.search(r"\b(MANIFEST_UNKNOWN|NAME_UNKNOWN|status code 404)\b", error.output):
-        return SetupError(f"{wanted.name}: its registry has nothing with the digest {wanted.digest}.\n{error}")
+        return SetupError(f"{wanted.name}: its registry has no image with the digest {wanted.digest}.\n{error}")
     return error
 
 

@@ -100,7 +100,7 @@ def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | 
     Raise :class:`SetupError` when the folder is no depot.
     """
     if not is_depot(root):
-        raise SetupError(f"{root} is no depot: it has neither {MANIFEST} nor {SUMS}")
+        raise SetupError(f"{root} is not a depot: it has neither {MANIFEST} nor {SUMS}")
     problems: list[DepotFault] = []
     sums = _read_sums(root, problems)
     declared = _read_manifest(root, problems)
@@ -143,7 +143,7 @@ def _files(root: Path) -> dict[str, Path]:
 def _look(path: Path) -> tuple[str, int]:
     mode = path.lstat()
     if not stat.S_ISREG(mode.st_mode):
-        raise ValueError("is no plain file")
+        raise ValueError("is not a regular file")
     return sha256_file(path), mode.st_size
 
 
@@ -161,7 +161,7 @@ def _read_sums(root: Path, problems: list[DepotFault]) -> dict[str, str]:
         if match := _SUM.fullmatch(line):
             sums[match["path"]] = match["sum"]
         else:
-            problems.append(DepotFault(kind="unreadable", path=SUMS, message=f"line {number} is no checksum"))
+            problems.append(DepotFault(kind="unreadable", path=SUMS, message=f"line {number} is not a checksum"))
     return sums
 
 
@@ -201,7 +201,7 @@ def _contradictions(sums: Mapping[str, str], declared: Mapping[str, Any]) -> Ite
             lacks = SUMS if name not in sums else MANIFEST
             yield DepotFault(kind="contradicted", path=name, message=f"is not in {lacks}")
         elif sums[name] != declared[name]["sha256"]:
-            yield DepotFault(kind="contradicted", path=name, message=f"{SUMS} and {MANIFEST} say different sums")
+            yield DepotFault(kind="contradicted", path=name, message=f"{SUMS} and {MANIFEST} have different checksums")
 
 
 def _unsigned(root: Path, names: Collection[str], *, key: str) -> Iterator[DepotFault]:
@@ -231,6 +231,6 @@ def _indexes(root: Path, hashes: Mapping[str, str], *, known: Collection[str]) -
             indexed[name] = last
     for name, wanted in sorted(indexed.items()):
         if name not in hashes and name not in known:
-            yield DepotFault(kind="contradicted", path=name, message="its index has it, and it is not there")
+            yield DepotFault(kind="contradicted", path=name, message="its index lists it, but it is missing")
         elif hashes.get(name, wanted) != wanted:
-            yield DepotFault(kind="contradicted", path=name, message=f"its index says the sum {wanted}")
+            yield DepotFault(kind="contradicted", path=name, message=f"its index has the checksum {wanted}")

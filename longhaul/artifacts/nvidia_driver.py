@@ -58,7 +58,8 @@ def parse_request(text: str) -> DriverRequest:
     match = _ASKED.fullmatch(text)
     if match is None:
         raise ValueError(
-            f"{text!r}: write SUITE=KERNEL, the kernel as `uname -r` says it, or SUITE=KERNEL=KIND ({', '.join(KINDS)})"
+            f"{text!r}: write SUITE=KERNEL, the kernel as `uname -r` prints it, or SUITE=KERNEL=KIND "
+            f"({', '.join(KINDS)})"
         )
     return DriverRequest(suite=match["suite"], kernel=match["kernel"], kind=match["kind"] or "")
 

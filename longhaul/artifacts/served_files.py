@@ -28,8 +28,8 @@ def read(address: str, name: str, *, key: str, fetch: Fetch) -> bytes:
     content = fetch(f"{address}/{name}")
     if hashlib.sha256(content).hexdigest() != wanted:
         raise SignatureError(
-            f"{address}/{name} is not the file that the signed {SUMS} has. If the depot was filled anew in this "
-            "moment, run it again; if not, somebody has changed it"
+            f"{address}/{name} is not the file that the signed {SUMS} lists. If the depot was filled again just now, "
+            "run this again; if not, somebody has changed the file"
         )
     return content
 
@@ -40,7 +40,7 @@ def _sums(address: str, *, key: str, fetch: Fetch) -> dict[str, str]:
         check(content, signature, key)
     except SignatureError as error:
         raise SignatureError(
-            f"{address}/{SUMS} {error}. If the depot was filled anew in this moment, run it again; docs/depot.md says "
+            f"{address}/{SUMS} {error}. If the depot was filled again just now, run this again; docs/depot.md says "
             "how a depot is signed"
         ) from error
     return checksums(content)
@@ -53,6 +53,6 @@ def checksums(content: bytes) -> dict[str, str]:
     for line in content.decode("utf-8", errors="replace").splitlines():
         match = _LINE.fullmatch(line)
         if match is None:
-            raise SignatureError(f"what was signed is no list of checksums: {line[:80]!r}")
+            raise SignatureError(f"the signed file is not a list of checksums: {line[:80]!r}")
         by_path[match[2]] = match[1]
     return by_path

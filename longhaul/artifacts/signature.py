@@ -42,7 +42,7 @@ def sign(path: Path, *, key: str, home: Path | None = None) -> None:
     Raise :class:`SetupError` when gpg does not sign.
     """
     if shutil.which("gpg") is None:
-        raise SetupError("this machine has no gpg, which signs: install it (Debian and Ubuntu: gnupg)")
+        raise SetupError("this machine has no gpg, which signs depots: install it (Debian and Ubuntu: gnupg)")
     where = ["--homedir", str(home)] if home else []
     # Armored: apt accepts no other signature beside a Release.
     argv = ["gpg", *where, "--batch", "--yes", "--quiet", "--armor", "--local-user", key]
@@ -51,7 +51,7 @@ def sign(path: Path, *, key: str, home: Path | None = None) -> None:
     if done.returncode != 0:
         message = done.stderr.strip() or "nothing"
         raise SetupError(
-            f"gpg does not sign with {key!r}: `gpg --list-secret-keys` shows what it has. It said:\n{message}"
+            f"gpg does not sign with {key!r}: `gpg --list-secret-keys` shows its keys. Its output:\n{message}"
         )
 
 
@@ -60,7 +60,7 @@ def public_key(name: str) -> str:
     when gpg has no such key."""
     done = subprocess.run(["gpg", "--batch", "--export", name], capture_output=True, check=False)
     if done.returncode != 0 or not done.stdout:
-        raise SetupError(f"gpg has no key {name!r}: `gpg --list-keys` shows what it has")
+        raise SetupError(f"gpg has no key {name!r}: `gpg --list-keys` shows its keys")
     return base64.b64encode(done.stdout).decode("ascii")
 
 
@@ -75,7 +75,9 @@ def try_key(name: str, key: str) -> None:
         try:
             check(path.read_bytes(), signature, key)
         except SignatureError as error:
-            raise SetupError(f"what gpg signs with {name!r} {error}: machines would refuse the depot") from error
+            raise SetupError(
+                f"a file that gpg signed with {name!r} {error}: machines would refuse the depot"
+            ) from error
 
 
 def check(content: bytes, signature: bytes, key: str) -> None:

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from contract.kubernetes.api import Api
     from longhaul.project.checkout import Project
 
-HELP = "size pools: machines for pods that wait, and the end of idle ones"
+HELP = "size pools: add machines for waiting pods, and end idle machines"
 TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``autoscaler``."""
-    parser.add_argument("--once", action="store_true", help="run one pass, and end (default: run until ended)")
+    parser.add_argument("--once", action="store_true", help="run one pass and end (default: run until stopped)")
     parser.add_argument("--dry-run", action="store_true", help="change nothing; show what would be done")
     parser.add_argument("--json", action="store_true", help="for programs")
 
@@ -78,7 +78,7 @@ def _act(environment: Environment, api: Api, prices: PriceBook, options: argpars
     try:
         passed = run_once(environment, api, prices, run=terms, write=_print)
     except HeldError as error:
-        message = f"another autoscaler acts ({error}): end it first, or look without acting with --dry-run"
+        message = f"another autoscaler is active ({error}): stop it first, or only look with --dry-run"
         raise CommandError(message) from None
     return Exit.FAILED if passed.evaluation.unread_groups or passed.failed else Exit.OK
 

@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--verify",
         metavar="KEYFILE",
         type=Path,
-        help="also fetch the newest of each, decrypt it with this private key of age, restore it here and count",
+        help="also fetch the newest backup of each, decrypt it with this private key of age, restore it here and "
+        "count its keys",
     )
     parser.add_argument("--all", action="store_true", help=f"list all, not only the newest {SHOWN} of each")
     parser.add_argument("--json", action="store_true", help="for programs")
@@ -99,8 +100,8 @@ def _verified(environment: Environment, backup: ListedBackup, key: Path) -> str:
         outcome = restore_snapshot(snapshot, folder=place, programs=programs)
     if outcome.revision != backup.revision + BUMP or outcome.keys < backup.keys:
         raise CommandError(
-            f"{backup.name}: restored are revision {outcome.revision - BUMP} and {outcome.keys} keys, and the member "
-            f"saved revision {backup.revision} and {backup.keys} keys"
+            f"{backup.name}: the restored data has revision {outcome.revision - BUMP} and {outcome.keys} keys, but "
+            f"the member saved revision {backup.revision} and {backup.keys} keys"
         )
     # The restore adds an entry, which raises the revision: the message has the revision of the list.
     return f"{backup.name} is good: revision {backup.revision}, {backup.keys} keys"

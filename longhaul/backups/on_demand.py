@@ -57,8 +57,8 @@ def revision_warning(name: str, listed: Sequence[ListedBackup]) -> str:
     if made is None or best is None or best.revision == made.revision:
         return ""
     return (
-        f"{name} has revision {made.revision}, and {best.name} has {best.revision}: who made it is behind, and "
-        "`longhaul restore` takes the other"
+        f"{name} has revision {made.revision}, and {best.name} has {best.revision}: the new backup's member is "
+        "behind, and `longhaul restore` takes the other backup"
     )
 
 
@@ -66,7 +66,7 @@ def check_learner(environment: Environment, *, now: bool, roles: Sequence[Role])
     """Raise ``CommandError`` (usage) unless ``--from-learner`` makes sense: with ``--now``, for the main etcd cluster,
     in an environment with a learner."""
     if not now:
-        raise CommandError("--from-learner says who makes a backup: with --now", code=Exit.USAGE)
+        raise CommandError("--from-learner chooses the member that makes a backup: it needs --now", code=Exit.USAGE)
     if "etcd" not in roles:
         raise CommandError("the events etcd has no learner: --from-learner is for etcd", code=Exit.USAGE)
     if environment.control_plane.etcd.learner is None:

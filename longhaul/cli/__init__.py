@@ -53,7 +53,8 @@ def _located(invocation: Invocation) -> Iterator[None]:
         return
     if invocation.command not in OF_EXAMPLES:
         raise CommandError(
-            f"--example {options.example}: an example has no clouds and no hosts; {', '.join(OF_EXAMPLES)} take one",
+            f"--example {options.example}: an example has no clouds and no hosts; only {', '.join(OF_EXAMPLES)} take "
+            "an example",
             code=Exit.USAGE,
         )
     with example_project(options.example) as project:

@@ -53,6 +53,6 @@ def example_project(name: str) -> Iterator[Project]:
 def _file(name: str) -> Path:
     if name not in example_names():
         raise CommandError(
-            f"--example {name}: no such example; there are: {', '.join(example_names())}", code=Exit.USAGE
+            f"--example {name}: no such example; the examples are: {', '.join(example_names())}", code=Exit.USAGE
         )
     return examples_folder() / f"Pulumi.{name}.yaml"

@@ -13,7 +13,7 @@ from longhaul.project.checkout import example_names
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import Exit, help_text
 
-DESCRIPTION = "Build, look at and take down the cluster that an environment file describes"
+DESCRIPTION = "Build, inspect and take down the cluster that an environment file describes"
 
 
 def parser(first: str = "") -> argparse.ArgumentParser:
@@ -52,7 +52,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         )
         which.add_argument("--example", metavar="NAME", help=shown)
         sub.add_argument(
-            "--project", metavar="DIR", help="the checkout (default: this folder, or the first above it that is one)"
+            "--project", metavar="DIR", help="the checkout (default: this folder, or the nearest checkout above it)"
         )
         module.add_arguments(sub)
     return top
@@ -73,7 +73,7 @@ def parse(argv: Sequence[str]) -> Invocation:
         grammar.exit(Exit.USAGE)
     _take_late(options, unknown)
     if unknown:
-        after = "; words for what it runs go after --" if command(options.command).TAKES_REST else ""
+        after = "; arguments for the program that it runs go after --" if command(options.command).TAKES_REST else ""
         meant = _meant(unknown[0], _options_of(options.command))
         grammar.error(f"unrecognized arguments: {' '.join(unknown)}{meant}{after}")
     rest = tuple(argv[split + 1 :])

@@ -110,4 +110,4 @@ def _listening(ports: Sequence[int]) -> _Server:
             return _Server(("127.0.0.1", port), _Handler)
         except OSError:
             continue
-    raise SignInError(f"ports {' and '.join(map(str, ports))} are taken on this machine: use --device, or free one")
+    raise SignInError(f"ports {' and '.join(map(str, ports))} are in use on this machine: use --device, or free a port")

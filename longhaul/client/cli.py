@@ -40,7 +40,8 @@ def parser() -> argparse.ArgumentParser:
     shape = argparse.RawDescriptionHelpFormatter
     top = argparse.ArgumentParser(
         prog="longhaul",
-        description="Sign in to a cluster, and reach it from here. Whoever runs it gives you a profile, one file.",
+        description="Sign in to a cluster, and reach it from here. The cluster's operator gives you a profile, which "
+        "is one file.",
         epilog=help_text("login"),
         formatter_class=shape,
         allow_abbrev=False,

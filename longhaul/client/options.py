@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 KEPT = "profile.json"
 """File name of the stored profile in an environment's folder."""
 
-PROFILE = "the profile from whoever runs the environment (default: the one that `login` kept, if there is one alone)"
+PROFILE = "the profile from the environment's operator (default: the profile that `login` stored, if there is only one)"
 
 
 def add_sign_in(parser: argparse.ArgumentParser, *, profile: str) -> None:
@@ -53,9 +53,9 @@ def refuse_changed(profile: Profile, kept: Path, *, replace: bool) -> None:
     changed = [part for part in parts if getattr(profile, part) != getattr(before, part)]
     if changed and not replace:
         raise CommandError(
-            f"this profile of {profile.name} leads elsewhere than the one that is kept ({kept}): another "
-            f"{', '.join(changed)}; its API is {profile.server}, and was {before.server}. Take it with --replace if "
-            "whoever runs the environment gave it to you",
+            f"this profile of {profile.name} leads elsewhere than the stored one ({kept}): it has another "
+            f"{', '.join(changed)}; its API is {profile.server}, and was {before.server}. Accept it with --replace if "
+            "the environment's operator gave it to you",
             code=Exit.REFUSED,
         )
 
@@ -65,7 +65,7 @@ def _kept() -> Path:
     if len(profiles) == 1:
         return profiles[0]
     if not profiles:
-        why = "there is no profile yet: --profile FILE names the one from whoever runs the environment"
+        why = "there is no profile yet: --profile FILE names the file from the environment's operator"
     else:
         why = f"there are several profiles: name one by --profile ({', '.join(map(str, profiles))})"
     raise CommandError(why, code=Exit.USAGE)

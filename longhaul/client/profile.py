@@ -111,7 +111,7 @@ class Profile:
         raise SignInError(f"{self.name} has {asked}: name one by --issuer ({known})")
 
 
-_AGAIN = "ask whoever runs the environment for a new one (`longhaul access profile`)"
+_AGAIN = "ask the environment's operator for a new one (`longhaul access profile`)"
 
 
 def read_profile(path: Path, *, now: datetime | None = None) -> Profile:
@@ -133,7 +133,7 @@ def read_former(path: Path) -> Profile:
     try:
         return parse(content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise SignInError(f"{path} is no profile, or it was changed: {_AGAIN}") from None
+        raise SignInError(f"{path} is not a profile, or it was changed: {_AGAIN}") from None
 
 
 def parse(content: bytes) -> Profile:

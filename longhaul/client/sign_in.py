@@ -35,7 +35,7 @@ def token_of(issuer: ProfileIssuer, place: str, *, device: bool, may_ask: bool, 
         fresh = _refreshed(provider, tokens) if tokens is not None and tokens.refresh_token else None
         if fresh is None:
             if not may_ask:
-                raise SignInError("you are not signed in any more, and there is nobody to ask: run `longhaul login`")
+                raise SignInError("your sign-in has expired, and there is no terminal to ask on: run `longhaul login`")
             fresh = _signed_in(provider, device=device)
         store.write(fresh)
         return fresh

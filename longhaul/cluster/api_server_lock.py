@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 LEASE = "longhaul-rotate"
 """Name of the lease."""
 WORDS = Words(
-    begins="to rotate a key or to start API servers anew",
-    goes_on="a key is being rotated, or API servers are started anew,",
+    begins="to rotate a key or to restart API servers",
+    goes_on="a key is being rotated, or API servers are restarted,",
 )
 
 
@@ -47,7 +47,7 @@ def locked_to_end_connections(
         except ApiError as error:
             if not error.passing:
                 raise CommandError(_later(str(error))) from None
-            tell(f"{error}: so no key is being rotated, and API servers are started anew at once")
+            tell(f"{error}: so no key is being rotated, and API servers are restarted without waiting")
         except CommandError as error:
             raise CommandError(_later(str(error)), code=error.code) from None
         yield
@@ -77,4 +77,7 @@ def refuse_up(where: Context) -> None:
 
 
 def _later(why: str) -> str:
-    return f"every API server refuses whom it should, but what was open before goes on: {why}. Then run this again"
+    return (
+        f"every API server refuses new requests, but requests that were open before continue: {why}. Then run "
+        "this again"
+    )

@@ -57,7 +57,9 @@ def _gpus(item: Mapping[str, Any]) -> str:
     if verdict.get("status") != "True":
         return f"{verdict.get('reason')}: {verdict.get('message')}"
     held_back = any(taint["key"] == PREFLIGHT_TAINT for taint in item.get("spec", {}).get("taints", ()))
-    return f"its GPUs wait for the node controller, which has set or not lifted {PREFLIGHT_TAINT}" if held_back else ""
+    return (
+        f"its GPUs wait for the node controller, which has not lifted the taint {PREFLIGHT_TAINT}" if held_back else ""
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,8 +30,8 @@ def profile_of(environment: Environment, *, lab_port: int | None, now: datetime)
     issuers = environment.identity.issuers
     if not issuers:
         raise CommandError(
-            f"{environment.name} has no issuers, so nobody can sign in: `identity` of its file names them "
-            "(docs/sign-in.md), and `longhaul kubeconfig` is an administrator's own way in",
+            f"{environment.name} has no issuers, so nobody can sign in: declare them as `identity` in its file "
+            "(docs/sign-in.md); an administrator uses `longhaul kubeconfig`",
             code=Exit.USAGE,
         )
     name, port = environment.api_name, environment.control_plane.api.port

@@ -81,7 +81,7 @@ def count_objects_by_key(environment: Environment, control: ControlAccess[Any], 
             reasons.append(str(error))
         except (LookupError, TypeError, ValueError, AttributeError):
             reasons.append(f"{machine.name} did not count the stored objects")
-    raise CommandError(f"no member tells what the former key still encrypts: {'; '.join(reasons)}")
+    raise CommandError(f"no member reports how many objects the former key still encrypts: {'; '.join(reasons)}")
 
 
 def _of(environment: Environment, role: Role) -> tuple[Machine, ...]:
@@ -114,12 +114,12 @@ def ask_json(
     try:
         output = control.run_command(place, machine, script, timeout_s=LIMIT_S)
     except CloudError as error:
-        raise CommandError(f"{machine} cannot be asked: {error}. `longhaul status` says how it is") from None
+        raise CommandError(f"{machine} cannot be asked: {error}. `longhaul status` shows its state") from None
     try:
         answer = json.loads(output.stdout)
     except ValueError:
         lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
-        raise CommandError(f"{machine} does not tell its {what}: {lines[-1]}") from None
+        raise CommandError(f"{machine} does not report its {what}: {lines[-1]}") from None
     return answer if isinstance(answer, dict) else {}
 
 
@@ -129,7 +129,7 @@ def _why(answer: Mapping[str, Any], keys: EncryptionKeys, env: str) -> str:
     if answer.get("error"):
         return f"has the keys {has}, but {answer['error']}. `longhaul up --env {env}` gives it the right to ask"
     if not has:
-        return f"holds none of the vault's keys: `longhaul up --env {env}` makes it anew as this release wants it"
+        return f"holds none of the vault's keys: `longhaul up --env {env}` replaces it with this release's machine"
     if tuple(answer["keys"]) != keys.names:
         return f"has the keys {has} and not {wanted}: it could not fetch them (journalctl -u longhaul-secrets-refresh)"
     return f"has the keys {wanted}, but its kube-apiserver does not use them (journalctl -u kube-apiserver)"

@@ -71,10 +71,10 @@ def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal:
         answer = RefusedClients.of_document(ask(vault, server, f"{refusal.ask} --end-connections"))
         if not answer.ended:
             raise CommandError(
-                f"{server} may still serve what was asked before ({answer.error or 'it was not restarted'}): "
-                "`longhaul status` says how it is"
+                f"{server} may still serve earlier requests ({answer.error or 'it was not restarted'}): `longhaul "
+                "status` shows its state"
             )
-        tell(f"{server} has ended what was open")
+        tell(f"{server} has ended open requests")
 
 
 def servers(vault: VaultRecord) -> list[str]:
@@ -99,16 +99,16 @@ def ask(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
         output = vault.control.run_command(vault.place, machine, script, timeout_s=LIMIT_S)
     except CloudError as error:
         raise CommandError(
-            f"{machine} cannot be asked: {error}. While it runs, it may serve whom others refuse: `longhaul "
-            "status` says how it is, and `longhaul up` starts or makes it"
+            f"{machine} cannot be asked: {error}. While it runs, it may serve clients that others refuse: `longhaul "
+            "status` shows its state, and `longhaul up` starts or makes it"
         ) from None
     try:
         answer = json.loads(output.stdout)
     except ValueError:
         lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
         raise CommandError(
-            f"{machine} does not tell whom it refuses: {lines[-1]}. `longhaul up --env {vault.environment.name}` makes "
-            "it anew as this release wants it"
+            f"{machine} does not report whom it refuses: {lines[-1]}. `longhaul up --env {vault.environment.name}` "
+            "replaces it with this release's machine"
         ) from None
     return answer if isinstance(answer, dict) else {}
 
@@ -116,7 +116,7 @@ def ask(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
 def _why(answer: RefusedClients, env: str, *, fetched: bool) -> str:
     """Return why a server does not refuse the names on its list."""
     if answer.error:
-        return f"does not tell whom it refuses: {answer.error}. `longhaul up --env {env}` makes it as it should be"
+        return f"does not report whom it refuses: {answer.error}. `longhaul up --env {env}` repairs it"
     if fetched:
         return "has the list, but its kube-apiserver does not use it (journalctl -u kube-apiserver)"
     return "could not fetch the list (journalctl -u longhaul-secrets-refresh)"

@@ -20,7 +20,7 @@ from components.model.prices.book import PriceBook
 from longhaul.costs.money import Money, total
 from longhaul.costs.priced_needs import POOL, PricedNeed, priced_needs
 
-STANDS_IN = "the ordinary price, for want of one for spot"
+STANDS_IN = "the ordinary price, since there is no spot price"
 
 
 @dataclass(frozen=True, kw_only=True)

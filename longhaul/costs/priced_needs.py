@@ -23,11 +23,11 @@ POOL = "pool "
 """Prefix of a pool's group name."""
 
 NOT_COUNTED = (
-    "traffic, and what gateways charge by the gigabyte",
+    "traffic, and gateways' charges by the gigabyte",
     "disks that are not part of a machine type",
     "vaults, private DNS and logs",
     "an Azure VPN gateway's tunnels beyond those that its price includes",
-    "circuits that are already there",
+    "circuits that exist already",
 )
 """Parts of a bill that are not counted: they depend on use, or on facts that an environment file does not have."""
 

@@ -25,7 +25,7 @@ def cost_text(cost: EnvironmentCost) -> str:
     rest = " and ?" if cost.unpriced else ""
     rows.append(("  together", f"{cost.minimum.monthly}{rest}", f"{cost.maximum.monthly}{rest}"))
     lines = table(rows[0], rows[1:], right=(1, 2), indent="", width=None)
-    for title, names in (("without a price, and in no sum:", cost.unpriced), ("at another price:", cost.assumed)):
+    for title, names in (("without a price, and not in the sums:", cost.unpriced), ("at another price:", cost.assumed)):
         lines += [title, *(f"  {name}" for name in names)] if names else []
     lines.append("never counted: " + "; ".join(NOT_COUNTED))
     return "\n".join(line for whole in lines for line in wrapped(whole, hanging=" " * 6))

@@ -22,7 +22,7 @@ def reloading_tls(certificate: Path, key: Path, *, say: Callable[[str], None]) -
                 current = _load(certificate, key)
                 say(f"{certificate} was read again")
         except OSError as error:
-            say(f"{load_error(certificate, key, error)}: going on with the certificate from before")
+            say(f"{load_error(certificate, key, error)}: keeping the previous certificate")
         connection.context = current
 
     # Called for each handshake, even when the client names no server (SSL_CTX_set_tlsext_servername_callback(3)).

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from longhaul.artifacts.nvidia_driver import DriverRequest
     from longhaul.depot.gather import DepotSources
 
-HELP = "fill, check or serve a folder with all that machines install; for sites without the internet"
+HELP = "fill, check or serve a folder with everything that machines install; for sites without the internet"
 TAKES_REST = False
 _MIB = 1 << 20
 
@@ -33,7 +33,7 @@ _MIB = 1 << 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs of ``depot``, each with its own options."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    build = _verb(verbs, "build", "fill a folder with binaries, packages and container images; run again, it goes on")
+    build = _verb(verbs, "build", "fill a folder with binaries, packages and container images; a second run continues")
     build.add_argument("--to", metavar="DIR", required=True, type=Path, help="the folder, a new one or an older depot")
     build.add_argument("--site", metavar="S", help="only content for this site's machines (default: all sites)")
     build.add_argument(
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     build.add_argument("--refresh", action="store_true", help="ask archives again for cached packages")
     build.add_argument("--json", action="store_true", help="for programs")
-    verify = _verb(verbs, "verify", "hold every file of a depot against its checksum")
+    verify = _verb(verbs, "verify", "check every file of a depot against its checksum")
     verify.add_argument("folder", metavar="DIR", type=Path)
     verify.add_argument(
         "--digest", metavar="SHA256", type=option_types.digest, help="the digest that `depot build` printed"
@@ -157,7 +157,7 @@ def _build(invocation: Invocation) -> int:
         print(document({"folder": str(options.to.absolute()), "changed": fresh, **report.plain()}))
         return Exit.OK
     say(f"{options.to}: {report.files} files, {report.bytes / _MIB:,.0f} MiB" + ("" if fresh else "; nothing was new"))
-    say("its digest, to compare where it arrives (`longhaul depot verify DIR --digest …`):")
+    say("its digest, to compare at its destination (`longhaul depot verify DIR --digest …`):")
     print(report.digest)
     return Exit.OK
 
@@ -169,12 +169,12 @@ def _signer(environment: Environment, name: str | None) -> tuple[Callable[[Path]
 
     key = environment.depots.key or ""
     if name is None:
-        say("it is not signed, and machines take nothing from it: --sign KEY (docs/depot.md)")
+        say("it is not signed, so machines install nothing from it: --sign KEY (docs/depot.md)")
         return None, ""
     if not key:
         raise CommandError(
-            f"{environment.name} has no `depots.key`, against which machines would hold the signature: write what "
-            f"`gpg --export {name} | base64 --wrap=0` prints into its file",
+            f"{environment.name} has no `depots.key`, with which machines check the signature: write what `gpg "
+            f"--export {name} | base64 --wrap=0` prints into its file",
             code=Exit.USAGE,
         )
     try_key(name, key)
@@ -214,7 +214,7 @@ def _asked(invocation: Invocation) -> tuple[Environment, DepotContent, DepotSour
         stray = suites - set(asked.suites)
         if stray:
             names = ", ".join(sorted(stray))
-            raise CommandError(f"--{option} names {names}, which no --suite asks for", code=Exit.USAGE)
+            raise CommandError(f"--{option} names {names}, which no --suite names", code=Exit.USAGE)
     return (
         environment,
         asked,
@@ -262,9 +262,9 @@ def _verify(invocation: Invocation) -> int:
         verdict = "as it should be" if report.good else f"{len(report.problems)} things are wrong"
         print(f"{options.folder}: {report.files} files, {report.bytes / _MIB:,.0f} MiB: {verdict}")
         if report.good and not options.signed_by:
-            print("whose it is was not looked at: --signed-by names the builder's key")
+            print("its signature was not checked: --signed-by names the builder's key")
         if report.good and not options.digest and not options.signed_by:
-            print(f"its digest; compare it with what `depot build` said where it was filled: {report.digest}")
+            print(f"its digest; compare it with the digest that `depot build` printed: {report.digest}")
     return Exit.OK if report.good else Exit.FAILED
 
 
@@ -276,14 +276,14 @@ def _serve(invocation: Invocation) -> int:
     missing = [name for name in ("binaries", "debian", "images/index.json") if not (options.folder / name).exists()]
     if missing:
         raise CommandError(
-            f"{options.folder} lacks {', '.join(missing)}: `longhaul depot verify {options.folder}` says what else"
+            f"{options.folder} lacks {', '.join(missing)}: `longhaul depot verify {options.folder}` lists all faults"
         )
     host, port = options.listen
     tls = _tls(options.certificate, options.key)
     if tls is None and host not in ("127.0.0.1", "::1", "localhost"):
         say(
             "over plain HTTP, everyone between here and the machines sees what they install, and can withhold it or "
-            "show an older depot: see --certificate. A plan that brings such a depot is refused"
+            "show an older depot: see --certificate. A plan that adds such a depot is refused"
         )
     try:
         asyncio.run(serve(options.folder, Listen(host=host, port=port, tls=tls), say=say))
@@ -296,7 +296,7 @@ def _require_depot(folder: Path) -> None:
     from longhaul.artifacts.manifest import is_depot
 
     if not is_depot(folder):
-        raise CommandError(f"{folder} is no depot: `longhaul depot build --to {folder}` makes one", code=Exit.USAGE)
+        raise CommandError(f"{folder} is not a depot: `longhaul depot build --to {folder}` makes one", code=Exit.USAGE)
 
 
 def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:

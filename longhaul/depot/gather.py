@@ -81,7 +81,7 @@ def assemble(
     report = verify(into)
     if not report.good:
         lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in report.problems)
-        raise SetupError(f"the depot was not laid out as it should be; the cache or the disk is damaged:\n{lines}")
+        raise SetupError(f"the depot is not laid out correctly; the cache or the disk is damaged:\n{lines}")
     return report
 
 
@@ -121,7 +121,9 @@ def _archive(suite: str, names: Sequence[str], sources: DepotSources) -> Path:
             f"--sources {suite}=FILE"
         )
     if shutil.which("apt-get") is None:
-        raise SetupError("this machine has no apt-get, which fetches packages: fill the depot on a Debian or Ubuntu")
+        raise SetupError(
+            "this machine has no apt-get, which fetches packages: fill the depot on a machine with Debian or Ubuntu"
+        )
     place = cache_root() / "archives" / digest(_LAYOUT, suite, sorted(names), sorted(lines), machine_arch())
     if sources.refresh:
         remove(place)

@@ -34,11 +34,11 @@ def publish(to: Path, make: Callable[[Path], None], *, progress: Progress, key: 
 def require_place(to: Path) -> None:
     """Raise :class:`SetupError` unless ``to`` is missing, empty, or an older depot."""
     if to.is_symlink() or (to.exists() and not to.is_dir()):
-        raise SetupError(f"{to} is no folder: name one that is to become the depot")
+        raise SetupError(f"{to} is not a folder: name a folder for the depot")
     if to.is_mount():
-        raise SetupError(f"{to} is where a disk is mounted, and cannot be exchanged as a whole: name a folder below it")
+        raise SetupError(f"{to} is a mount point, which cannot be replaced as a whole: name a folder below it")
     if to.exists() and any(to.iterdir()) and not is_depot(to):
-        raise SetupError(f"{to} holds something that is no depot; name a new folder, or one that a depot is in")
+        raise SetupError(f"{to} holds something that is not a depot; name a new folder, or one with a depot")
 
 
 def _beside(to: Path, what: str) -> Path:

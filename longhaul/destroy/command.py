@@ -29,7 +29,7 @@ from longhaul.terminal.say import ask, say
 if TYPE_CHECKING:
     from components.model import Environment
 
-HELP = "take the whole environment down; its file has to say `destroyable: true`"
+HELP = "take the whole environment down; its file must say `destroyable: true`"
 TAKES_REST = True
 
 CONTAINED = ("azure-native:", "pulumi-python:dynamic")
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``destroy``."""
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
     parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
-    parser.add_argument("--remove", action="store_true", help="then also remove the stack and its history")
+    parser.add_argument("--remove", action="store_true", help="afterwards also remove the stack and its history")
     add_verbose(parser)
 
 
@@ -56,7 +56,7 @@ def run(invocation: Invocation) -> int:
     if not environment.destroyable:
         raise CommandError(
             f"{where.env} may not be destroyed: {where.project.stack_file(where.env)} does not say `destroyable: true`"
-            f". If it is meant: write that, run `longhaul up --env {where.env}`, then this again"
+            f". To destroy it, write that, run `longhaul up --env {where.env}`, then run this again"
         )
     require_consent(yes=options.yes)
     refuse_event_log(invocation.rest)
@@ -154,8 +154,8 @@ def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:
     lost = [creation for creation in pending if creation.kind == GROUP or not creation.kind.startswith(CONTAINED)]
     if lost:
         raise CommandError(
-            f"a killed run was making {', '.join(str(creation) for creation in lost)}; it may exist, and the state "
-            f"does not know it. Run `longhaul up --env {engine.stack}` first, which adopts it; or, having seen to it "
+            f"a killed run was making {', '.join(str(creation) for creation in lost)}; it may exist without being in "
+            f"the state. Run `longhaul up --env {engine.stack}` first, which adopts it; or, having seen to it "
             f"yourself, `pulumi refresh --clear-pending-creates --stack {engine.stack}`."
         )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.doctor.target import DoctorTarget
 
-HELP = "look whether all that an environment needs is there and allowed; changes nothing"
+HELP = "check whether everything that an environment needs exists and is allowed; changes nothing"
 TAKES_REST = False
 
 

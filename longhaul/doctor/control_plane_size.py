@@ -17,4 +17,4 @@ def size(target: DoctorTarget) -> Iterator[Finding]:
         yield warning(shortfall.wrong, target.at(*shortfall.at), do=shortfall.write)
     if not shortfalls:
         nodes = declared_nodes(target.environment)
-        yield ok(f"the API servers are large and many enough for {nodes:,} nodes", target.at("control_plane", "api"))
+        yield ok(f"the API servers' size and number are enough for {nodes:,} nodes", target.at("control_plane", "api"))

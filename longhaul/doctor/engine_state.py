@@ -20,10 +20,12 @@ def backend(target: DoctorTarget) -> Iterator[Finding]:
         yield ok("the state is kept by Pulumi's service", "PULUMI_ACCESS_TOKEN")
     elif not url:
         do = f"set {BACKEND} (docs/getting-started.md, 4), or `pulumi login`"
-        yield problem("nothing says where the state is to be kept", BACKEND, do=do)
+        yield problem("no backend is chosen for the state", BACKEND, do=do)
     elif target.backend.folder is not None and not target.lab:
         what = "the state is kept in a folder of this machine: nobody else can run `up`, and it is lost with the disk"
-        yield warning(what, BACKEND, do="Azure Blob or S3, for anything that is to stay (docs/getting-started.md, 4)")
+        yield warning(
+            what, BACKEND, do="use Azure Blob or S3 for an environment that is to stay (docs/getting-started.md, 4)"
+        )
     else:
         parts = urlsplit(url)
         yield ok(f"the state is kept in {parts.scheme}://{parts.hostname or ''}{parts.path}", BACKEND)
@@ -43,7 +45,7 @@ def encryption(target: DoctorTarget) -> Iterator[Finding]:
         what = (
             "the state is encrypted with a passphrase, which is not set here"
             if begun
-            else ("nothing is chosen yet that encrypts the secrets in the state")
+            else ("nothing is chosen yet to encrypt the secrets in the state")
         )
         do = f"set {PASSPHRASE[1]}" if begun else f"set {PASSPHRASE[1]}, or make the stacks with a cloud's key"
         yield problem(what, PASSPHRASE[1], do=f"{do} (docs/getting-started.md, 4)")

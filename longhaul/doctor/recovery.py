@@ -25,15 +25,15 @@ def declared(target: DoctorTarget) -> Iterator[Finding]:
         yield warning(what, target.at("backups"), do="declare `backups` (docs/backups.md)")
     if environment.destroyable:
         what = (
-            f"the vault {vault_name(environment)} has soft delete, and no protection from purging: whoever may purge "
-            "it ends every key of the environment, which no backup brings back"
+            f"the vault {vault_name(environment)} has soft delete, but no protection from purging: a purge destroys "
+            "every key of the environment, and no backup brings them back"
         )
         yield warning(what, target.at("destroyable"), do="take `destroyable` out of an environment that is to stay")
     else:
         what = "a deleted vault can be recovered for a week, and cannot be purged meanwhile"
         yield ok(what, target.at("destroyable"))
-    keys = ["what decrypts the engine's state", *(["the backups' private keys"] if environment.backups else [])]
-    doubt = f"nobody can see from here who has {' and '.join(keys)}, and whether it was ever tried"
+    keys = ["the key that decrypts the engine's state", *(["the backups' private keys"] if environment.backups else [])]
+    doubt = f"it cannot be seen from here who has {' and '.join(keys)}, or whether it was ever tried"
     tried = "; `longhaul backups --verify KEYFILE` tries a private key" if environment.backups else ""
     yield unknown(doubt, target.file, do=f"{CUSTODY}{tried}")
 

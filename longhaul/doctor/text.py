@@ -16,8 +16,8 @@ SHOWN = 6
 """Maximum number of places that the text names for one finding."""
 
 TITLES = {
-    Severity.PROBLEM: "Problems: `longhaul up` fails, or makes what does not work",
-    Severity.WARNING: "Warnings: `longhaul up` works, but look at these",
+    Severity.PROBLEM: "Problems: `longhaul up` fails, or makes something that does not work",
+    Severity.WARNING: "Warnings: `longhaul up` works, but check these",
     Severity.UNKNOWN: "Unknown: could not be asked",
     Severity.OK: "Well, and good to know",
 }

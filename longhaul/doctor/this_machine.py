@@ -60,7 +60,7 @@ def dns(target: DoctorTarget, here: LocalMachine) -> Iterator[Finding]:
     for url, sites in addresses(target, here).items():
         name, where = str(urlsplit(url).hostname), (target.at("sites", site) for site in sites)
         if here.proxied(url):
-            what = "names of the clouds were not looked up: a proxy is set, and it does that"
+            what = "names of the clouds were not looked up: a proxy is set, and it resolves them"
             yield unknown(what, "HTTPS_PROXY and NO_PROXY of this machine")
             continue
         try:

@@ -48,7 +48,10 @@ def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> 
     pending = pending_creates(engine)
     if not pending:
         return change(engine, verb, arguments)
-    say(f"the last run died while it was making {', '.join(str(creation) for creation in pending)}; making sure of it")
+    say(
+        f"the last run died while it was making {', '.join(str(creation) for creation in pending)}; checking "
+        "whether it exists"
+    )
     remember(engine, pending)
     read_adopted(engine, pending)
     result = change(engine, verb, arguments)

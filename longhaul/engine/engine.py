@@ -121,7 +121,7 @@ class Engine:
 def failure_reason(done: subprocess.CompletedProcess[str]) -> str:
     """Return the engine's reason for its failure."""
     text = (done.stderr or done.stdout).strip()
-    return text.removeprefix("error: ") or f"the engine ended with {done.returncode} and said nothing"
+    return text.removeprefix("error: ") or f"the engine ended with {done.returncode} and without output"
 
 
 def engine_for(

@@ -91,7 +91,7 @@ class EngineEvents:
         if not self._looked:
             return "the engine starts, and the program is loaded"
         if not done:
-            done = f"reading what is there, {self._looked} resources so far"
+            done = f"reading existing resources, {self._looked} so far"
         return f"{done}; {awaited(self.running)}" if self.running else done
 
     def counts(self) -> dict[str, int]:

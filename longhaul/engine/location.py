@@ -29,8 +29,8 @@ def engine_binary(environ: Mapping[str, str]) -> Path:
     if binary:
         return Path(binary)
     raise CommandError(
-        "the engine, pulumi, is not here: `.venv/bin/python -m lab.tools ensure pulumi` gets the pinned one; "
-        "any other can be on PATH or named in LONGHAUL_PULUMI"
+        "the engine, pulumi, is missing: `.venv/bin/python -m lab.tools ensure pulumi` gets the pinned version; "
+        "another one can be on PATH or named in LONGHAUL_PULUMI"
     )
 
 

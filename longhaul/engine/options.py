@@ -41,8 +41,8 @@ def refuse_event_log(rest: Sequence[str]) -> None:
     it."""
     if any(word.split("=")[0] == EVENT_LOG for word in rest):
         raise CommandError(
-            f"{EVENT_LOG} cannot be given: the engine keeps one log of events, which is read here to show progress; "
-            "--json writes the events on stdout",
+            f"{EVENT_LOG} cannot be given: the engine has a single log of events, which is already used to show "
+            "progress; --json writes the events on stdout",
             code=Exit.USAGE,
         )
 

@@ -94,7 +94,7 @@ def existing_resources(errors: Iterable[EngineDiagnostic], pending: Iterable[Pen
 def adopt(engine: Engine, ids: Mapping[Pending, str]) -> None:
     """Add existing resources to the state, with the inputs of their creation."""
     for creation, identity in ids.items():
-        say(f"adopting what the killed run made: {creation}, {identity}")
+        say(f"adopting a resource of the killed run: {creation}, {identity}")
     _rewrite(engine, ids)
 
 
@@ -108,7 +108,7 @@ def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
     argv = [*engine.argv("refresh", configured=True), "--yes", "--skip-preview", *targets]
     if engine.run(argv).code != 0:
         named = ", ".join(str(creation) for creation in adopted)
-        raise CommandError(f"{named}: in the cloud, but it cannot be read; the next `longhaul up` tries again")
+        raise CommandError(f"{named}: it is in the cloud, but cannot be read; the next `longhaul up` tries again")
     _restore_inputs(engine, adopted)
 
 

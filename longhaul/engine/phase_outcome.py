@@ -126,7 +126,7 @@ def _verdict(outcomes: Sequence[PhaseOutcome], code: Exit, wanted: str) -> str:
     return {
         Exit.REFUSED: "refused, for the reasons above: nothing was done",
         Exit.INTERRUPTED: f"interrupted{f' in {ended}' if ended else ''}",
-    }.get(code, f"failed in {ended}, as it says above" if ended else "not finished, for the reason above")
+    }.get(code, f"failed in {ended}; see above" if ended else "not finished; see above for the reason")
 
 
 def _ended(outcomes: Sequence[PhaseOutcome], code: Exit) -> list[str]:
@@ -137,8 +137,8 @@ def _ended(outcomes: Sequence[PhaseOutcome], code: Exit) -> list[str]:
 def _next(outcomes: Sequence[PhaseOutcome], code: Exit, again: str) -> Iterator[str]:
     unfinished = [resource for outcome in outcomes for resource in outcome.unfinished]
     if unfinished and code is not Exit.OK:
-        yield f"stopped half-way: {names(unfinished)}; the next run makes sure of them"
+        yield f"stopped half-way: {names(unfinished)}; the next run checks them"
     if code not in (Exit.OK, Exit.REFUSED):
         # A user's refusal to go on is no failure.
         repair = "repair that, and " if code is not Exit.INTERRUPTED and _ended(outcomes, code) else ""
-        yield f"what was done is recorded; {repair}`{again}` goes on from there"
+        yield f"completed work is recorded; {repair}`{again}` continues"

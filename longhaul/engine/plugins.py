@@ -54,8 +54,8 @@ def require(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> None:
         named = ", ".join(f"{plugin.package} {plugin.version}" for plugin in missing)
         words = " ".join((INSTALL, *(plugin.package for plugin in missing)))
         raise CommandError(
-            f"the engine has no plugin {named}, and downloads none by itself: `{words}` installs what fits the "
-            "checksums in tools.toml. One of your own can be on PATH"
+            f"the engine has no plugin {named}, and downloads none by itself: `{words}` installs the one with the "
+            "checksum in tools.toml. A plugin of your own can be on PATH"
         )
 
 

@@ -48,8 +48,8 @@ def _refuse_living(engine: Engine, run: Run) -> None:
     if living:
         named = ", ".join(f"{process.name} (process {process.pid})" for process in living)
         raise CommandError(
-            f"`longhaul {run.command}` is already at work on {engine.stack}: {named}. "
-            f"Wait for it, or stop it with `kill -INT {living[0].pid}`."
+            f"`longhaul {run.command}` is already running for {engine.stack}: {named}. Wait for it, or stop it with "
+            f"`kill -INT {living[0].pid}`."
         )
 
 
@@ -59,6 +59,6 @@ def _reap(run: Run) -> tuple[str, ...]:
     if not left:
         return ()
     named = tuple(f"{process.name} (process {process.pid})" for process in left)
-    say(f"ending what the killed run left behind: {', '.join(named)}")
+    say(f"ending processes of the killed run: {', '.join(named)}")
     processes.terminate(left)
     return named

@@ -16,7 +16,7 @@ from longhaul.terminal.say import say
 if TYPE_CHECKING:
     from longhaul.racks.verdicts import HostResults
 
-HELP = "take gateways and hosts from a bare system to Ready nodes; each gets a verdict"
+HELP = "turn gateways and hosts from bare systems into Ready nodes; each gets a verdict"
 TAKES_REST = True
 SCAN_KEYS = "scan-keys"
 
@@ -87,9 +87,7 @@ def _require_sense(options: argparse.Namespace) -> None:
         kind = f"{SCAN_KEYS} runs nothing" if options.action else "a run asks nothing"
         raise CommandError(f"{kind}: leave out {', '.join(wrong)}", code=Exit.USAGE)
     if options.budget and not options.batch:
-        raise CommandError(
-            "--budget says when to stop between batches: say how large they are, --batch", code=Exit.USAGE
-        )
+        raise CommandError("--budget says when to stop between batches: give their size with --batch", code=Exit.USAGE)
     if options.preflight and (options.check or options.batch):
         raise CommandError(
             "--preflight looks at all hosts at once and changes nothing: leave --check and --batch out", code=Exit.USAGE
@@ -108,6 +106,6 @@ def _show(env: str, account: HostResults, options: argparse.Namespace) -> None:
         if options.profile and account.tasks:
             print(f"\n{profile(account)}")
     if account.unexplained:
-        say(f"ansible-playbook ended with {account.unexplained}, though no host failed: its own lines say why")
+        say(f"ansible-playbook ended with {account.unexplained}, though no host failed: its output says why")
     if account.interrupted:
-        say("interrupted; run it again, and it goes on")
+        say("interrupted; another run continues")

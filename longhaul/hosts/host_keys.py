@@ -89,4 +89,4 @@ def keyscan(addresses: Sequence[str], kinds: Collection[str]) -> str:
     try:
         return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
     except FileNotFoundError:
-        raise CommandError("ssh-keyscan is not here: it belongs to OpenSSH's client") from None
+        raise CommandError("ssh-keyscan is missing: it is part of OpenSSH's client") from None

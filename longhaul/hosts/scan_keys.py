@@ -92,7 +92,9 @@ def _agreed(number: int, *, yes: bool) -> bool:
         raise CommandError(
             f"{number} not pinned: compare them on the machines (`{COMPARE}`), then pass --yes", code=Exit.USAGE
         )
-    say(f"whoever sits between here and a machine can show a key of their own: compare on its console, `{COMPARE}`")
+    say(
+        f"an attacker between here and a machine can show another key: compare it on the machine's console, `{COMPARE}`"
+    )
     if ask(f"Pin {number} host keys? (yes/no) ") == "yes":
         return True
     say("nothing was pinned")

@@ -105,7 +105,7 @@ def cloud_site(environment: Environment, name: str) -> SiteBase:
         raise CommandError(f"{environment.name} has no site {name}; its sites in clouds: {rented}", code=Exit.USAGE)
     if not cloud_of(site).rents:
         raise CommandError(
-            f"{name} is on-prem: its hosts have no image, `longhaul hosts` makes them what they are. Sites in clouds: "
+            f"{name} is on-prem: its hosts have no image, and `longhaul hosts` installs them. Sites in clouds: "
             f"{rented}",
             code=Exit.USAGE,
         )
@@ -127,8 +127,8 @@ def _sources(environment: Environment, asked: BakeOptions) -> list[str]:
     ranges = inside + [str(range_) for range_ in environment.access.operators]
     if not ranges:
         raise CommandError(
-            "nobody could reach the machine that is baked: name a subnet that this machine reaches by private address "
-            "(--subnet), or the public ranges that operators come from (access.operators)",
+            "the machine for the bake could not be reached: name a subnet that this machine reaches by private "
+            "address (--subnet), or the operators' public ranges (access.operators)",
             code=Exit.USAGE,
         )
     return ranges

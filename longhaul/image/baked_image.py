@@ -53,10 +53,12 @@ def record_image(bake: Bake, shop: BuildFolder, folder: Path, log: Path) -> Bake
         image = bake.image or made["artifact_id"].rpartition(":")[2]
         manifest = summary_of(shop.manifest.read_text(encoding="utf-8"))
         if manifest.version != bake.version:
-            raise CommandError(f"the image says that it is {manifest.version}, not {bake.version}: {log} tells more")
+            raise CommandError(
+                f"the image's manifest has the version {manifest.version}, not {bake.version}: see {log}"
+            )
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise CommandError(
-            f"packer succeeded but left no account of an image ({error!r}): {log} tells what it did.\n{leftovers(bake)}"
+            f"packer succeeded but reported no image ({error!r}): see {log}.\n{leftovers(bake)}"
         ) from error
     kept = folder / MANIFEST
     shutil.copyfile(shop.manifest, kept)
@@ -78,6 +80,6 @@ def leftovers(bake: Bake) -> str:
     """Return commands that show and remove the leftovers of a killed bake. A bake that failed, or was interrupted,
     cleans up itself."""
     look = clouds()[bake.cloud].images.leftovers(bake.name, bake.image, bake.variables)
-    return "Packer removes what it made, unless it was killed itself. Whether anything is left:\n" + "\n".join(
+    return "Packer removes what it made, unless it was killed. Check whether anything is left:\n" + "\n".join(
         f"  {line}" for line in look
     )

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--base", metavar="V", default="", help="Ubuntu's image: its id, on Azure its version (newest)")
     parser.add_argument(
-        "--key", metavar="ID", default="", help="KMS key, on Azure disk encryption set (the cloud's own)"
+        "--key", metavar="ID", default="", help="KMS key; on Azure, disk encryption set (default: the cloud's own)"
     )
     parser.add_argument("--validate", action="store_true", help="only have Packer validate the input; make nothing")
     parser.add_argument("--json", action="store_true", help="for programs; Packer's output goes to stderr")
@@ -71,8 +71,8 @@ def run(invocation: Invocation) -> int:
         require_cloud(environment)
     if not bake.depot and (missing := omitted_images()):
         say(
-            f"{', '.join(missing)} will not be inside but pulled by nodes: images/image.toml has no digest of it, and "
-            "nothing goes in unchecked. Write it down, or give the site a depot"
+            f"{', '.join(missing)} will not be in the image, so nodes pull it: images/image.toml has no digest of it, "
+            "and an image contains nothing unchecked. Write the digest there, or give the site a depot"
         )
     return _bake(where, bake, options)
 
@@ -107,7 +107,7 @@ def _bake(where: Context, bake: Bake, options: argparse.Namespace) -> int:
         if code is not Exit.OK:
             ended = "was interrupted" if code is Exit.INTERRUPTED else f"ended with {result.code}"
             raise CommandError(
-                f"packer {ended}: there is no image {bake.name}. All that it said: {log}\n{leftovers(bake)}", code=code
+                f"packer {ended}: there is no image {bake.name}. Its whole output: {log}\n{leftovers(bake)}", code=code
             )
         baked = record_image(bake, shop, folder, log)
     print(baked.to_json() if options.json else baked.to_text())

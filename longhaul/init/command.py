@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.init.answers import Answers
 
-HELP = "begin an environment: ask a few questions, or take flags; write a small valid file"
+HELP = "begin an environment: write a small valid file from a few answers or flags"
 TAKES_REST = False
 
 

@@ -39,7 +39,7 @@ def _stack(answers: Answers, encryption: Mapping[str, str]) -> str:
     body = [
         "format: 1",
         f"name: {_scalar(answers.name)}",
-        "# Every address of the environment is in it; nothing else of yours may be.",
+        "# Every address of the environment is in this range; nothing else of yours may be.",
         f"supernet: {answers.supernet}",
         f"# Private DNS zone; the API server is api.{answers.domain}.",
         f"domain: {_scalar(answers.domain)}",
@@ -92,7 +92,7 @@ def _prefix(length: int) -> Iterator[str]:
 
 def _cloud_site(answers: Answers, site: CloudSite) -> Iterator[str]:
     if site.cloud == "aws":
-        yield "# In the account that your AWS credentials are of."
+        yield "# In the account of your AWS credentials."
     yield f"kind: {site.cloud}"
     yield f"region: {_scalar(site.region)}"
     if site.cloud == "azure":
@@ -159,8 +159,8 @@ def _machine_types(answers: Answers) -> Iterator[str]:
 
 def _pools(answers: Answers) -> Iterator[str]:
     if answers.places.pools:
-        yield "# `autoscaler: {}` sizes them by what waits, on Azure once its role is there (docs/autoscaler.md)."
-        yield "# `teams` says who is guaranteed how much of them (docs/teams.md)."
+        yield "# `autoscaler: {}` sizes them for waiting pods, on Azure once its role exists (docs/autoscaler.md)."
+        yield "# `teams` guarantees each team its share of them (docs/teams.md)."
         yield "pools:"
     # The cluster's own components need a node: one pool without GPUs never shrinks to zero.
     steady = next((pool for pool in answers.places.pools if not pool.gpus and pool.min is None), None)
@@ -173,7 +173,7 @@ def _pools(answers: Answers) -> Iterator[str]:
         if pool.gpus and not least:
             yield "    # None to begin with: `autoscaler: {}` sizes it, or you do (docs/autoscaler.md)."
         elif pool is steady:
-            yield "    # One always: what the cluster itself runs needs a node."
+            yield "    # Always one: the cluster's own pods need a node."
         yield f"    min: {least}"
         yield f"    max: {pool.max}"
         if pool.gpus:
@@ -196,18 +196,18 @@ def _where(pool: PoolAnswer) -> Iterator[str]:
 
 def _bare_metal(answers: Answers) -> Iterator[str]:
     if answers.places.racks:
-        yield "# The hosts, in a file of their own."
+        yield "# The hosts are in a separate file."
         yield f"bare_metal: {_scalar(hosts_name(answers))}"
 
 
 def _access(answers: Answers) -> Iterator[str]:
     yield "access:"
-    yield "  # The way into cloud machines through a bastion, when all else fails."
+    yield "  # For access to cloud machines through a bastion, when all else fails."
     yield f"  administrator_key: {_scalar(answers.administrator_key)}"
-    yield "  # Object ids of who runs `longhaul up`: they may write to the vault."
+    yield "  # Object ids of the identities that run `longhaul up`: they may write to the vault."
     yield "  vault_officers:"
     yield from (f"    {_scalar(identifier)}: {sort}" for identifier, sort in answers.officers.items())
-    yield "  # Public ranges that they come from: the vault lets nobody else in."
+    yield "  # Their public ranges: the vault lets nobody else in."
     yield f"  operators: [{', '.join(map(str, answers.operators))}]"
 
 

@@ -42,7 +42,7 @@ class Interview:
     def begin(self) -> None:
         """Tell a person how the interview works."""
         if self.ask is not None:
-            print("Enter takes what is in [brackets]; Ctrl-C leaves nothing behind.", file=sys.stderr)
+            print("Enter accepts the answer in [brackets]; Ctrl-C writes nothing.", file=sys.stderr)
 
     def check_flags(self, questions: Iterable[InterviewQuestion[Any]]) -> None:
         """Check flags before the first question. Raise ``CommandError`` when one is wrong. When there is nobody to ask,
@@ -104,7 +104,7 @@ class Interview:
             return
         lines = [f"  {problem}" for problem in self.problems]
         if self.ask is None:
-            lines.append("on a terminal, and without --yes, `longhaul init` asks")
+            lines.append("on a terminal and without --yes, `longhaul init` asks for it")
         raise CommandError("\n".join(["nothing was written:", *lines]), code=Exit.USAGE)
 
     def _flag(self, question: InterviewQuestion[Any]) -> Sequence[str]:
@@ -141,7 +141,7 @@ class Interview:
             try:
                 answers.append(question.parse(text))
             except ValueError as error:
-                _reject(error if text else f"{least} at least")
+                _reject(error if text else f"at least {least}")
         return tuple(answers)
 
 

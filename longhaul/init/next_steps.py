@@ -14,10 +14,10 @@ def next_commands(answers: Answers) -> tuple[tuple[str, str], ...]:
     env = f"--env {answers.name}"
     return (
         (f"longhaul validate {env}", "after every change of the file"),
-        (f"longhaul plan {env}", "what would be made; needs no account"),
-        (f"longhaul doctor {env}", "what the clouds lack: permissions, quotas, machine types"),
+        (f"longhaul plan {env}", "show what would be made; needs no account"),
+        (f"longhaul doctor {env}", "find what the clouds lack: permissions, quotas, machine types"),
         *_image(env, tuple(_bakes(answers))),
-        (f"longhaul up {env}", "docs/getting-started.md says what it needs before"),
+        (f"longhaul up {env}", "docs/getting-started.md has its preconditions"),
     )
 
 
@@ -44,12 +44,12 @@ def notes(answers: Answers) -> Iterator[str]:
     keys = [gateway.host_key for rack in answers.places.racks for gateway in rack.gateways]
     if None in (*keys, *(host.host_key for host in answers.places.hosts)):
         yield (
-            "SSH host keys of hosts are missing: nothing is done to a host without one. "
+            "SSH host keys of hosts are missing: a host without a key is left alone. "
             f"`longhaul hosts scan-keys --env {answers.name}` shows and pins them"
         )
     if answers.places.racks and not answers.places.hosts:
         yield f"no host is listed yet: append them to stacks/{hosts_name(answers)}"
     if not answers.places.pools and not answers.places.hosts:
-        yield "it has no node yet, so no pod runs on it: add a pool or hosts"
+        yield "it has no node yet, so no pod can run: add a pool or hosts"
     if answers.destroyable:
         yield "`longhaul destroy` may take it down: remove `destroyable: true` before there is anything to lose"

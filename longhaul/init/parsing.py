@@ -52,7 +52,7 @@ def name(text: str) -> str:
     from contract.project import OBJECTS
 
     if text.endswith(OBJECTS):
-        raise ValueError(f"{text!r} ends with {OBJECTS!r}, as second stacks do: choose another name")
+        raise ValueError(f"{text!r} ends with {OBJECTS!r}, like the names of second stacks: choose another name")
     return of_field(Environment, "name", text)
 
 

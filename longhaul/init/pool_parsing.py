@@ -27,7 +27,9 @@ def pool(text: str, *, declared: Mapping[str, MachineProperties]) -> PoolAnswer:
     more = [word for word in text.split() if word == SPOT or "=" in word]
     words = [word for word in text.split() if word not in more]
     if len(words) not in (3, 4):
-        raise ValueError(f"{text!r} is not a site, a machine type, machines at most and perhaps a name")
+        raise ValueError(
+            f"{text!r} is not a site, a machine type, a maximum number of machines and, optionally, a name"
+        )
     site, type_, most, *called = words
     types = {**known_machine_types(), **declared}
     if type_ not in types:

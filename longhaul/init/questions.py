@@ -76,7 +76,7 @@ def administrator_key(home: Path) -> InterviewQuestion[str]:
     return InterviewQuestion(
         flag="administrator-key",
         metavar="FILE",
-        text="SSH public key that cloud machines are made with: its file, or the key itself",
+        text="SSH public key of cloud machines: its file, or the key itself",
         parse=parsing.administrator_key,
         default=str(usual) if usual.is_file() else "",
     )
@@ -134,7 +134,7 @@ AZURE_IMAGE: InterviewQuestion[str] = InterviewQuestion(
 OFFICER: InterviewQuestion[tuple[str, PrincipalKind]] = InterviewQuestion(
     flag="officer",
     metavar="'ID KIND'",
-    text="Who runs `longhaul up`: object id in Entra, and `user` or `service`\n"
+    text="Identity that runs `longhaul up`: object id in Entra, and `user` or `service`\n"
     "  (`az ad signed-in-user show --query id`)",
     parse=parsing.officer,
     many=True,
@@ -158,7 +158,7 @@ AZURE_MACHINE_TYPE: InterviewQuestion[str] = InterviewQuestion(
 AZURE_MAX: InterviewQuestion[int] = InterviewQuestion(
     flag="azure-max",
     metavar="N",
-    text="Azure pool: machines at most",
+    text="Azure pool: maximum number of machines",
     parse=parsing.machines,
     default="4",
     help="its maximum number of machines (4)",
@@ -166,7 +166,7 @@ AZURE_MAX: InterviewQuestion[int] = InterviewQuestion(
 AWS_REGION: InterviewQuestion[str] = InterviewQuestion(
     flag="aws-region",
     metavar="R",
-    text="AWS region, such as us-east-1; the account is the one that your credentials are of",
+    text="AWS region, such as us-east-1; the account is that of your credentials",
     parse=partial(parsing.region, cloud="aws"),
     help="a site on AWS with one pool: its region",
 )
@@ -195,7 +195,7 @@ AWS_MACHINE_TYPE: InterviewQuestion[str] = InterviewQuestion(
 AWS_MAX: InterviewQuestion[int] = InterviewQuestion(
     flag="aws-max",
     metavar="N",
-    text="AWS pool: machines at most",
+    text="AWS pool: maximum number of machines",
     parse=parsing.machines,
     default="4",
     help="its pool's maximum number of machines (4)",
@@ -231,8 +231,8 @@ POOL: InterviewQuestion[PoolAnswer] = InterviewQuestion(
     text="A node pool",
     parse=partial(pool_parsing.pool, declared={}),
     many=True,
-    help="a node pool in a site, which is called as its region: machine type and machines at most, then if wanted "
-    "spot, min=N, zones=a,b, and reservation=ID or capacity-block=ID; may be given several times",
+    help="a node pool in a site, which has its region's name: machine type and maximum number of machines, then "
+    "optionally spot, min=N, zones=a,b, and reservation=ID or capacity-block=ID; may be given several times",
 )
 ONPREM_SITE: InterviewQuestion[Rack] = InterviewQuestion(
     flag="onprem-site",
@@ -253,10 +253,10 @@ USED: InterviewQuestion[IPv4Network] = InterviewQuestion(
 HOSTS: InterviewQuestion[HostsAnswer] = InterviewQuestion(
     flag="hosts",
     metavar="'N[xGPUS] [SITE]'",
-    text="Hosts that are alike: how many, and GPUs in each, such as 96x8",
+    text="Equal hosts: their number, and the GPUs in each, such as 96x8",
     parse=parsing.hosts,
     many=True,
-    help="so many hosts that are alike, such as 96x8 with 8 GPUs each; they get names; may be given several times",
+    help="a number of equal hosts, such as 96x8 with 8 GPUs each, which get names; may be given several times",
 )
 GATEWAY: InterviewQuestion[GatewayAnswer] = InterviewQuestion(
     flag="gateway",

@@ -31,7 +31,7 @@ def too_many(places: Places) -> Iterator[str]:
     for need in _needs(places):
         if need.prefix() is None:
             most = max(need.room(prefix) for prefix in range(SMALLEST_PREFIX, DEFAULT_PREFIX + 1))
-            yield f"{need.site}: {need.machines:,} machines, and one site holds {most:,}: the others need a second site"
+            yield f"{need.site}: {need.machines:,} machines, but one site holds {most:,}: the others need a second site"
     for name, cloud in clouds().items():
         sites = [site.region for site in places.clouds if site.cloud == name]
         machines = sum(pool.max for pool in places.pools if pool.site in sites)

@@ -142,11 +142,11 @@ def read_changes(documents: Iterable[PreviewDocument]) -> Changes:
 
 def _action(step: PreviewStep) -> ResourceAction:
     if step.urn.count("::") < 3:
-        raise CommandError(f"the preview names a resource {step.urn!r}, which is no URN", code=Exit.USAGE)
+        raise CommandError(f"the preview names a resource {step.urn!r}, which is not a URN", code=Exit.USAGE)
     if step.op not in _OPS:
         raise CommandError(
             f"the engine would {step.op!r} {step.urn.split('::', 3)[3]}, an operation that this Longhaul does not "
-            "know: look at it with `longhaul plan --raw`, or use the engine's pinned version",
+            "know: inspect it with `longhaul plan --raw`, or use the engine's pinned version",
             code=Exit.USAGE,
         )
     action = _OPS[step.op]

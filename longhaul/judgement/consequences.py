@@ -26,7 +26,7 @@ class Consequence:
     """Consequence of making the resource in an existing site; empty when it needs no attention."""
 
 
-_QUIET_HOUR = "Do it when nobody needs what runs across it."
+_QUIET_HOUR = "Do it when nobody needs the traffic that crosses it."
 
 _UNREACHABLE = (
     "unreachable after 50 s, and their pods are evicted 300 s later unless they tolerate more (docs/network.md)."
@@ -35,17 +35,17 @@ _UNREACHABLE = (
 CONSEQUENCES: Mapping[ResourceKind, Consequence] = {
     ResourceKind.BALANCER: Consequence(
         reason=PlanReason.LOAD_BALANCER_CHANGES,
-        change="Every node, pod and operator reaches the API by it: connections may break and are made again.",
-        gone="Nobody reaches the API until it is back: what runs goes on, nothing new starts. Nodes count as "
+        change="Every node, pod and operator reaches the API through it: connections may break and are made again.",
+        gone="Nobody reaches the API until it is back: running pods continue, nothing new starts. Nodes count as "
         f"{_UNREACHABLE}",
-        do="Look at the properties below. Do it when nothing has to start, and look at `longhaul status` afterwards.",
+        do="Check the properties below. Do it when nothing has to start, and check `longhaul status` afterwards.",
     ),
     ResourceKind.VPN_GATEWAY: Consequence(
         reason=PlanReason.VPN_GATEWAY_CHANGES,
         change="All of the site's tunnels may break and come up again.",
-        gone="All of the site's tunnels are down until it is back, and its addresses may be others. Azure takes half "
-        f"an hour to make one (components/azure/vpn.py). Nodes behind them count as {_UNREACHABLE}",
-        do=f"{_QUIET_HOUR} Run `longhaul hosts` afterwards: racks' gateways have to learn new addresses and keys.",
+        gone="All of the site's tunnels are down until it is back, and its addresses may change. Azure takes half an "
+        f"hour to make a gateway (components/azure/vpn.py). Nodes behind them count as {_UNREACHABLE}",
+        do=f"{_QUIET_HOUR} Run `longhaul hosts` afterwards: racks' gateways need the new addresses and keys.",
     ),
     ResourceKind.EGRESS: Consequence(
         reason=PlanReason.EGRESS_CHANGES,
@@ -55,14 +55,15 @@ CONSEQUENCES: Mapping[ResourceKind, Consequence] = {
     ),
     ResourceKind.ADDRESS: Consequence(
         reason=PlanReason.PUBLIC_ADDRESS_CHANGES,
-        change="It is what the site leaves by, or what its tunnels end at.",
-        gone="The new one is another address: the site leaves by it, or its tunnels end at it.",
+        change="The site's traffic leaves from it, or the site's tunnels end at it.",
+        gone="The new one is another address: the site's traffic leaves from it, or the site's tunnels end at it.",
         do="Tell whoever admits the site by its address (registries, firewalls); run `longhaul hosts` for tunnels.",
     ),
     ResourceKind.TUNNEL: Consequence(
         reason=PlanReason.TUNNEL_CHANGES,
-        change="The tunnel may break and comes up again; AWS takes a connection's tunnels down while it makes their "
-        'ends anew (docs.aws.amazon.com, "Site-to-Site VPN tunnel endpoint replacements"). A dead peer is noticed '
+        change="The tunnel may break and comes up again; AWS takes a connection's tunnels down while it replaces "
+        "their ends "
+        '(docs.aws.amazon.com, "Site-to-Site VPN tunnel endpoint replacements"). A dead peer is noticed '
         "after 30 s (docs/network.md).",
         gone="The tunnel is down until both ends have the new key and address. Nodes behind it count as "
         f"{_UNREACHABLE}",
@@ -76,79 +77,81 @@ CONSEQUENCES: Mapping[ResourceKind, Consequence] = {
     ),
     ResourceKind.NETWORK: Consequence(
         reason=PlanReason.NETWORK_CHANGES,
-        change="It is what everything in the site is connected by.",
-        gone="Everything in it has to go first, and is made anew after it.",
-        do="Look at the properties below: no address in use may move.",
+        change="It connects everything in the site.",
+        gone="Everything in it is removed first, and made again afterwards.",
+        do="Check the properties below: no address in use may move.",
     ),
     ResourceKind.ROUTE: Consequence(
         reason=PlanReason.ROUTE_CHANGES,
-        change="Packets take another way, or none, from the moment on that it changes.",
-        gone="What it led to is not reached until it is back, or any more.",
-        do="See that the new way leads to the same place.",
+        change="From the moment of the change, packets take another way, or none.",
+        gone="Its destination is unreachable until it is back, or for good.",
+        do="Check that the new way leads to the same place.",
     ),
     ResourceKind.RULE: Consequence(
         reason=PlanReason.RULE_CHANGES,
-        change="Who may talk to whom changes at once, in connections that are open too.",
-        gone="Who may talk to whom changes at once; between the old rule and the new one, nobody of it may.",
-        do="Read the rules: every port and range that is given up is in nobody's use, each new one is wanted.",
-        made="Who may talk to whom changes at once.",
+        change="The permitted connections change at once, including those that are open.",
+        gone="The permitted connections change at once; between the old rule and the new one, none of its connections "
+        "is permitted.",
+        do="Read the rules: no removed port or range may be in use, and each new one must be wanted.",
+        made="The permitted connections change at once.",
     ),
     ResourceKind.NAME: Consequence(
         reason=PlanReason.NAME_CHANGES,
-        change="Who has the old answer keeps it for its time to live, 60 s.",
-        gone="The name is not known until it is back, or any more; who has the old answer keeps it for 60 s.",
-        do="See that nobody needs the old answer.",
+        change="Clients with the old answer keep it for its time to live, 60 s.",
+        gone="The name does not resolve until it is back, or for good; clients with the old answer keep it for 60 s.",
+        do="Check that nobody needs the old answer.",
     ),
     ResourceKind.RIGHT: Consequence(
         reason=PlanReason.RIGHT_CHANGES,
-        change="Who may do what changes.",
-        gone="Who had it is refused until the new one is in force: Azure takes up to ten minutes (learn.microsoft.com, "
+        change="Rights change.",
+        gone="Its holder is refused until the new right is in force: Azure takes up to ten minutes "
+        "(learn.microsoft.com, "
         '"Troubleshoot Azure RBAC").',
-        do="See that each right is the least that its holder needs.",
+        do="Check that each holder gets no more rights than it needs.",
     ),
     ResourceKind.VAULT: Consequence(
         reason=PlanReason.VAULT_CHANGES,
-        change="Who reaches the vault, or how it keeps what is deleted, changes: machines fetch their keys there at "
+        change="Access to the vault, or its retention of deleted secrets, changes: machines fetch their keys there at "
         "boot and every ten minutes (docs/certificates.md).",
         gone="",
-        do="See that the machines' subnets and the operators' ranges are still admitted.",
+        do="Check that the machines' subnets and the operators' ranges are still admitted.",
     ),
     ResourceKind.AUTHORITY: Consequence(
         reason=PlanReason.AUTHORITY_RENEWED,
-        change="It is renewed with the key that it has, which interrupts nothing (docs/certificates.md).",
+        change="It is renewed with its present key, which interrupts nothing (docs/certificates.md).",
         gone="",
-        do="Nothing but to know of it.",
+        do="Nothing to do.",
     ),
     ResourceKind.CERTIFICATE: Consequence(
         reason=PlanReason.CERTIFICATE_CHANGES,
-        change="It is issued anew; its holder fetches it within ten minutes and reloads or restarts what uses it "
-        "(docs/certificates.md).",
-        gone="Its holder has none until it has fetched the new one, within ten minutes (docs/certificates.md), or any "
-        "more.",
-        do="Look at `longhaul status` a quarter of an hour later.",
+        change="It is issued again; its holder fetches it within ten minutes and reloads or restarts the programs "
+        "that use it (docs/certificates.md).",
+        gone="Its holder has none until it fetches the new one, within ten minutes (docs/certificates.md), or "
+        "for good.",
+        do="Check `longhaul status` a quarter of an hour later.",
     ),
     ResourceKind.GROUP: Consequence(
         reason=PlanReason.GROUP_CHANGES,
         change="It holds everything of a site.",
         gone="Azure deletes everything in it.",
-        do="Look at what is in it.",
+        do="Check its contents.",
     ),
     ResourceKind.POOL: Consequence(
         reason=PlanReason.POOL_REPLACED,
         change="",
-        gone="All of its machines are ended, and what runs on them, checkpoint or not.",
+        gone="All of its machines are ended, with everything that runs on them, checkpoint or not.",
         do="Empty it first (docs/rolling.md): cordon its nodes and wait for the work to end.",
     ),
     ResourceKind.DATA: Consequence(
         reason=PlanReason.STORE_CHANGES,
-        change="How it keeps what it holds, or who reaches it, changes.",
+        change="Its retention, or access to it, changes.",
         gone="",
-        do="Look at the properties below.",
+        do="Check the properties below.",
     ),
     ResourceKind.OTHER: Consequence(
         reason=PlanReason.RESOURCE_GOES,
         change="",
-        gone="It is not there for as long as that takes, or any more.",
-        do="See that nobody needs it meanwhile.",
+        gone="It is missing until it is back, or for good.",
+        do="Check that nobody needs it meanwhile.",
     ),
 }

@@ -41,9 +41,7 @@ def compare_cost(before: Environment | None, after: Environment, prices: Prices 
         summary = f"{then.least} a month with all pools at their minimum, {then.most} at their maximum."
         return CostChange(summary=_with_gaps(summary, new, source), after=then)
     if any(pool.site not in before.sites for pool in before.pools.values()):
-        summary = (
-            f"{then.least} to {then.most} a month; what it was is only in the site's file of before (--base FILE)."
-        )
+        summary = f"{then.least} to {then.most} a month; the earlier cost needs the earlier file (--base FILE)."
         return CostChange(summary=_with_gaps(summary, new, source), after=then)
     old = prices(before)
     now = Monthly(least=str(old.minimum.monthly), most=str(old.maximum.monthly))
@@ -59,7 +57,7 @@ def _with_gaps(summary: str, new: EnvironmentCost, source: str) -> str:
     """Append what the sums leave out or assume, and the source of the prices."""
     parts = [summary]
     if new.unpriced:
-        parts.append(f"Without a price, and not in it: {', '.join(new.unpriced)}.")
+        parts.append(f"Without a price, and not included: {', '.join(new.unpriced)}.")
     if new.assumed:
         parts.append(f"Assumed: {'; '.join(new.assumed)}.")
     if source:

@@ -51,7 +51,7 @@ def quorum(case: Case, role: Role) -> Iterator[PlanFinding]:
         why, do = _TO_ONE
     else:
         why = f"An etcd cluster of {before} survives the loss of {outlives}; {out} would be out of service at once."
-        do = "Run `longhaul up` with the file as it was, which gives the machines their guards, then make the change."
+        do = "Run `longhaul up` with the earlier file, which gives the machines their guards, then make the change."
     loss = "would have one member" if alone and before > 1 else "loses its quorum"
     yield PlanFinding(
         severity=Severity.PROBLEM,
@@ -64,7 +64,7 @@ def quorum(case: Case, role: Role) -> Iterator[PlanFinding]:
 
 
 _ONLY = (
-    "The etcd cluster has one member: its data would be gone.",
+    "The etcd cluster has one member: its data would be lost.",
     "Give it three members first, run `longhaul up`, then make the change.",
 )
 """Reason and advice when the only member of an etcd cluster would be replaced."""
@@ -93,30 +93,30 @@ def only_member(role: Role, name: str, *, lines: tuple[str, ...]) -> PlanFinding
 
 _LOST: dict[ResourceKind, tuple[str, str]] = {
     ResourceKind.VAULT: (
-        "Every private key of the environment is in it, and the name of a deleted vault is taken for its retention.",
-        "Take the change back: a vault's name, place and tenant are for the environment's life.",
+        "Every private key of the environment is in it, and the name of a deleted vault stays reserved for its "
+        "retention.",
+        "Undo the change: a vault's name, place and tenant are fixed for the environment's life.",
     ),
     ResourceKind.AUTHORITY: (
         "Its key signs every certificate below it: members and servers refuse each other until all machines have "
         "fetched new ones, up to fifteen minutes (docs/certificates.md).",
-        "Take the change back. If the key is lost or stolen, replace that authority alone, as docs/certificates.md "
-        "says.",
+        "Undo the change. If the key is lost or stolen, replace only that authority (docs/certificates.md).",
     ),
     ResourceKind.KEY: (
         "It encrypts Secrets at rest, or signs tokens, or records that an etcd cluster exists.",
-        "Take the change back: the vault's copy is the only one.",
+        "Undo the change: the vault's copy is the only one.",
     ),
     ResourceKind.DATA: (
-        "What it holds, snapshots or state, is gone with it.",
-        "Copy what it holds first, or take the resource out of the state without deleting it (`pulumi state delete`).",
+        "Its contents, snapshots or state, are lost with it.",
+        "Copy its contents first, or remove the resource from the state without deleting it (`pulumi state delete`).",
     ),
     ResourceKind.GUARD: (
-        "It stands for the whole environment: it goes first when all is destroyed.",
+        "It stands for the whole environment: it is removed first when everything is destroyed.",
         "Use `longhaul destroy`, which asks, for environments whose file says `destroyable: true`.",
     ),
     ResourceKind.GROUP: (
         "Azure deletes everything in a group with it, the vault and both etcd clusters in the control plane's.",
-        "Take the change of the site's name, region or subscription back; make a new site beside it and move.",
+        "Undo the change of the site's name, region or subscription; make a new site beside it and move there.",
     ),
 }
 

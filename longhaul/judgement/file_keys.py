@@ -119,10 +119,10 @@ def _new_machines_only(changed: Sequence[Property]) -> PlanFinding:
     return PlanFinding(
         severity=Severity.WARNING,
         reason=PlanReason.NEW_MACHINES_DIFFER,
-        what="New machines of pools differ from those that run.",
+        what="New machines of pools will differ from the running ones.",
         where=tuple(key.path for key in changed),
-        why="What runs goes on: machines stay as they are until they are replaced, one budget at a time.",
-        do="Bring running machines there with `longhaul roll` (docs/rolling.md), or let them be replaced as they go.",
+        why="Running work continues: machines stay as they are until they are replaced, one budget at a time.",
+        do="Update running machines with `longhaul roll` (docs/rolling.md), or wait until they are replaced anyway.",
         lines=tuple(change_text(key) for key in changed),
     )
 
@@ -132,9 +132,9 @@ def _reaching(changed: Sequence[Property]) -> PlanFinding:
     return PlanFinding(
         severity=Severity.WARNING,
         reason=PlanReason.OPERATORS_CHANGE,
-        what="Who reaches the vault and the racks' gateways from outside changes.",
+        what="Access from outside to the vault and the racks' gateways changes.",
         where=tuple(key.path for key in changed),
-        why="Work that runs is not touched; an operator or a CI runner whose range goes is refused from then on.",
+        why="Running work is not touched; an operator or a CI runner whose range is removed is refused from then on.",
         do=consequence.do,
         lines=tuple(change_text(key) for key in changed),
     )

@@ -63,7 +63,7 @@ def refuse(
     from longhaul.judgement.policies import policy_findings
     from longhaul.judgement.text import findings_text
 
-    say("what this would do is judged first")
+    say("judging the change first")
     document = preview(engine, [word for word in words if word not in ONLY_OF_UP])
     terms = PlanTerms(
         max_removed=max_removed, images=images or {}, apis=apis, policy=policy_findings([document], environment)
@@ -73,7 +73,10 @@ def refuse(
     against = [reason for reason in against if not _is_meant(reason, _named(words))]
     if against:
         lines = "\n".join(findings_text(against))
-        say(f"{environment.name} is not touched:\n{lines}\n`longhaul plan --env {environment.name}` shows all of it.")
+        say(
+            f"{environment.name} is not touched:\n{lines}\n`longhaul plan --env {environment.name}` shows the "
+            "whole plan."
+        )
     return bool(against)
 
 
@@ -98,9 +101,7 @@ def preview(engine: Engine, rest: Iterable[str]) -> PreviewDocument:
     if result.interrupted:
         raise KeyboardInterrupt
     if result.code != 0 and not text.strip():
-        raise CommandError(
-            f"the engine's preview of {engine.stack} failed, as it says above; there is nothing to judge"
-        )
+        raise CommandError(f"the engine's preview of {engine.stack} failed, see above; there is nothing to judge")
     document = read_document(text, source=f"the engine's preview of {engine.stack}")
     if result.code != 0:
         raise CommandError(

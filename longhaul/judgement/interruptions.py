@@ -34,7 +34,7 @@ _ACTIONS = {
 
 _MAY_STAY = "It stays as it is if what a preview cannot know turns out to be the same."
 
-_GOES_ON = "Work that runs is not interrupted"
+_GOES_ON = "Running work is not interrupted"
 
 _WORDS = {Role.API: "API server", Role.VPN: "VPN machine"}
 """Words for machines that are not etcd members."""
@@ -150,7 +150,8 @@ def replacement(
         what=f"{_machines(len(replaced), before, role)} {_verb(ResourceAction.REPLACE, len(replaced))}{turns}.",
         where=tuple(replaced),
         why=f"{_meanwhile(role, before)} {_TURN}",
-        do="See that all of them are healthy before (`longhaul status`); one that does not come back stops the run.",
+        do="First check that all of them are healthy (`longhaul status`); a machine that does not come back stops "
+        "the run.",
         lines=lines,
     )
 
@@ -161,13 +162,13 @@ def _removed_machines(case: Case, role: Role) -> Iterator[PlanFinding]:
     gone = tuple(change.name for change in changes if change.action is ResourceAction.DESTROY)
     if not gone:
         return
-    why, do = "The others take its load.", "See that those that stay are enough for the nodes."
+    why, do = "The others take its load.", "Check that the remaining ones are enough for the nodes."
     if role is Role.VPN:
-        why, do = "Laptops lose their way into the environment.", "Tell those who use it."
+        why, do = "Laptops can no longer connect to the environment.", "Tell its users."
     if role.is_etcd:
         left = before - len(gone)
         why = f"They are taken out of the etcd cluster one at a time; {left} survive the loss of {(left - 1) // 2}."
-        do = "See that all of them are healthy before (`longhaul status`)."
+        do = "First check that all of them are healthy (`longhaul status`)."
     yield PlanFinding(
         severity=Severity.WARNING,
         reason=_REMOVED[role],
@@ -194,7 +195,7 @@ def _meanwhile(role: Role, before: int) -> str:
     if role.is_etcd:
         return f"{_GOES_ON}: the others keep the quorum; each joins again as a learner, with an empty disk."
     return (
-        f"{_GOES_ON}: each leaves the load balancer first, so that no new connection meets it; watches and "
+        f"{_GOES_ON}: each leaves the load balancer first, so that it gets no new connection; watches and "
         "`kubectl exec` through it break and begin again with another."
     )
 
@@ -222,7 +223,7 @@ def _pools_that_go(case: Case) -> Iterator[PlanFinding]:
             reason=PlanReason.POOL_GOES,
             what=f"The pool {place.part} in {place.site} goes.",
             where=(place.part,),
-            why="All of its machines are ended, and what runs on them, checkpoint or not.",
+            why="All of its machines are ended, with everything that runs on them, checkpoint or not.",
             do="Empty it first: cordon its nodes and wait for the work to end (docs/rolling.md).",
         )
 
@@ -241,6 +242,6 @@ def _sites_that_go(case: Case) -> Iterator[PlanFinding]:
                 what=f"The site {site} goes, with {counted(len(changes), 'resource')} and its links.",
                 where=(site,),
                 why="Everything in it ends.",
-                do="See that nothing in it is in use. Give the sites after it in the file the `range` that they "
-                "have, or their blocks move.",
+                do="Check that nothing in it is in use. Write the present `range` of the sites after it into the "
+                "file, or their blocks move.",
             )

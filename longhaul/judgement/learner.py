@@ -33,23 +33,23 @@ _REPLACED = PlanFinding(
 _GONE = PlanFinding(
     severity=Severity.WARNING,
     reason=PlanReason.LEARNER_GOES,
-    what="The learner of the etcd cluster goes.",
-    why="It leaves the etcd cluster first, and its disk is deleted: after the loss of all members, backups are all "
-    "there is.",
-    do="See that the backups are good first (`longhaul backups --verify`).",
+    what="The learner of the etcd cluster is removed.",
+    why="It leaves the etcd cluster first, and its disk is deleted: after the loss of all members, only "
+    "backups remain.",
+    do="First check that the backups are good (`longhaul backups --verify`).",
 )
 _LARGER = PlanFinding(
     severity=Severity.OK,
     reason=PlanReason.LEARNER_GROWS,
     what="The disk of the etcd cluster's learner gets larger.",
-    why="It grows in place, and its file system with the machine's next start.",
+    why="It grows in place, and its file system grows at the machine's next start.",
 )
 _MOVED = PlanFinding(
     severity=Severity.PROBLEM,
     reason=PlanReason.LEARNER_MOVES,
     what="The disk of the etcd cluster's learner would move to another zone, or shrink.",
     why="It stays in its zone, does not shrink, and is not deleted while there is a learner.",
-    do="Take the learner out of the file, run `longhaul up`, then declare it as it shall be.",
+    do="Remove the learner from the file, run `longhaul up`, then declare it with the new values.",
 )
 
 

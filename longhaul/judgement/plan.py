@@ -196,6 +196,11 @@ def _counts(changes: Iterable[Change]) -> dict[ResourceAction, int]:
 def _notes(state: PreviousEnvironment, terms: PlanTerms) -> tuple[str, ...]:
     """Return sentences about what is unknown."""
     if state.environment is None:
-        scope = "what its files say" if terms.base is None else "how its files differ, not what that does to what runs"
-        return (*terms.unseen, f"There was no state to compare with: of an environment that exists, this says {scope}.")
+        scope = (
+            "what its files say" if terms.base is None else "how its files differ, not the effect on running machines"
+        )
+        return (
+            *terms.unseen,
+            f"There was no state to compare with: if the environment exists, this plan shows {scope}.",
+        )
     return (*terms.unseen, *(state.notes if terms.base is None else ()))

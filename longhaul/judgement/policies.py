@@ -41,7 +41,7 @@ def _resource(step: PreviewStep) -> Resource:
 
 def _finding(rule: str, faults: list[Finding], *, fresh: bool) -> PlanFinding:
     # A waiver is in the file; no resource shows whether it is new.
-    since = "" if fresh or rule in WHY else "; it was so before"
+    since = "" if fresh or rule in WHY else "; it was broken before"
     return PlanFinding(
         severity=Severity.PROBLEM if fresh else Severity.WARNING,
         reason=PlanReason.POLICY_BROKEN if fresh else PlanReason.POLICY_WAS_BROKEN,

@@ -127,9 +127,9 @@ def _text(path: Path) -> str:
 def _require_own(document: PreviewDocument, env: str, *, source: str) -> None:
     """Refuse a document about another environment: resources that it lacks would be judged as unchanged."""
     if not document.steps:
-        raise CommandError(f"{source} has no steps, so it says nothing of {env}; {_WRITE}", code=Exit.USAGE)
+        raise CommandError(f"{source} has no steps, so it shows nothing about {env}; {_WRITE}", code=Exit.USAGE)
     if not document.stacks:
-        wrong = f"no step is of a stack ({STACK}), so nothing says which environment it is of"
+        wrong = f"no step is of a stack ({STACK}), so its environment is unknown"
         raise CommandError(f"{source}: {wrong}; {_WRITE}", code=Exit.USAGE)
     if not document.stacks <= {env, f"{env}{OBJECTS}"}:
         others = ", ".join(sorted(document.stacks - {env, f"{env}{OBJECTS}"}))
@@ -147,7 +147,7 @@ def read_document(text: str, *, source: str) -> PreviewDocument:
     except ValueError as error:
         raise CommandError(f"{source} is not JSON ({error}); {_WRITE}", code=Exit.USAGE) from error
     except RecursionError:
-        raise CommandError(f"{source} is nested too deep for a preview; {_WRITE}", code=Exit.USAGE) from None
+        raise CommandError(f"{source} is nested too deeply for a preview; {_WRITE}", code=Exit.USAGE) from None
     if not isinstance(content, dict) or not _KEYS & set(content):
         raise CommandError(f"{source} is not a preview of the engine: it has no `steps`; {_WRITE}", code=Exit.USAGE)
     try:

@@ -53,7 +53,7 @@ def previous_environment(
         else:
             pools[name] = pool
     if after.hosts:
-        notes.append("Racks' hosts are in no state: --base FILE, the file of before, compares them.")
+        notes.append("The state has no racks' hosts: --base FILE compares them with the earlier file.")
     control = after.control_plane.model_copy(update=_control(after, listed))
     return PreviousEnvironment(
         environment=after.model_copy(update={"pools": pools, "control_plane": control}),
@@ -127,7 +127,7 @@ def _sizes(after: Environment, name: str, groups: list[Change], machine_type: st
         elif change.action is ResourceAction.DESTROY:
             least += _number(_inner(change.before, "sku").get("capacity"))
             most += _largest(change.type, machine_type)
-            notes.append(f"Pool {name}: the state does not have its maximum; counted as {most}. --base FILE tells.")
+            notes.append(f"Pool {name}: the state does not have its maximum; counted as {most}. --base FILE shows it.")
         elif change.action in (ResourceAction.MAKE, ResourceAction.ADOPT) and declared is not None:
             most -= next(
                 (

@@ -38,15 +38,15 @@ def _addresses(case: Case) -> Iterator[PlanFinding]:
     yield PlanFinding(
         severity=Severity.PROBLEM,
         reason=PlanReason.ADDRESSES_MOVE,
-        what=f"An address plan in use changes: {names((str(move) for move in moved), most=3)}.",
+        what=f"The address plan in use changes: {names((str(move) for move in moved), most=3)}.",
         where=tuple(dict.fromkeys(move.what for move in moved)),
         why=(
-            "Machines, pods, certificates and every link's other end know each other by these addresses; what has "
-            "them is made anew or cut off."
+            "Machines, pods, certificates and every link's other end know each other by these addresses; their "
+            "holders are replaced or cut off."
         ),
         do=(
-            "Take the change of `supernet`, `range`, `prefix`, or of the order of sites and hosts back; append new "
-            "sites and hosts at the end, or make a new environment beside this one."
+            "Undo the change of `supernet`, `range`, `prefix`, or of the order of sites and hosts; append new sites "
+            "and hosts at the end, or make a new environment beside this one."
         ),
     )
 
@@ -63,9 +63,10 @@ def _immutable_settings(case: Case) -> Iterator[PlanFinding]:
             yield PlanFinding(
                 severity=Severity.PROBLEM,
                 reason=PlanReason.IMMUTABLE_CHANGES,
-                what=f"What is in use changes: {names((str(change) for change in immutable), most=3)}.",
+                what=f"A setting in use changes: {names((str(change) for change in immutable), most=3)}.",
                 where=tuple(change.key for change in immutable),
-                why="What is there would be made anew at another place, or under another name. `up` refuses it, too.",
+                why="The existing resources would be made again at another place, or under another name. `up` refuses "
+                "it, too.",
                 do=" ".join(["Take that back.", *instead(immutable)]),
             )
 

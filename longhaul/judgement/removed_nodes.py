@@ -44,8 +44,9 @@ def _too_many(case: Case, removed: dict[str, int], before: int, *, noun: str, of
         reason=PlanReason.TOO_MANY_GO,
         what=f"{counted(gone, noun)} of {before:,} would go, {gone / before:.0%} of {of}; {case.max_removed:.0%} may.",
         where=tuple(sorted(removed)),
-        why="What runs on them ends, checkpoint or not, and the rest may have no room for it.",
-        do="Go in steps, emptying the nodes first (docs/rolling.md), or say --max-removed if that much is meant to go.",
+        why="Work on them ends, checkpoint or not, and the remaining nodes may have no room for it.",
+        do="Remove them in steps, after emptying the nodes (docs/rolling.md), or raise --max-removed if the removal "
+        "is intended.",
     )
 
 

@@ -41,7 +41,7 @@ _COUNTED = (ResourceAction.MAKE, ResourceAction.DESTROY, ResourceAction.CLEAR)
 _BY_NAME = 3
 """Largest number of resources with the same change that are shown by name."""
 
-_FORCES, _MAYBE = " (makes it anew)", " (makes it anew, unless it turns out to be the same)"
+_FORCES, _MAYBE = " (replaces it)", " (replaces it, unless the value turns out to be the same)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ def _properties(line: ResourceLine) -> Iterator[str]:
         yield f"    {property_.path}: {change}{forces}"
         yield from (f"      {text}" for text in property_.lines)
     if line.action is ResourceAction.REPLACE and not line.properties:
-        yield "    because of what it depends on"
+        yield "    because of its dependencies"
 
 
 def _several(types: Counter[str]) -> Iterable[str]:

@@ -36,11 +36,11 @@ def version_mismatches(case: Case) -> Iterator[PlanFinding]:
             yield PlanFinding(
                 severity=Severity.PROBLEM,
                 reason=PlanReason.IMAGE_LACKS_VERSION,
-                what=f"The image of {site} holds {release} {baked}, and the environment wants {wanted}.",
+                what=f"The image of {site} contains {release} {baked}, but the environment wants {wanted}.",
                 where=(f"versions.{release}", f"sites.{site}.image"),
-                why="A machine of the control plane that is replaced would run the image's version and never be ready.",
-                do=f"Bake an image with {wanted} (`longhaul image build --site {site}`) and write its id, or take the "
-                "version back.",
+                why="A replaced machine of the control plane would run the image's version and never be ready.",
+                do=f"Bake an image with {wanted} (`longhaul image build --site {site}`) and write its id, or undo "
+                "the change of version.",
             )
 
 
@@ -84,12 +84,12 @@ def removed_apis(case: Case) -> Iterator[PlanFinding]:
             yield PlanFinding(
                 severity=Severity.PROBLEM,
                 reason=PlanReason.API_REMOVED,
-                what=f"{api.name} is in use, and Kubernetes {_short(api.removed)} takes it away.",
+                what=f"{api.name} is in use, and Kubernetes {_short(api.removed)} removes it.",
                 where=("versions.kubernetes",),
-                why=f'Whoever asks for it would be refused by API servers of {wanted} (kubernetes.io, "Deprecated API '
+                why=f'API servers of {wanted} would refuse its clients (kubernetes.io, "Deprecated API '
                 'Migration Guide").',
-                do="Move its clients to the version of the API that stays; the audit log says who they are "
-                '(`"k8s.io/deprecated":"true"`). A server forgets what was asked when it is started again.',
+                do="Move its clients to a later version of the API; the audit log names them "
+                '(`"k8s.io/deprecated":"true"`). A server forgets past requests when it restarts.',
             )
 
 
@@ -102,21 +102,21 @@ def deprecated_apis(case: Case) -> Iterator[PlanFinding]:
     apis, where = case.apis(), ("versions.kubernetes",)
     for api in apis.used:
         if api.removed is None or api.removed > wanted:
-            gone = f"Kubernetes {_short(api.removed)} takes it away" if api.removed else "a later version takes it away"
+            gone = f"Kubernetes {_short(api.removed)} removes it" if api.removed else "a later version removes it"
             yield PlanFinding(
                 severity=Severity.WARNING,
                 reason=PlanReason.API_DEPRECATED,
                 what=f"{api.name} is in use, and {gone}.",
                 where=where,
-                do="Move its clients to the version of the API that stays before that.",
+                do="Before that, move its clients to a later version of the API.",
             )
     if apis.unseen:
         yield PlanFinding(
             severity=Severity.WARNING,
             reason=PlanReason.APIS_NOT_ASKED,
-            what=f"Nobody was asked for APIs in use that go: {apis.unseen}.",
+            what=f"It is unknown whether removed APIs are in use: {apis.unseen}.",
             where=where,
-            do="See for yourself that nothing uses one (docs/upgrading.md).",
+            do="Check yourself that nothing uses a removed API (docs/upgrading.md).",
         )
 
 
@@ -146,7 +146,7 @@ def allowed_upgrades(case: Case) -> Iterator[PlanFinding]:
         where = (f"versions.{release}",)
         what = f"{TITLES[release]} goes {'back ' if back else ''}from {_versions_text(running)} to {wanted}."
         if back:
-            why = "Some machines still run the minor version that is wanted, so what they share has not moved."
+            why = "Some machines still run the wanted minor version, so their shared data has not moved."
             yield PlanFinding(
                 severity=Severity.WARNING,
                 reason=PlanReason.UPGRADE_TAKEN_BACK,
@@ -156,8 +156,8 @@ def allowed_upgrades(case: Case) -> Iterator[PlanFinding]:
                 do="Run `longhaul up` to its end.",
             )
         elif release == "etcd":
-            why = "Once every member runs it there is no way back but a backup."
-            do = "Take one before (`longhaul backups --now`), and change nothing else in the same run."
+            why = "Once every member runs it, only a backup leads back."
+            do = "Make a backup first (`longhaul backups --now`), and change nothing else in the same run."
             yield PlanFinding(
                 severity=Severity.WARNING,
                 reason=PlanReason.ETCD_UPGRADED,
@@ -181,7 +181,8 @@ def _of_nodes(case: Case, what: str, wanted: str) -> PlanFinding:
         what=what,
         where=("versions.kubernetes",),
         why=f"Once every API server runs it there is no way back.{nodes}{_etcd_of(case, wanted)}",
-        do="See that nothing uses an API that goes (docs/upgrading.md), and roll the nodes after (`longhaul roll`).",
+        do="Check that nothing uses a removed API (docs/upgrading.md), and roll the nodes afterwards "
+        "(`longhaul roll`).",
     )
 
 
@@ -191,7 +192,7 @@ def _etcd_of(case: Case, kubernetes: str) -> str:
     named, wanted = companion_versions(kubernetes).get("etcd"), case.after.versions.etcd
     if named is None or minor(wanted) >= minor(named):
         return ""
-    return f" Kubernetes {kubernetes} names etcd {named}; it works with {wanted} too, and etcd goes first."
+    return f" Kubernetes {kubernetes} names etcd {named}; it works with {wanted} too, and etcd is upgraded first."
 
 
 def _running(case: Case) -> tuple[tuple[str, frozenset[str]], ...]:

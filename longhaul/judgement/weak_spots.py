@@ -78,8 +78,9 @@ def _unreserved(pool: str) -> Risk:
         reason=FileReason.GPUS_UNRESERVED,
         what=f"No capacity is reserved for the GPU machines of the pool {pool}.",
         where=f"pools.{pool}.reservation",
-        why="Clouds give GPU machines as long as they have some; a pool that shrinks may not grow again.",
-        do="Reserve capacity for what must be there, where the cloud does that for the type (docs/gpu-pools.md).",
+        why="Clouds give GPU machines only while they have some; a pool that shrinks may not grow again.",
+        do="Reserve capacity for the machines that you must have, if the cloud offers it for the type "
+        "(docs/gpu-pools.md).",
         pool=pool,
     )
 
@@ -87,7 +88,7 @@ def _unreserved(pool: str) -> Risk:
 def _no_device_plugin(pool: str) -> Risk:
     return Risk(
         reason=FileReason.NO_DEVICE_PLUGIN,
-        what=f"Pods get no Elastic Fabric Adapters of the pool {pool}: no device plugin gives them any.",
+        what=f"Pods get no Elastic Fabric Adapters of the pool {pool}: no device plugin offers them.",
         where="images.efa_device_plugin",
         why="Without adapters, programs on several machines use TCP, at a tenth of the speed or less.",
         do="Name AWS's device plugin by its digest (docs/gpu-pods.md), or bring one of your own.",
@@ -100,7 +101,7 @@ def _one_zone(site: str, zone: str) -> Risk:
         reason=FileReason.ONE_ZONE,
         what=f"All machines of {site} are in one zone, {zone}.",
         where=f"sites.{site}.zones",
-        why="When the cloud loses the zone, the site is gone until it is back; a control plane loses its quorum.",
+        why="When the cloud loses the zone, the site is down until it is back; a control plane loses its quorum.",
         do="Give a new site three zones where the region has them.",
     )
 

@@ -18,7 +18,7 @@ from longhaul.judgement.learner import learner_in_files
 from longhaul.judgement.properties import Property, compare_documents
 from longhaul.judgement.text_changes import SHORT
 
-ALONE = "the file of before alone"
+ALONE = "the earlier file alone"
 """Words for the base of a plan without a state."""
 
 _WITH_STATE = (
@@ -50,7 +50,7 @@ def _fewer_members(before: Environment, after: Environment, role: Role) -> Itera
             what=f"The etcd cluster {role} would have fewer members: {was} -> {now}.",
             where=(f"control_plane.{role}.members",),
             why=f"Members are taken out one at a time. {now} survive the loss of {(now - 1) // 2}.",
-            do="Leave it three members." if now == 1 else "See that all are healthy before (`longhaul status`).",
+            do="Leave it three members." if now == 1 else "First check that all are healthy (`longhaul status`).",
         )
 
 
@@ -71,7 +71,7 @@ def _changed(before: Environment, after: Environment) -> Iterator[PlanFinding]:
             reason=PlanReason.EFFECT_UNKNOWN,
             what=f"The file changes {names(key.path for key in rest)}.",
             where=tuple(key.path for key in rest),
-            why="What that replaces, restarts or cuts off among what runs is in the state, and there is none here.",
+            why="The state shows what the change replaces, restarts or cuts off, and there is no state here.",
             do=_WITH_STATE,
             lines=tuple(map(change_text, rest)),
         )
@@ -81,7 +81,7 @@ def _changed(before: Environment, after: Environment) -> Iterator[PlanFinding]:
             reason=PlanReason.NOTHING_INTERRUPTED,
             what=f"The file changes {names(key.path for key in calm)}, which interrupts nothing.",
             where=tuple(key.path for key in calm),
-            why="A pool's size, new pools, hosts and sites, and tags change nothing for work that runs.",
+            why="A pool's size, new pools, hosts and sites, and tags change nothing for running work.",
             lines=tuple(map(change_text, calm)),
         )
 

@@ -14,7 +14,7 @@ TAKES_REST = False
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``login``."""
-    login.add_arguments(parser, profile="in place of --env: a profile, which needs no checkout and no cloud")
+    login.add_arguments(parser, profile="instead of --env: a profile, which needs no checkout and no cloud")
 
 
 def run(invocation: Invocation) -> int:

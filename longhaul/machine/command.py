@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from longhaul.machine.quarantine.steps import QuarantineRun
     from longhaul.vault.quarantine import QuarantineVault
 
-HELP = "take a machine out that is lost to an attacker (`quarantine`); its disk is kept for a look"
+HELP = "isolate a machine that an attacker controls (`quarantine`); its disk is kept for an investigation"
 TAKES_REST = False
 
 
@@ -61,7 +61,7 @@ def run(invocation: Invocation) -> int:
             return _release(steps, options) if options.release else _quarantine(steps, options)
     except (ApiError, CloudError) as error:
         code = Exit.UNREACHABLE if error.passing else Exit.FAILED
-        raise CommandError(f"{error}. Run this again: it goes on from here", code=code) from None
+        raise CommandError(f"{error}. Run this again: it continues from here", code=code) from None
 
 
 def _quarantine(steps: QuarantineRun, options: argparse.Namespace) -> int:
@@ -98,7 +98,7 @@ def _release(steps: QuarantineRun, options: argparse.Namespace) -> int:
     steps.refuse_release(entry)
     machine = recorded_machine(steps.record.environment, entry)
     if machine is None and entry.kept:
-        say(f"{', '.join(entry.kept)} in {entry.site} stays: the file has no such site any more, so delete it yourself")
+        say(f"{', '.join(entry.kept)} in {entry.site} stays: the file no longer has this site, so delete it yourself")
     confirm(
         release_lines(entry, machine), what=f"release {entry.name}", name=entry.name, noun="machine", yes=options.yes
     )

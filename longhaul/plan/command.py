@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from longhaul.judgement.plan import Plan
     from longhaul.judgement.preview_document import PreviewDocument
 
-HELP = "say what `up` would do, by site and machine, and judge it; needs no account, and changes nothing"
+HELP = "show what `up` would do, by site and machine, with a verdict; needs no account, and changes nothing"
 TAKES_REST = True
 
 FORMATS = ("text", "markdown", "json")
@@ -51,20 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--base",
         metavar="FILE",
         type=Path,
-        help="the environment's file of before, under any name, the hosts file that it names beside it: for capacity, "
-        "racks and addresses, and where there is no state all that is compared with",
+        help="the environment's earlier file, under any name, with its hosts file beside it: for capacity, racks and "
+        "addresses; without a state, the plan compares only with this file",
     )
     add_max_removed(parser)
     parser.add_argument(
         "--no-objects",
         action="store_true",
-        help="leave out the second stack, E-objects, with the objects on the cluster",
+        help="leave out the second stack, E-objects, which has the objects on the cluster",
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 when the plan needs care")
     parser.add_argument(
         "--raw",
         action="store_true",
-        help="the engine's own preview, not judged; with --format json, its counts on one line",
+        help="show the engine's own preview without a verdict; with --format json, its counts on one line",
     )
 
 
@@ -172,7 +172,7 @@ def _base(path: Path | None, environment: Environment) -> Environment | None:
 
     base = load_copy(path)
     if base.name != environment.name:
-        raise CommandError(f"--base {path}: it is of {base.name}, not of {environment.name}", code=Exit.USAGE)
+        raise CommandError(f"--base {path}: it belongs to {base.name}, not to {environment.name}", code=Exit.USAGE)
     return base
 
 
@@ -209,7 +209,7 @@ def _preview(where: Context, environment: Environment, invocation: Invocation, *
     unseen = lookup_notes(environment)
     if isinstance(objects, Unseen):
         reason = mask_text(objects.reason.removesuffix("."))
-        unseen = (f"What runs on the cluster was not looked at: {reason}.", *unseen)
+        unseen = (f"The objects on the cluster were not compared: {reason}.", *unseen)
     return _Previewed(documents=documents, against=f"compared with {against}", new=engines.new, unseen=unseen)
 
 

@@ -29,7 +29,10 @@ def to_markdown(plan: Plan, *, longest: int = LONGEST) -> str:
             cut.append(title)
     if cut:
         listed = names(cut, most=2) if len(names(cut, most=2)) <= 120 else f"{len(cut)} sections"
-        text += f"_Cut, for a comment holds {longest:,} characters: {plain(listed)}. `longhaul plan` says it all._\n"
+        text += (
+            f"_Shortened, since a comment holds {longest:,} characters: {plain(listed)}. `longhaul plan` shows "
+            "everything._\n"
+        )
     return text[:longest]
 
 

@@ -185,8 +185,8 @@ def _plugins(plugins: Sequence[Plugin], environ: Mapping[str, str], folder: Path
 
 def _stand_in_line(plugin: Plugin) -> str:
     return (
-        f"{plugin.package} plugin {plugin.version} is not installed: previewing with the stand-in, which checks "
-        f"nothing against the cloud; install with `{INSTALL} {plugin.package}`"
+        f"{plugin.package} plugin {plugin.version} is not installed: previewing with a stand-in, which checks "
+        f"nothing against the cloud; install it with `{INSTALL} {plugin.package}`"
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from components.model import Environment
 
-HELP = "read the clouds' public prices, and say what an environment costs"
+HELP = "read the clouds' public prices, and compute an environment's cost"
 TAKES_REST = False
 
 

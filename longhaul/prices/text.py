@@ -24,7 +24,7 @@ def gathered_text(result: Gathered, *, to: Path) -> str:
             lines += [f"  {name_of(key)}" for key in keys]
             lines.append(f"      {why}")
     if result.failed:
-        lines.append("not read; another run asks for these only:")
+        lines.append("not read; another run reads only these:")
         for why, names in _by_reason(result.failed).items():
             lines += [*(f"  {name}" for name in names), f"      {why}"]
     return "\n".join(lines)
@@ -47,7 +47,7 @@ def check_text(report: PriceBookCheck, *, path: Path, days: int) -> str:
     lines = [f"{path}: {report.good} good, {len(report.missing)} missing, {len(report.old)} older than {days} days"]
     lines += (f"  missing  {name_of(key)}, for {', '.join(groups)}" for key, groups in report.missing.items())
     for entry in report.old:
-        age = f"{entry.days} days ago" if entry.days >= 0 else "a day that is still to come"
+        age = f"{entry.days} days ago" if entry.days >= 0 else "a day in the future"
         lines.append(
             f"  old      {name_of(entry.key)}: read on {entry.price.read}, {age}; {_brief(entry.price.source)}"
         )

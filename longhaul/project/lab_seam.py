@@ -77,7 +77,7 @@ class Lab:
         except LabError as error:
             raise CommandError(str(error), code=Exit.UNREACHABLE) from error
         if not path.is_file():
-            raise CommandError(f"{path} is not there: `{lab_command(self.env)}` bakes the lab's image anew")
+            raise CommandError(f"{path} is missing: `{lab_command(self.env)}` bakes the lab's image again")
         return path
 
     def shell(self, machine: str, command: Sequence[str]) -> NoReturn:
@@ -128,7 +128,7 @@ def find_lab(project: Path, env: str) -> Lab | None:
     try:
         exists = (folder / "enter").exists()
     except PermissionError:
-        raise CommandError(f"the lab {env!r} is root's: run this as root", code=Exit.UNREACHABLE) from None
+        raise CommandError(f"the lab {env!r} belongs to root: run this as root", code=Exit.UNREACHABLE) from None
     return Lab(env=env, folder=folder) if exists else None
 
 

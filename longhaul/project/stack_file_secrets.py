@@ -29,7 +29,7 @@ def encryption(path: Path) -> dict[str, str]:
         known = read_document(path).data
     except ConfigurationError:
         raise CommandError(
-            f"{path} cannot be read, so what encrypts its stack's secrets would be lost: move it away first"
+            f"{path} cannot be read, so the settings that encrypt its stack's secrets would be lost: move it away first"
         ) from None
     return {key: str(known[key]) for key in ENCRYPTION if key in known}
 

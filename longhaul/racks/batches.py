@@ -110,7 +110,10 @@ def _ends(
         return False
     if left and not account.interrupted:
         failed = f"{account.failures} failed, and --budget allows {asked.budget}"
-        say(f"{failed}: no further batch begins, and {len(left)} are left; repair those, then run it again")
+        say(
+            f"{failed}: no further batch begins, and {len(left)} hosts are left; repair the failed ones, then run "
+            "it again"
+        )
     account.add_not_begun(left)
     return True
 
@@ -130,7 +133,9 @@ def run_all(
         account.add(document, machines(environment, plan(environment)), code=result.code)
     unhealthy = {name: verdict for name, verdict in account.verdicts.items() if not verdict.state.healthy}
     if unhealthy and early and progress.output.prefix:
-        progress.say(f"{counted(len(unhealthy), 'host')} not prepared; the phase hosts says why, and does what is left")
+        progress.say(
+            f"{counted(len(unhealthy), 'host')} not prepared; the phase hosts shows the reasons, and does the rest"
+        )
     elif unhealthy:
         text = to_text(where.env, "run", HostResults(verdicts=unhealthy), colour=False)
         progress.say(

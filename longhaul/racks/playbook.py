@@ -81,7 +81,7 @@ def _kubeconfig(
     try:
         return str(stack.enter_context(kubeconfig_file(where, environment, environ, master=master)))
     except CommandError as error:
-        say(f"going on without the cluster's API: {error}")
+        say(f"continuing without the cluster's API: {error}")
         return ""
 
 
@@ -89,7 +89,7 @@ def _ansible(environ: Mapping[str, str]) -> Path:
     chosen = environ.get(OVERRIDE)
     program = Path(chosen) if chosen else Path(sys.executable).with_name("ansible-playbook")
     if not program.exists():
-        raise CommandError(f"{program} is not there: `uv pip install --editable .` in the checkout installs it")
+        raise CommandError(f"{program} is missing: `uv pip install --editable .` in the checkout installs it")
     return program
 
 

@@ -50,7 +50,7 @@ def ssh(machine: OnpremMachine, reach: Reach, command: Sequence[str]) -> NoRetur
     pinned."""
     if not machine.host_key:
         raise CommandError(
-            f"nothing says which SSH host key {machine.name} has: write it as `host_key` ({machine.pin_at})"
+            f"the SSH host key of {machine.name} is not known: write it as `host_key` ({machine.pin_at})"
         )
     sys.stdout.flush()
     sys.stderr.flush()

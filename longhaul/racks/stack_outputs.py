@@ -17,7 +17,7 @@ NEEDED = ("kubernetes_ca", "onprem_tunnels")
 def stack_outputs(where: Context, environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the outputs that the racks need. Raise ``CommandError`` when the stack or its outputs do not exist yet."""
     engine = engine_for(where, environ)
-    first = f"`longhaul up --only infrastructure --env {where.env}` makes what the racks are connected to"
+    first = f"`longhaul up --only infrastructure --env {where.env}` makes the networks to which the racks connect"
     if engine.has_stack() is False:
         raise CommandError(f"{where.env} has no stack in {engine.backend.url}: {first}")
     doing = f"the outputs of the stack {engine.stack} cannot be read"

@@ -193,7 +193,9 @@ def _failure(state: str, failed: Failed, machine: OnpremMachine) -> dict[str, An
     text = "\n".join(what["messages"])
     if state == HostState.UNREACHABLE and WRONG_KEY in text:
         shown = f", {match[0]}," if (match := re.search(r"SHA256:[\w+/]+", text)) else ""
-        line = f"its SSH host key{shown} is not the pinned one ({machine.pin_at}): find out who answers, and why"
+        line = (
+            f"its SSH host key{shown} is not the pinned one ({machine.pin_at}): find out which machine answers, and why"
+        )
         return {**what, "state": HostState.REFUSED, "messages": (line,)}
     refused = state == HostState.FAILED and failed["role"] == PREFLIGHT
     return {**what, "state": HostState.REFUSED if refused else _state(state)}

@@ -72,7 +72,7 @@ def cut(text: str, room: int) -> str:
 
 
 def _note(number: int) -> str:
-    return f"\n_{number:,} parts are left out, for a comment holds no more. `longhaul plan` says it all._\n"
+    return f"\n_{number:,} parts are left out, since a comment holds no more. `longhaul plan` shows everything._\n"
 
 
 def _blocks(text: str) -> Iterator[str]:

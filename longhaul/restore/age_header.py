@@ -50,7 +50,7 @@ def identities(path: Path) -> list[X25519PrivateKey]:
         raise KeyFileError(f"{path}: {error.strerror or type(error).__name__}") from None
     keys = [_identity(path, number, line.strip()) for number, line in enumerate(lines, 1) if _is_key(line)]
     if not keys:
-        raise KeyFileError(f"{path} holds no private key of age: a line AGE-SECRET-KEY-1…")
+        raise KeyFileError(f"{path} has no private key of age, which is a line AGE-SECRET-KEY-1…")
     return keys
 
 
@@ -62,9 +62,9 @@ def _identity(path: Path, number: int, text: str) -> X25519PrivateKey:
     try:
         kind, secret = bech32.decode(text)
     except ValueError:
-        raise KeyFileError(f"{path}, line {number}: this is no private key of age") from None
+        raise KeyFileError(f"{path}, line {number}: this is not a private key of age") from None
     if kind != "age-secret-key-" or len(secret) != 32:
-        raise KeyFileError(f"{path}, line {number}: backups are for keys AGE-SECRET-KEY-1… alone")
+        raise KeyFileError(f"{path}, line {number}: backups use only keys of the form AGE-SECRET-KEY-1…")
     return X25519PrivateKey.from_private_bytes(secret)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from longhaul.restore.steps import Restoration
     from longhaul.vault.restore_record import UnfinishedRestore
 
-HELP = "make etcd clusters anew from backups when their quorum is lost for good; a run that was killed is gone on with"
+HELP = "restore etcd clusters from backups when their quorum is lost for good; another run continues a killed one"
 TAKES_REST = False
 
 
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="this backup, as `longhaul backups --all --json` names it; once for each etcd cluster",
+        help="this backup, by its name in `longhaul backups --all --json`; once for each etcd cluster",
     )
     parser.add_argument(
         "--although-healthy", action="store_true", help="also replace an etcd cluster that has a quorum"
@@ -77,12 +77,12 @@ def run(invocation: Invocation) -> int:
         try:
             restoration.run()
         except KeyboardInterrupt:
-            say(f"interrupted: restore {prepared.half.id} is half done; {_again(where.env, options)} goes on with it")
+            say(f"interrupted: restore {prepared.half.id} is incomplete; {_again(where.env, options)} continues it")
             return Exit.INTERRUPTED
         except CommandError as error:
             if error.code is Exit.REFUSED:
                 raise
-            raise CommandError(f"{error}\n{_again(where.env, options)} goes on from here", code=error.code) from None
+            raise CommandError(f"{error}\n{_again(where.env, options)} continues from here", code=error.code) from None
     _tell(environment, prepared, restoration, json=options.json)
     return Exit.OK
 
@@ -155,7 +155,7 @@ def _give_up(environment: Environment, env: str, *, yes: bool) -> int:
         confirm((), what=f"give up the restore {half.id}", name=env, noun="environment", yes=yes)
 
     half = given_up(book, PlaceMachines(control=control, place=place), agree)
-    say(f"the restore {half.id} is given up: members have the data that they had before, and the API servers start")
+    say(f"the restore {half.id} is given up: members have their previous data, and the API servers start")
     return Exit.OK
 
 

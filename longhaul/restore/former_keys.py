@@ -27,7 +27,7 @@ def readmit_former(record: EncryptionVault, *, say: Callable[[str], None]) -> No
     if former:
         record.set_keys(keys)
         advice = f"`longhaul rotate --env {record.environment.name} secrets-encryption` retires it again"
-        say(f"the backup is from before a rotation: API servers read with {names(former)} too; {advice}")
+        say(f"the backup is older than a rotation: API servers also read with {names(former)}; {advice}")
     # An earlier run may have ended after it wrote to the vault and before it reached the servers.
     if len(keys.keys) > 1:
         encryption_keys.deliver(record.environment, record.control, record.place, keys)

@@ -25,7 +25,7 @@ def given_up(
     new data, which clients may have read. ``agree`` is called first, and raises to refuse."""
     half = book.last()
     if half is None or half.state is RestoreState.DONE:
-        raise CommandError("no restore is half done here, so there is nothing to give up", code=Exit.USAGE)
+        raise CommandError("no restore is incomplete here, so there is nothing to give up", code=Exit.USAGE)
     machines = control_machines(book.environment, plan(book.environment))
     observed = look(fleet, machines)
     if made := _made(half, observed):

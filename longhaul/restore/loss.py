@@ -26,10 +26,11 @@ def loss_text(half: UnfinishedRestore, backups: Mapping[Role, ListedBackup], obs
             f"  made {backup.made:%Y-%m-%d %H:%M:%S}Z, {age(backup.age_s)} ago, by {backup.member}: revision "
             f"{backup.revision}, {backup.keys} keys",
             f"  LOST: {_lost(role, backup, observed, half)}",
-            f"  its revisions go on {half.clusters[str(role)].bump} higher, above any that was ever seen",
-            f"  data that its members still have is kept there, as etcd-aside-{half.id} beside it",
+            f"  its revisions continue {half.clusters[str(role)].bump} higher, above any revision that a client "
+            "has seen",
+            f"  its members keep their present data in the folder etcd-aside-{half.id} beside it",
         ]
-    lines.append("The API servers are stopped meanwhile. Pods on nodes run on.")
+    lines.append("The API servers are stopped meanwhile. Pods on nodes keep running.")
     return "\n".join(lines)
 
 
@@ -45,7 +46,7 @@ def _lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: Unfin
     behind = revisions_lost(role, backup, observed, half)
     since = f"all that was written in the {age(backup.age_s)} since then"
     if behind is None:
-        return f"{since}; no member says how much that was"
+        return f"{since}; no member reports how much that is"
     name, newest = _newest(role, backup, observed)
     return f"{since}: at least {behind} revisions, since {name} has revision {newest}"
 

@@ -105,8 +105,8 @@ def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
         raise CommandError(
             "these machines cannot be asked, so nothing was done:\n"
             + "\n".join(silent)
-            + "\nA machine that will not come back: delete it in the cloud, run `longhaul up`, which makes it anew, "
-            "and then this again",
+            + "\nIf a machine will not come back, delete it in the cloud, run `longhaul up`, which replaces it, and "
+            "then run this again",
             code=Exit.REFUSED,
         )
     answers = {name: reply for name, reply in replies.items() if not isinstance(reply, RefusedStepError)}

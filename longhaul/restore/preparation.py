@@ -60,8 +60,8 @@ def prepare(environment: Environment, book: RestoreRecords, fleet: PlaceMachines
             # So that `up` is allowed again.
             book.write(replace(half, state=RestoreState.PAUSED))
         raise CommandError(
-            f"{', '.join(gone)}: run `longhaul up --env {environment.name}`, which makes or starts it, then this "
-            "again. `up` waits for members that cannot be ready before the restore: interrupt it when the machine runs",
+            f"{', '.join(gone)}: run `longhaul up --env {environment.name}`, which makes or starts it, then run this "
+            "again. `up` waits for members that cannot be ready before the restore: interrupt it once the machine runs",
             code=Exit.REFUSED,
         )
     observed = look(fleet, machines)
@@ -99,16 +99,18 @@ def _gone_on(
     back = [role for role in roles_of(half) if role not in lost and not observed.started(role, half.id)]
     if back and not allowed:
         raise CommandError(
-            f"{' and '.join(map(str, back))}: there is a quorum again, so the restore {half.id} does not go on: "
-            "`longhaul restore --give-up` ends it; to replace it all the same: --etcd NAME --although-healthy",
+            f"{' and '.join(map(str, back))}: there is a quorum again, so the restore {half.id} does not continue: "
+            "`longhaul restore --give-up` ends it; to replace the etcd cluster anyway: --etcd NAME --although-healthy",
             code=Exit.REFUSED,
         )
     names = [cluster.backup for cluster in half.clusters.values()]
     mine = {role: choose_backup(str(role), listed, at=None, names=names) for role in roles_of(half)}
     if away := set(names) - {backup.name for backup in mine.values()}:
-        message = f"{', '.join(sorted(away))} is half restored, and is no longer there: name another one with --backup"
+        message = (
+            f"{', '.join(sorted(away))} is partly restored, but no longer exists: name another backup with --backup"
+        )
         raise CommandError(message)
-    note = f"a restore is half done (its id is {half.id}): this goes on with it"
+    note = f"a restore is incomplete (its id is {half.id}): continuing it"
     notes = [note, *_joining(half, observed)]
     half = replace(half, state=RestoreState.RUNNING, although_healthy=allowed)
     return Prepared(half=half, backups=mine, observed=observed, notes=notes, healthy=back, before=None)
@@ -134,14 +136,14 @@ def _begun(
     roles = list(wanted.roles) or (roles_of(half) if half else observed.without_quorum())
     stopped = [role for role in roles_of(half) if observed.stopped(role, half.id)] if half else []
     if left := [str(role) for role in stopped if role not in roles]:
-        message = f"{', '.join(left)}: half restored, too. Leave --etcd out, so that both are restored"
+        message = f"{', '.join(left)}: partly restored, too. Leave out --etcd, so that both are restored"
         raise CommandError(message, code=Exit.USAGE)
     lost = observed.without_quorum()
     healthy = [role for role in roles if role not in lost]
     if not roles or (healthy and not wanted.although_healthy):
         raise CommandError(
-            f"{' and '.join(map(str, healthy or observed.members))}: there is a quorum, so nothing is lost and nothing "
-            "was done. To go back in time all the same: --etcd NAME --although-healthy",
+            f"{' and '.join(map(str, healthy or observed.members))}: there is a quorum, so nothing is lost and "
+            "nothing was done. To return to a backup anyway: --etcd NAME --although-healthy",
             code=Exit.REFUSED,
         )
     names = wanted.names or (
@@ -180,8 +182,8 @@ def _not_the_last(
         if mine.name not in wanted.names and last.revision < mine.revision:
             yield (
                 f"{role}: {last.name} was made later, and has revision {last.revision}, "
-                f"{mine.revision - last.revision} less than {mine.name}, which is taken: who made it was behind. To "
-                "take it all the same: --backup"
+                f"{mine.revision - last.revision} less than {mine.name}, which is taken: the later backup's member was "
+                "behind. To take the later one anyway: --backup"
             )
 
 
@@ -192,7 +194,8 @@ def _newer(backups: Mapping[Role, ListedBackup], observed: ObservedPlane) -> Ite
         if backup and learner.revision > backup.revision:
             yield (
                 f"{learner.name} has revision {learner.revision}, {learner.revision - backup.revision} more than that "
-                "backup: `longhaul backups --now --from-learner` first, then this again, and these are not lost"
+                "backup: `longhaul backups --now --from-learner` first, then this again, and these revisions are "
+                "not lost"
             )
 
 
@@ -205,8 +208,8 @@ def _too_large(backups: Mapping[Role, ListedBackup], environment: Environment) -
             size = f"{backup.plain_bytes / GIB:.1f} GiB"
             yield (
                 f"{role}: the database in {backup.name} has {size}, and the members' quota is {quota_gib}. It is "
-                "rewritten without its gaps; where that is not enough, writes end with the alarm NOSPACE, and API "
-                f"servers do not get ready: `longhaul up --reclaim {role} --only infrastructure` then, and this again"
+                "defragmented; if that is not enough, writes fail with the alarm NOSPACE, and API servers do not "
+                f"become ready: then run `longhaul up --reclaim {role} --only infrastructure`, and this again"
             )
 
 
@@ -216,6 +219,6 @@ def _given_up(half: UnfinishedRestore | None, observed: ObservedPlane, roles: Se
     if half is not None:
         left.setdefault(half.id, ", ".join(cluster.backup for cluster in half.clusters.values()))
     return [
-        f"the restore {id_} of {backup} is half done and given up: this one begins anew"
+        f"the restore {id_} of {backup} is incomplete and given up: this run begins again"
         for id_, backup in sorted(left.items())
     ]

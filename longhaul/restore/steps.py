@@ -66,7 +66,7 @@ class Restoration:
                 self._stop_learners()
             self._rebuild(waiting, self._stop_members(waiting))
         else:
-            self.say("the members are started: going on from there")
+            self.say("the members are started: continuing")
         for role in self._roles:
             self._start(role)
         if Role.ETCD in self._roles:
@@ -131,7 +131,7 @@ class Restoration:
 
     def _rebuild(self, roles: Sequence[Role], recipients: Mapping[str, str]) -> None:
         if recipients:
-            self.say(f"making new data of the backups: {', '.join(recipients)}")
+            self.say(f"making new data from the backups: {', '.join(recipients)}")
         words = {}
         for role in roles:
             for member in self.observed.members[role]:
@@ -196,7 +196,7 @@ class Restoration:
             if member.name in answers
         }
         if len(set(mine.values())) > 1:
-            raise CommandError(f"members of {role} have data of several etcd clusters, and stay as they are: {mine}")
+            raise CommandError(f"members of {role} have data of several etcd clusters, and are left unchanged: {mine}")
         self.clusters[role] = next(iter(mine.values()))
 
     def _start_servers(self) -> None:

@@ -18,7 +18,7 @@ from longhaul.terminal.exits import CommandError, Exit
 if TYPE_CHECKING:
     from longhaul.review.outcome import Review
 
-HELP = "say what a change does to each environment, for its pull request"
+HELP = "show what a change does to each environment, for its pull request"
 TAKES_REST = False
 
 FORMATS = ("text", "markdown", "json")
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-verdict", action="store_true", help="exit with 0: a later run with --from has the verdict"
     )
     parser.add_argument("--format", choices=FORMATS, default="text", help="output format (default: text)")
-    parser.add_argument("--to", metavar="FILE", type=Path, help="write into FILE, adding to what it has, not to stdout")
+    parser.add_argument("--to", metavar="FILE", type=Path, help="append to FILE instead of writing to stdout")
 
 
 def run(invocation: Invocation) -> int:

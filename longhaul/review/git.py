@@ -21,7 +21,7 @@ class Repository:
         if done.returncode == 0:
             return done.stdout.strip()
         known = self._run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}").returncode == 0
-        why = "has no commit in common with this branch here" if known else "is no commit here"
+        why = "has no commit in common with this branch here" if known else "is not a commit here"
         raise CommandError(
             f"--base {ref}: it {why}; fetch the whole history (`git fetch --unshallow`, `fetch-depth: 0`) and name a "
             "branch with its remote, such as origin/main",
@@ -66,4 +66,4 @@ class Repository:
                 ["git", *words], cwd=self.root, capture_output=True, text=True, errors="replace", check=False
             )
         except FileNotFoundError:
-            raise CommandError("git is not here: `longhaul review` asks it what changed") from None
+            raise CommandError("git is missing: `longhaul review` asks it for the changes") from None

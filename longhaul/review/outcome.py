@@ -118,5 +118,5 @@ def merge(reviews: list[Review]) -> Review:
 def _unplanned(entry: EnvironmentReview) -> EnvironmentReview:
     if entry.outcome is not ReviewOutcome.VALID:
         return entry
-    message = "its plan never arrived: the log of the job that was to make it says why"
+    message = "its plan never arrived: the log of its job says why"
     return entry.model_copy(update={"outcome": ReviewOutcome.FAILED, "reason": message})

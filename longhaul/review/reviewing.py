@@ -77,14 +77,14 @@ class Reviewer:
         try:
             planned = self.planner(env, base=base, drift=drift)
         except ReviewPlanError as error:
-            message = "no plan could be made, so nothing is known of what the change does"
+            message = "no plan could be made, so the effect of the change is unknown"
             return EnvironmentReview(name=env, outcome=ReviewOutcome.FAILED, reason=message, report=str(error))
         return _drifted(env, planned) if drift else _planned(env, planned)
 
 
 def _deleted(env: str) -> EnvironmentReview:
     message = (
-        f"its file is deleted; what runs goes on running and is no longer looked after. CI destroys nothing: run "
+        f"its file is deleted; its machines keep running, and nothing manages them any more. CI destroys nothing: run "
         f"`longhaul destroy --env {env}` before this is merged, or keep the file"
     )
     return EnvironmentReview(name=env, outcome=ReviewOutcome.DELETED, reason=message)
@@ -98,7 +98,7 @@ def _planned(env: str, planned: Planned) -> EnvironmentReview:
 def _drifted(env: str, planned: Planned) -> EnvironmentReview:
     if not planned.has_state:
         return EnvironmentReview(
-            name=env, outcome=ReviewOutcome.ABSENT, reason="the backend has no stack of it, so nothing is looked at"
+            name=env, outcome=ReviewOutcome.ABSENT, reason="the backend has no stack of it, so nothing is compared"
         )
     if not _counted(planned.summary):
         return EnvironmentReview(

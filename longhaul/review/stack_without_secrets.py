@@ -129,7 +129,7 @@ def _exported(project: Project, env: str, environ: Mapping[str, str]) -> dict[st
     try:
         content = json.loads(done.stdout)
     except ValueError as error:
-        raise CommandError(f"{env}: what the backend has is no state: {error}") from None
+        raise CommandError(f"{env}: the backend's stack is not a state: {error}") from None
     deployment = content.get("deployment") if isinstance(content, dict) else None
     return deployment if isinstance(deployment, dict) else None
 

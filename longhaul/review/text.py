@@ -14,11 +14,11 @@ MARKERS = {False: "<!-- longhaul-review -->", True: "<!-- longhaul-drift -->"}
 update."""
 
 _FORK = (
-    "This comes from a fork, so no plan was made: no credentials are lent to code that nobody here has read. A "
-    "maintainer who has read it pushes the branch to this repository and opens a pull request from there."
+    "This comes from a fork, so no plan was made: unread code gets no credentials. A maintainer who has read "
+    "it can push the branch to this repository and open a pull request from there."
 )
 
-_REFUSED = "What is refused or invalid must not be merged; each reason says what to do instead."
+_REFUSED = "A refused or invalid change must not be merged; each reason says what to do instead."
 
 _LEAST = 600
 """Smallest number of characters for which a fold is useful."""
@@ -59,7 +59,7 @@ def _head(review: Review, *, longest: int) -> str:
     while sum(map(len, listed)) > longest - 1000:
         listed.pop()
     rest = len(review.environments) - len(listed)
-    lines += [*listed, *([f"- and {rest:,} more, none of them graver"] if rest else []), *([""] if listed else [])]
+    lines += [*listed, *([f"- and {rest:,} more, none of them more severe"] if rest else []), *([""] if listed else [])]
     if any(entry.outcome in (ReviewOutcome.REFUSED, ReviewOutcome.INVALID) for entry in review.environments):
         lines += [_REFUSED, ""]
     return "\n".join(lines) + "\n"
@@ -97,7 +97,7 @@ def _end(text: str, room: int) -> str:
 
 def _foot(review: Review) -> str:
     if review.drift:
-        hint = "`longhaul review --drift` says the same; tunnels were not looked at (docs/review.md)."
+        hint = "`longhaul review --drift` shows the same; tunnels were not checked (docs/review.md)."
     else:
         hint = f"`longhaul review --base {inert(review.base.split(' ')[0])}` says the same."
     against = "" if review.drift else f" against {plain(review.base)}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from longhaul.roll.events import RollReport
     from longhaul.roll.loop import Roll, RollSettings
 
-HELP = "take a pool's machines to its new image, or hosts to new versions; each once its work is over"
+HELP = "update a pool's machines to its new image, or hosts to new versions; each machine once its work has ended"
 TAKES_REST = False
 
 
@@ -40,19 +40,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--deadline",
         metavar="TIME",
         type=duration,
-        help="end work that still runs so long after its node was cordoned: 6h, 30m, 0s (default: never)",
+        help="end work that still runs this long after its node was cordoned: 6h, 30m, 0s (default: never)",
     )
     parser.add_argument(
         "--within",
         metavar="TIME",
         type=duration,
         default="20m",
-        help="a machine has failed that is not empty, or whose successor is not in service, after so long (20m)",
+        help="time after which a machine has failed, if it is not empty or its successor is not in service (20m)",
     )
     parser.add_argument("--budget", metavar="N", type=_count, default=0, help="machines that may fail (0)")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--dry-run", action="store_true", help="say how each machine is, and what would be done first")
-    what.add_argument("--give-up", action="store_true", help="uncordon what waits, and leave the rest as it is")
+    what.add_argument("--dry-run", action="store_true", help="show each machine's state, and the first steps")
+    what.add_argument("--give-up", action="store_true", help="uncordon waiting nodes, and change nothing else")
     parser.add_argument("--json", action="store_true", help="for programs: an object for each event, one at the end")
 
 
@@ -94,7 +94,7 @@ def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api
 
 def _count(text: str) -> int:
     if not re.fullmatch("[0-9]{1,6}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of machines")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of machines")
     return int(text)
 
 
@@ -163,7 +163,7 @@ def _report(
 
     view = roll.view
     if view is None:
-        raise ValueError("nothing was seen yet")
+        raise ValueError("the pool was not read yet")
     names = {observed.machine.id: observed.name for observed in view.machines}
     return RollReport(
         environment=env,

@@ -111,7 +111,7 @@ class HostGroup:
         until = self._clock() + (TOLD_S if machine.node not in self._pins.drivers else GPUS_TOLD_S)
         while outdated := self._pins.outdated(self._api.get(NODES + path_of(machine.node))):
             if self._clock() > until:
-                raise CloudError(f"it was upgraded, and its node still says {', '.join(outdated)}")
+                raise CloudError(f"it was upgraded, but its node still reports {', '.join(outdated)}")
             self._wait(LOOK_S)
 
     def rebuild(self, machine: LiveMachine) -> None:
@@ -120,7 +120,7 @@ class HostGroup:
 
     def remake(self, machine: LiveMachine) -> None:
         """Raise an error: a host without a Node is not in the group."""
-        raise CloudError(f"{machine.node} is no node any more: `longhaul hosts` lets it join")
+        raise CloudError(f"{machine.node} is no longer a node: `longhaul hosts` lets it join")
 
     def _require_newer_api(self) -> None:
         served = str(self._api.get("/version")["gitVersion"])

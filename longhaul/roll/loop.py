@@ -112,7 +112,7 @@ class Roll:
         while True:
             view = self.look()
             if not self.has_lease():
-                raise StoppedError("somebody else rolls the pool now: this run did not reach the API for too long")
+                raise StoppedError("another run rolls the pool now: this run did not reach the API for too long")
             self._notice(view)
             self._judge(view)
             if self.plan.done:
@@ -146,7 +146,7 @@ class Roll:
             elif state is RollState.RELEASED:
                 self._say(RollEventKind.RELEASED, observed, why_released(observed, view, limits))
             elif state is RollState.JOINING:
-                self._say(RollEventKind.JOINING, observed, "is made from the new model, and not in service yet")
+                self._say(RollEventKind.JOINING, observed, "is made from the new model, but not in service yet")
             elif state is RollState.KEPT:
                 self._say(RollEventKind.KEPT, observed, f"is left alone: {why_kept(observed)}")
             elif state is RollState.CURRENT and not first:

@@ -125,7 +125,7 @@ def why_kept(observed: ObservedMachine) -> str:
     if observed.cordoned and not observed.is_cordoned_by_roll:
         return "somebody cordoned it"
     if observed.is_cordoned_by_roll and not observed.cordoned:
-        return "somebody took its cordon back: take its annotations longhaul.dev/roll… away to have it rolled"
+        return "somebody removed its cordon: remove its annotations longhaul.dev/roll… to have it rolled"
     return ""
 
 
@@ -201,11 +201,11 @@ def _settled_first(group: list[ObservedMachine]) -> list[ObservedMachine]:
 
 def _take(observed: ObservedMachine, state: RollState, view: View, limits: RollLimits) -> RollStep:
     if state is RollState.ABSENT:
-        return RollStep(action=RollAction.REMAKE, target=observed, reason="it is no node, so nobody works on it")
+        return RollStep(action=RollAction.REMAKE, target=observed, reason="it is not a node, so no work runs on it")
     if state is RollState.FREE:
-        return RollStep(action=RollAction.CORDON, target=observed, reason="nobody works on it")
+        return RollStep(action=RollAction.CORDON, target=observed, reason="no work runs on it")
     if any(_awaited(pod, observed, view) for pod in observed.pods_to_move):
-        reason = why_released(observed, view, limits) if state is RollState.RELEASED else "nobody works on it"
+        reason = why_released(observed, view, limits) if state is RollState.RELEASED else "no work runs on it"
         return RollStep(action=RollAction.EMPTY, target=observed, reason=reason)
     return RollStep(action=RollAction.REPLACE, target=observed, reason="it is empty")
 
@@ -223,6 +223,6 @@ def _onward(observed: ObservedMachine, view: View) -> Iterator[RollStep]:
     if not view.in_place or not machine.current:
         yield RollStep(action=RollAction.REPLACE, target=observed, reason="its replacement was begun")
     elif observed.stage == REBUILDING:
-        yield RollStep(action=RollAction.FORGET, target=observed, reason="it was made anew, and joins as a new node")
+        yield RollStep(action=RollAction.FORGET, target=observed, reason="it was replaced, and joins as a new node")
     else:
         yield RollStep(action=RollAction.REBUILD, target=observed, reason="it has taken over the new model")

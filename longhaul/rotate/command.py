@@ -15,7 +15,7 @@ from longhaul.terminal.say import say
 if TYPE_CHECKING:
     from components.model import Environment
 
-HELP = "replace a key while the cluster goes on; a run that was killed is finished by the next"
+HELP = "replace a key while the cluster keeps running; the next run finishes a killed one"
 TAKES_REST = False
 
 
@@ -26,20 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--now",
         action="store_true",
-        help="take the former key away without waiting until all that it has signed has ended",
+        help="remove the former key without waiting until everything that it signed has expired",
     )
     parser.add_argument(
         "--readmit",
         metavar="KEY",
         default="",
-        help="have API servers read with a former key again, for data from a backup; the next run retires it again",
+        help="make API servers read with a former key again, for data from a backup; the next run retires it again",
     )
     parser.add_argument(
         "--without",
         metavar="NODE",
         action="append",
         default=[],
-        help="do not wait for this node, which drops out if it learns nothing; may be repeated",
+        help="do not wait for this node, which drops out if it does not learn the new key; may be repeated",
     )
     parser.add_argument("--json", action="store_true", help="for programs: the phase and the keys at the end, by name")
 
@@ -60,7 +60,7 @@ def run(invocation: Invocation) -> int:
         outcome = _rotate(where, environment, known, invocation.options)
     except ApiError as error:
         code = Exit.UNREACHABLE if error.passing else Exit.FAILED
-        raise CommandError(f"{error}. Run this again: it goes on from here", code=code) from None
+        raise CommandError(f"{error}. Run this again: it continues from here", code=code) from None
     if invocation.options.json:
         print(document(outcome))
     return Exit.OK

@@ -45,17 +45,17 @@ class Rotation:
         keys = self.record.keys()
         if keys.phase is RotationPhase.STEADY and (behind := self._behind(keys)):
             # The last run was killed at its end: another new key would be another rotation, which nobody requested.
-            self.tell(f"{', '.join(behind)}: still to use {names(keys.keys)} alone, with which this rotation ends")
+            self.tell(f"{', '.join(behind)}: waiting until they use only {names(keys.keys)}, which ends this rotation")
             self._hand_out(keys)
-            self.tell("they do now. This run has made no new key: another one does")
+            self.tell("they do now. This run has made no new key: another run does")
             return keys
         if keys.phase is RotationPhase.STEADY:
             keys = self._write(keys.trusting(self.new_key(), retired=self.record.retired()))
-            self.tell(f"{keys.newest.name} is made: API servers learn to read with it")
+            self.tell(f"{keys.newest.name} is made: API servers load it for reading")
         if keys.phase is RotationPhase.TRUST:
             self._hand_out(keys)
             keys = self._write(keys.using())
-            self.tell(f"all API servers read with {keys.newest.name}: from now on they write with it")
+            self.tell(f"all API servers read with {keys.newest.name}: from now on they also write with it")
         return self._finish(keys)
 
     def readmit(self, name: str) -> EncryptionKeys:
@@ -66,7 +66,7 @@ class Rotation:
             self.tell(f"{name} is in use already")
         elif former is None:
             known = names(self.record.retired()) or "none is"
-            raise CommandError(f"{name} is no former key that the vault keeps ({known})")
+            raise CommandError(f"{name} is not a former key in the vault ({known})")
         else:
             keys = self._write(keys.readmitting(former))
         self._hand_out(keys)
@@ -79,7 +79,7 @@ class Rotation:
         former = keys.keys[1:]
         self.record.retire(former)
         keys = self._write(EncryptionKeys(keys=keys.keys[:1]))
-        self.tell(f"no stored object needs {names(former)} any more; the vault keeps it for backups from before now")
+        self.tell(f"no stored object needs {names(former)} any more; the vault keeps it for older backups")
         self._hand_out(keys)
         return keys
 
@@ -97,8 +97,8 @@ class Rotation:
                 return
         remaining = ", ".join(f"{name or 'without encryption'}: {count}" for name, count in left.items())
         raise CommandError(
-            f"objects are still stored with other keys ({remaining}), so those stay in use: run this again. An object "
-            "that the API does not list was written into etcd by something else than the API servers"
+            f"objects are still stored with other keys ({remaining}), so those stay in use: run this again. If the "
+            "API does not list an object, something other than the API servers wrote it into etcd"
         )
 
     def _rewrite_all(self, resource: str) -> int:
@@ -134,6 +134,6 @@ class Rotation:
     def _write(self, keys: EncryptionKeys) -> EncryptionKeys:
         """Write the next phase into the vault, while this run still holds the lock."""
         if not self.has_lease():
-            raise CommandError("another run has taken this rotation over: wait for its end, then run this again")
+            raise CommandError("another run has taken over this rotation: wait for its end, then run this again")
         self.record.set_keys(keys)
         return keys

@@ -70,7 +70,9 @@ class Followers:
             if not new:
                 return list(silent)
             if not announced:
-                self.tell(f"waiting until {', '.join(new)}, which joined just now, say what they believe")
+                self.tell(
+                    f"waiting until {', '.join(new)}, which joined just now, report the authorities that they trust"
+                )
                 announced = True
             self.sleep(LOOK_S)
             nodes = self._nodes()
@@ -98,7 +100,7 @@ class Followers:
                 name = deployment["metadata"]["name"]
                 body = {"spec": {"template": {"metadata": {"annotations": template_annotations}}}}
                 self.api.patch(f"{DEPLOYMENTS}/{name}", body)
-                self.tell(f"the pods of {name} start anew")
+                self.tell(f"restarting the pods of {name}")
             self._await_started(f"{DEPLOYMENTS}/{deployment['metadata']['name']}")
 
     def _await_started(self, path: str) -> None:
@@ -108,8 +110,8 @@ class Followers:
             if self.clock() >= deadline:
                 name = deployment["metadata"]["name"]
                 raise CommandError(
-                    f"pods of {name} from before do not go (kubectl --namespace {SYSTEM_NAMESPACE} rollout status "
-                    f"deployment {name}): they would not know an API server. Run this again when they have"
+                    f"old pods of {name} do not end (kubectl --namespace {SYSTEM_NAMESPACE} rollout status "
+                    f"deployment {name}): they would not trust an API server. Run this again when they have ended"
                 )
             self.sleep(LOOK_S)
 
@@ -118,14 +120,14 @@ class Followers:
         published = str(((self.api.find(ROOT) or {}).get("data") or {}).get(AUTHORITIES_KEY) or "")
         if set(digests(published)) != wanted:
             place = f"{SYSTEM_NAMESPACE}/{AUTHORITIES_CONFIGMAP}"
-            return f"kube-controller-manager does not publish what its machines have (ConfigMap {place})"
+            return f"kube-controller-manager does not publish its machines' authorities (ConfigMap {place})"
         names = [
             name
             for name, metadata in self._nodes(fresh=True).items()
             if (believed := _believed(metadata)) != wanted and (believed or name in first or not self._is_new(metadata))
         ]
         reason = (
-            "have not followed yet (journalctl -u longhaul-authorities there). To go on without them: --without NAME"
+            "have not followed yet (journalctl -u longhaul-authorities there). To continue without them: --without NAME"
         )
         return f"the nodes {', '.join(names)} {reason}" if names else ""
 

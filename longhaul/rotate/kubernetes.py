@@ -53,8 +53,8 @@ class KubernetesRotation(AuthorityRotation):
         if silent:
             env = self.vault.environment.name
             raise CommandError(
-                f"the nodes {', '.join(silent)} do not say which authorities they believe, or they are away "
-                f"(`longhaul status --env {env}`). To go on without them: --without NAME"
+                f"the nodes {', '.join(silent)} do not report the authorities that they trust, or are away (`longhaul "
+                f"status --env {env}`). To continue without them: --without NAME"
             )
         self.new_machines.refuse_other_changes()
         super().prepare()
@@ -70,8 +70,8 @@ class KubernetesRotation(AuthorityRotation):
         self.followers.restart_own(authorities)
         if len(self.trusted_certificates()) > 1 and self.vault.environment.identity.issuers:
             self.tell(
-                "profiles for `longhaul login` hold the former authority alone: hand out new ones before the next run "
-                f"(`longhaul access profile --env {self.vault.environment.name}`)"
+                "profiles for `longhaul login` contain only the former authority: hand out new ones before the next "
+                f"run (`longhaul access profile --env {self.vault.environment.name}`)"
             )
 
     def ask_again(self) -> None:
@@ -106,7 +106,10 @@ class StackMachines:
     def _refuse_other_changes(self, resources: Sequence[str]) -> None:
         if not self.stack.is_as_declared(resources):
             env = self.stack.environment.name
-            advice = f"`longhaul plan --env {env}` shows it, `longhaul up --env {env}` makes it so. {self.stack.log}"
+            advice = (
+                f"`longhaul plan --env {env}` shows the difference, `longhaul up --env {env}` applies it. "
+                f"{self.stack.log}"
+            )
             raise CommandError(
                 f"the environment's pools are not as its file says, and this would change them: {advice}"
             )

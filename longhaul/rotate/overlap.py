@@ -137,27 +137,27 @@ class Overlap:
         if standing.phase is RotationPhase.STEADY and (behind := self.subject.outdated_machines()):
             # The last run was killed at its end: another new key would be another rotation, which nobody requested.
             # With `now` it is requested.
-            self.tell(f"{', '.join(behind)}: still to use what the vault says of {self.subject.name}")
+            self.tell(f"{', '.join(behind)}: waiting until they use the vault's keys of {self.subject.name}")
             self.subject.distribute()
             if not now:
-                self.tell("they do now. This run has made no new key: another one does")
+                self.tell("they do now. This run has made no new key: another run does")
                 return standing
         if standing.phase is RotationPhase.STEADY:
             self.subject.prepare()
-            standing = self._go(RotationPhase.TRUST, "a new key is made: all learn to believe it beside the former one")
+            standing = self._go(
+                RotationPhase.TRUST, "a new key is made: all programs learn to trust it beside the former one"
+            )
         if standing.phase is RotationPhase.TRUST:
             standing = self._trust(standing)
             if not self._learnt(standing, now=now):
                 return standing
             self.subject.ask_again()
-            standing = self._go(RotationPhase.USE, "all believe both: from now on the new key signs")
+            standing = self._go(RotationPhase.USE, "all trust both: from now on the new key signs")
         if standing.phase is RotationPhase.USE:
             standing = self._use(standing)
             if not self._over(standing, now=now):
                 return standing
-            standing = self._go(
-                RotationPhase.DISTRUST, "the former key is not needed any more: nobody is to believe it"
-            )
+            standing = self._go(RotationPhase.DISTRUST, "the former key is no longer needed: programs stop trusting it")
         self.subject.distrust()
         self.subject.distribute()
         self.subject.distribute_further()
@@ -173,7 +173,7 @@ class Overlap:
         self.subject.trust()
         self.subject.distribute()
         self.subject.distribute_further()
-        self._wait(self.clock() + self.subject.reload_time, "programs have read what is to be believed")
+        self._wait(self.clock() + self.subject.reload_time, "programs have loaded the trusted keys")
         if standing.until is not None or not self.subject.copy_lifetime:
             return standing
         return self._until(RotationPhase.TRUST, self.subject.copy_lifetime)
@@ -185,11 +185,11 @@ class Overlap:
             return True
         if until - self.clock() > PATIENCE:
             self.tell(
-                f"both are believed. Kubeconfigs from before live until {until:%Y-%m-%d %H:%M} UTC: run this again "
+                f"both are trusted. Older kubeconfigs are valid until {until:%Y-%m-%d %H:%M} UTC: run this again "
                 "then, and the new key signs"
             )
             return False
-        self._wait(until, "the last kubeconfig from before has ended")
+        self._wait(until, "the last older kubeconfig has expired")
         return True
 
     def _use(self, standing: RotationProgress) -> RotationProgress:
@@ -212,18 +212,18 @@ class Overlap:
         """Return whether nothing signed by the former key is left, or the caller does not want to wait for that."""
         until = standing.until or self.clock()
         if now:
-            self._wait(until - self.subject.signed_lifetime, "all show what the new key has signed")
+            self._wait(until - self.subject.signed_lifetime, "all programs present what the new key has signed")
             self.tell(f"not waiting: {self.subject.signed_words} of the former key stop working")
             return True
         if until - self.clock() > PATIENCE:
             self.tell(
-                f"the new key signs. {self.subject.signed_words} of the former one live until {until:%Y-%m-%d %H:%M} "
-                "UTC: run this again then, which takes it away. Until then both are believed"
+                f"the new key signs. {self.subject.signed_words} of the former key are valid until "
+                f"{until:%Y-%m-%d %H:%M} UTC: run this again then to remove it. Until then both are trusted"
             )
             return False
-        self._wait(until, f"the last of {self.subject.signed_words} of the former key has ended")
+        self._wait(until, f"the last of {self.subject.signed_words} of the former key has expired")
         if why := self.subject.why_not_over(until):
-            raise CommandError(f"both keys stay believed: {why}")
+            raise CommandError(f"both keys stay trusted: {why}")
         return True
 
     def _wait(self, until: datetime, what: str) -> None:
@@ -241,6 +241,6 @@ class Overlap:
     def _write(self, standing: RotationProgress) -> RotationProgress:
         """Record the progress, while this run still holds the lock."""
         if not self.has_lease():
-            raise CommandError("another run has taken this rotation over: wait for its end, then run this again")
+            raise CommandError("another run has taken over this rotation: wait for its end, then run this again")
         self.record.set(self.subject.name, standing)
         return standing

@@ -33,7 +33,7 @@ def unpublish(api: ConfigMaps, name: str, believed: Collection[str], *, tell: Ca
     """Remove the certificates (PEM) with the common name ``name`` that are not trusted any more. Raise ``CommandError``
     when API servers add one again, because one of them still trusts it."""
     if _change(api, name, believed):
-        tell(f"extension servers are not told the former authority {name} any more")
+        tell(f"extension servers no longer get the former authority {name}")
         if _change(api, name, believed):
             message = f"an API server still publishes the former authority {name}: run this again in a minute"
             raise CommandError(message)

@@ -22,7 +22,7 @@ from longhaul.vault.rotation import RotationVault
 _PLACE = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
 _PUBLIC = re.compile(r"-----BEGIN (CERTIFICATE|PUBLIC KEY)-----([^-]+)-----END \1-----")
 
-_UNREAD = "its program has not read the file (`longhaul status` says how it is, `journalctl` there says why)"
+_UNREAD = "its program has not read the file (`longhaul status` shows its state, `journalctl` there the reason)"
 
 Digests = Mapping[str, tuple[str, ...]]
 """SHA-256 of every certificate and public key in a file, in order, by file."""
@@ -40,7 +40,7 @@ def distribute(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Ca
             if _has(answer, wanted) and (rotations is None or answer.get("rotations") == rotations):
                 break
         if problem := _problem(answer, wanted):
-            raise CommandError(f"{machine.name} {problem}. Run this again: it goes on from here")
+            raise CommandError(f"{machine.name} {problem}. Run this again: it continues from here")
         if wanted:
             tell(f"{machine.name} has {', '.join(sorted(wanted))}")
 
@@ -122,9 +122,9 @@ def _problem(answer: Mapping[str, Any], wanted: Digests) -> str:
         names = ", ".join(sorted(wanted))
         return f"does not have {names} as the vault does: it could not fetch them (journalctl -u longhaul-secrets)"
     if answer.get("error"):
-        return f"does not use what it has: {answer['error']}"
+        return f"does not use its present files: {answer['error']}"
     shown = answer.get("shown") or {}
     if other := [name for name, expected in wanted.items() if not {*shown.get(name, ())} <= {*expected[:1]}]:
         return f"has {', '.join(other)} as the vault does, but a port shows another certificate: {_UNREAD}"
     unused = ", ".join(answer.get("unused", ()))
-    return f"has units that do not use what it has: {unused}" if unused else ""
+    return f"has units that do not use its present files: {unused}" if unused else ""

@@ -70,8 +70,8 @@ class ServiceAccounts(ServerSubject):
             if datetime.fromisoformat(str(secret["metadata"]["creationTimestamp"]).replace("Z", "+00:00")) < begun
         ]
         return (
-            f"the Secrets {', '.join(left)} hold tokens of the former key that never end. Make them anew, or run this "
-            "with --now, which makes them worthless"
+            f"the Secrets {', '.join(left)} hold tokens of the former key that never expire. Replace them, or run "
+            "this with --now, which invalidates them"
             if left
             else ""
         )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TARGETED = ("--yes", "--skip-preview", "--suppress-outputs")
 """The engine's options for a run that changes only named resources."""
 
-AGAIN = "Run this again: it goes on from here"
+AGAIN = "Run this again: it continues from here"
 
 
 @dataclass(frozen=True, kw_only=True)

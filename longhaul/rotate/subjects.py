@@ -158,7 +158,7 @@ _ALL = (
     KnownRotation(name=AUTHORITY + NODES, what="the authority of kubelets' certificates", run=_authority, takes=_NOW),
     KnownRotation(
         name=AUTHORITY + KUBERNETES,
-        what="the authority of API servers, and of the programs that they know by certificate",
+        what="the authority of API servers, and of the programs that identify themselves to them by certificate",
         run=_kubernetes,
         takes=_NOW | {"without"},
     ),

@@ -40,7 +40,7 @@ def _believe(api: ConfigMaps, path: str, bundle: str, *, tell: Callable[[str], N
         if error.status != 409:
             raise
         raise CommandError(f"{path} was changed by somebody else just now: run this again") from error
-    tell(f"API servers know the webhooks of {configuration['metadata']['name']} by {bundle_words(bundle)}")
+    tell(f"API servers trust the webhooks of {configuration['metadata']['name']} by {bundle_words(bundle)}")
 
 
 def bundle_words(bundle: str) -> str:

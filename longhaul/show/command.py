@@ -78,7 +78,7 @@ def _format_of(output: Path | None) -> str:
     if suffix in ("", "txt"):
         return TEXT
     if suffix not in FORMATS:
-        raise CommandError(f"--output {output}: say the --format, one of {', '.join(FORMATS)}", code=Exit.USAGE)
+        raise CommandError(f"--output {output}: give the --format, one of {', '.join(FORMATS)}", code=Exit.USAGE)
     return suffix
 
 

@@ -32,9 +32,9 @@ _ROLES = {
 }
 
 _SIZED = {
-    "acts": "the autoscaler sizes pools by what waits and what idles",
-    "looks": "the autoscaler changes no size, and says what it would do",
-    "off": "no autoscaler: pools' sizes change by your hand (docs/autoscaler.md)",
+    "acts": "the autoscaler sizes pools by waiting pods and idle nodes",
+    "looks": "the autoscaler changes no size, and only reports what it would do",
+    "off": "no autoscaler: you change pools' sizes yourself (docs/autoscaler.md)",
 }
 
 
@@ -231,7 +231,7 @@ def _links(overview: Overview) -> Iterator[str]:
     meanings = {
         LinkKind.BACKBONE: "peering inside one cloud",
         LinkKind.IPSEC: "tunnels between the sites' gateways, over the internet",
-        LinkKind.EXISTING: "your own circuits: nothing is made",
+        LinkKind.EXISTING: "your own circuits: Longhaul makes nothing",
     }
     count = Counter(link.kind for link in overview.links)
     rows = [(NAMES[kind], str(count[kind]), what) for kind, what in meanings.items() if count[kind]]

@@ -103,5 +103,5 @@ def _why(reports: Sequence[Mapping[str, Any]]) -> str:
     last = max(reports, key=_looked)
     failed = next((str(report["error"]) for report in [last, *reports] if report.get("error")), "")
     if not any(report.get("declared") for report in reports):
-        return "members are not told of backups yet: `longhaul up`"
+        return "members do not know of backups yet: run `longhaul up`"
     return failed or "its turn has not come yet"

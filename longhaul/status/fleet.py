@@ -144,7 +144,7 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
 
 _MISSING = {
     True: "it is in quarantine, and refused",
-    False: "it is in the hosts file, but no node: `longhaul up --only hosts` makes it one",
+    False: "it is in the hosts file, but not a node: `longhaul up --only hosts` makes it one",
 }
 """Messages about hosts that are not nodes, by whether they are in quarantine."""
 
@@ -202,7 +202,7 @@ def _strayed(view: NodeView, observed: Observed) -> str:
     group = observed.groups.get(view.pool)
     if group is None or group.error or any(machine.node == view.name for machine in group.machines):
         return ""
-    return "its machine is not in the pool's group any more: the node controller removes such a Node"
+    return "its machine is no longer in the pool's group: the node controller removes its Node"
 
 
 def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonStatus, ...]:

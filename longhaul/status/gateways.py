@@ -60,7 +60,7 @@ def _judge(
     if knock.troubles:
         return StatusVerdict.UNHEALTHY, StatusReason.CHECKS_FAILED, "; ".join(knock.troubles)
     if knock.reached and knock.reason:
-        return StatusVerdict.UNKNOWN, StatusReason.NOT_OBSERVED, f"it answers, and says no more: {knock.reason}"
+        return StatusVerdict.UNKNOWN, StatusReason.NOT_OBSERVED, f"it answers, but reports no more: {knock.reason}"
     if knock.reached:
         return StatusVerdict.OK, StatusReason.READY, "its services run"
     if not inside and _carries(environment, machine.site, observed):
@@ -69,7 +69,7 @@ def _judge(
             StatusReason.UNREACHABLE_FROM_HERE,
             f"all tunnels of {machine.site} are up, but from here it does not answer: {knock.reason}",
         )
-    message = f"it does not answer over SSH: {knock.reason}: switch it on, or see its console"
+    message = f"it does not answer over SSH: {knock.reason}: switch it on, or look at its console"
     return StatusVerdict.UNREACHABLE, StatusReason.NO_ANSWER, message
 
 

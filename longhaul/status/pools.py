@@ -70,7 +70,7 @@ def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus,
             name=name,
             verdict=StatusVerdict.OK if ready >= least else _less(ready),
             reason=StatusReason.READY if ready >= least else StatusReason.TOO_FEW_NODES,
-            message=f"{ready} of {len(mine)} nodes ready, {least} at least{blind}",
+            message=f"{ready} of {len(mine)} nodes ready, at least {least}{blind}",
             ready=ready,
             least=least,
         )
@@ -79,7 +79,7 @@ def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus,
     lost, joining = verdicts.count(StatusVerdict.MISSING), verdicts.count(StatusVerdict.JOINING)
     short = max(0, group.wanted - machines)
     parts = (
-        f"{ready} ready of {counted(max(group.wanted, machines), 'machine')}, {least} at least",
+        f"{ready} ready of {counted(max(group.wanted, machines), 'machine')}, at least {least}",
         f"{lost} not joined" if lost else "",
         f"{joining} joining" if joining else "",
         f"{short} not made by the cloud" if short else "",
@@ -130,7 +130,7 @@ def _unjoined(environment: Environment, observed: Observed) -> Iterator[NodeStat
 
 def _judge(machine: LiveMachine, group: ReportedGroups, observed: Observed) -> tuple[StatusVerdict, StatusReason, str]:
     console = group.consoles.get(machine.node, "")
-    shows = f"; what it says itself: `{console}`" if console else ""
+    shows = f"; its own output: `{console}`" if console else ""
     word = re.compile(rf"(?<![\w.-]){re.escape(machine.node)}(?![\w-])")
     refusal = next((line for line in observed.cluster.refusals if word.search(line)), "")
     if refusal:
@@ -141,4 +141,4 @@ def _judge(machine: LiveMachine, group: ReportedGroups, observed: Observed) -> t
     made = parse_time(group.made.get(machine.node, ""))
     if made is not None and observed.now - made < JOIN:
         return StatusVerdict.JOINING, StatusReason.JOINING, "it is in the cloud, and has not joined yet"
-    return StatusVerdict.MISSING, StatusReason.NOT_JOINED, f"it has not joined, and nothing was heard of it{shows}"
+    return StatusVerdict.MISSING, StatusReason.NOT_JOINED, f"it has not joined, and no refusal is known{shows}"

@@ -41,7 +41,7 @@ def judge_quarantine(
     machine, when its Node exists, or when the hosts file does not mark it as quarantined. ``servers`` are all expected
     API servers. A list that cannot be read has an entry of its own, since nobody knows then whom to refuse."""
     if observed.quarantine_error:
-        message = f"who is in quarantine is not known: {observed.quarantine_error}"
+        message = f"the list of machines in quarantine is not known: {observed.quarantine_error}"
         entry = QuarantineStatus(
             name=LIST,
             site="",
@@ -78,7 +78,7 @@ def _judged(
         verdict, reason = StatusVerdict.UNHEALTHY, StatusReason.NOT_REFUSED
         message = f"{', '.join(open_)} does not refuse it: {again} tells them"
     elif not entry.done:
-        verdict, reason, message = StatusVerdict.DEGRADED, StatusReason.HALF_DONE, f"half done: {again} goes on"
+        verdict, reason, message = StatusVerdict.DEGRADED, StatusReason.HALF_DONE, f"incomplete: {again} continues"
     elif entry.name in reached and not entry.machine:
         verdict, reason = StatusVerdict.DEGRADED, StatusReason.NOT_CUT_OFF
         message = (
@@ -87,7 +87,7 @@ def _judged(
         )
     elif silent:
         verdict, reason = StatusVerdict.DEGRADED, StatusReason.REFUSAL_UNKNOWN
-        message = f"{', '.join(silent)} did not tell whether it is refused there: {again} makes sure"
+        message = f"{', '.join(silent)} did not report whether it refuses the machine: {again} checks"
     else:
         verdict, reason = StatusVerdict.OK, StatusReason.QUARANTINED
         message = f"kept: {', '.join(entry.kept) or 'nothing'}; {again.removesuffix('`')} --release` ends it"

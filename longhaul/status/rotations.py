@@ -52,7 +52,7 @@ def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
             late.setdefault(name, []).append(machine)
     for name in sorted(names | late.keys()):
         standings = {server: known.get(name, STEADY) for server, known in rotations.items()}
-        again = f"`longhaul rotate --env {env} {name}` goes on"
+        again = f"`longhaul rotate --env {env} {name}` continues"
         status = _overlap(name, standings, late.get(name, ()), again=again, now=observed.now)
         yield _followed(status, observed) if name == AUTHORITY + KUBERNETES else status
 
@@ -91,7 +91,7 @@ def _overlap(
         )
     standing = next(iter(standings.values()), STEADY)
     if late:
-        message = f"programs of {', '.join(late)} use something else than these machines have: {again}"
+        message = f"programs of {', '.join(late)} use other keys than these machines have: {again}"
     elif standing.until and standing.until > now:
         message = f"{_PHASES[standing.phase]} until {standing.until:%Y-%m-%d %H:%M} UTC; then {again}"
     else:
@@ -108,9 +108,9 @@ def _overlap(
 
 _PHASES = {
     RotationPhase.STEADY: "it is over",
-    RotationPhase.TRUST: "the former key signs, both are believed",
-    RotationPhase.USE: "the new key signs, both are believed",
-    RotationPhase.DISTRUST: "the new key signs, and is to be believed alone",
+    RotationPhase.TRUST: "the former key signs, both are trusted",
+    RotationPhase.USE: "the new key signs, both are trusted",
+    RotationPhase.DISTRUST: "the new key signs, and programs are to trust only it",
 }
 
 
@@ -118,7 +118,7 @@ def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
     """Return the rotation of the encryption keys; nothing when all answering servers use the same single key."""
     views = {name: answer.encryption for name, answer in observed.answers.items() if answer.encryption is not None}
     lists = {view.keys for view in views.values()}
-    again = f"`longhaul rotate --env {env} {ENCRYPTION}` goes on"
+    again = f"`longhaul rotate --env {env} {ENCRYPTION}` continues"
     if len(lists) > 1:
         keys_of = "; ".join(f"{name} has {_named(view.keys)}" for name, view in sorted(views.items()))
         status = RotationStatus(

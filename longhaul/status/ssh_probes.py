@@ -91,7 +91,7 @@ def answer(code: int, stdout: str, stderr: str) -> SshProbe:
         return SshProbe(reached=True, troubles=(*troubles, *unseen), carried=_carried(lines))
     if WRONG_KEY in stderr:
         return SshProbe(
-            reached=True, troubles=("its SSH host key is not the pinned one: find out who answers, and why",)
+            reached=True, troubles=("its SSH host key is not the pinned one: find out which machine answers, and why",)
         )
     return SshProbe(reached=DENIED in stderr, reason=last)
 

@@ -157,7 +157,7 @@ def _machine_status(environment: Environment, machine: Machine, observed: Observ
     if answer is None:
         way = ": `longhaul up` starts it" if view.power in STILL else ""
         verdict, reason = StatusVerdict.DOWN, StatusReason.NOT_RUNNING
-        message = f"the cloud says it is {view.power or 'in no known state'}{way}"
+        message = f"the cloud reports that it is {view.power or 'in no known state'}{way}"
     elif view.provisioning.lower() == "failed":
         verdict, reason = StatusVerdict.UNHEALTHY, StatusReason.PROVISIONING_FAILED
         message = "the cloud failed to provision it"
@@ -227,10 +227,10 @@ def _way_back(environment: Environment, mine: Sequence[str], observed: Observed)
     backup."""
     command = f"`longhaul restore --env {environment.name} --key KEYFILE`"
     if half := next((answer.restore for name in mine if (answer := observed.answers.get(name)) and answer.restore), ""):
-        return f"a restore of {half} is half done, and {command} goes on with it"
+        return f"a restore of {half} is incomplete, and {command} continues it"
     still = sum(name in observed.cloud and observed.cloud[name].power in STILL for name in mine)
     if len(mine) // 2 + 1 <= still + sum(_member(name, observed).healthy for name in mine):
-        return "`longhaul up` starts what is off"
+        return "`longhaul up` starts machines that are off"
     if environment.backups is None:
         return "quorum lost, and there are no backups"
     return f"quorum lost; if its members do not come back, restore with {command}"

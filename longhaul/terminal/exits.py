@@ -17,25 +17,25 @@ class Exit(IntEnum):
 
 
 MEANINGS = {
-    Exit.OK: "done, and all is healthy",
+    Exit.OK: "done, and everything is healthy",
     Exit.FAILED: "the operation failed or was refused, or the environment is not healthy",
-    Exit.USAGE: "wrong usage, or an environment file that cannot be used; nothing was done",
+    Exit.USAGE: "wrong usage, or an unusable environment file; nothing was done",
     Exit.UNREACHABLE: "the environment cannot be reached, or its lab is down",
-    Exit.REFUSED: "refused: it must not go in (plan, review), or nothing was done",
+    Exit.REFUSED: "refused: the change must not be applied (plan, review), or nothing was done",
     Exit.INTERRUPTED: "interrupted",
 }
 """Meanings for ``--help``, equal for every command."""
 
 _REFUSALS = {
-    "plan": "refused: the change must not go in, since it loses what cannot be had back or breaks a policy",
+    "plan": "refused: the change must not be applied, since it loses something irrecoverable or breaks a policy",
     "up": "refused: nothing was done, since `longhaul plan` would refuse it",
-    "review": "refused: the change must not go in, since a plan is refused or a file is wrong",
+    "review": "refused: the change must not be merged, since a plan is refused or a file is wrong",
     "restore": "refused: nothing was done, since nothing is lost or a machine does not answer",
-    "rotate": "refused: nothing was done, since a restore is half done",
+    "rotate": "refused: nothing was done, since a restore is incomplete",
     "destroy": "refused: nothing was done, since machines are kept in quarantine",
-    "machine": "refused: nothing was done, since a restore is half done, or a host's certificate may still be valid",
+    "machine": "refused: nothing was done, since a restore is incomplete, or a host's certificate may still be valid",
     "access": "refused: nothing was done, since the person's name was not typed",
-    "acceptance": "refused: nothing was done, since the terms do not allow it or what is there does not fit",
+    "acceptance": "refused: nothing was done, since the limits do not allow it or the existing resources do not fit",
 }
 """Meaning of :attr:`Exit.REFUSED`, for each command that may return it."""
 

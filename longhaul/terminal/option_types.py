@@ -30,7 +30,7 @@ def duration(text: str) -> timedelta:
     """Parse ``90s``, ``30m``, ``6h`` or ``2d``. Raise an argument error for anything else."""
     match = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
     if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: 90s, 30m, 6h or 2d")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: 90s, 30m, 6h or 2d")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
@@ -46,7 +46,7 @@ def some(text: str) -> MachineShare:
     """Parse a share like :func:`share`, but refuse zero."""
     portion = share(text)
     if portion.number == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is nobody's turn: one machine at least, 1 or 1%")
+        raise argparse.ArgumentTypeError(f"{text!r} is no machine: at least one, 1 or 1%")
     return portion
 
 
@@ -57,7 +57,7 @@ def add_max_removed(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         type=percent,
         default=MAX_REMOVED,
-        help="nodes that may go at once, percent of the pools' maximum and of the hosts "
+        help="nodes that may be removed at once, percent of the pools' maximum and of the hosts "
         f"(default: {MAX_REMOVED * 100:.0f})",
     )
 
@@ -65,7 +65,7 @@ def add_max_removed(parser: argparse.ArgumentParser) -> None:
 def add_verbose(parser: argparse.ArgumentParser) -> None:
     """Add ``--verbose`` to a command that otherwise writes the engine's and Ansible's output into a log."""
     parser.add_argument(
-        "--verbose", action="store_true", help="show all that the engine and Ansible print, instead of logging it"
+        "--verbose", action="store_true", help="show all output of the engine and Ansible, instead of logging it"
     )
 
 

@@ -52,7 +52,7 @@ class Progress:
     def interrupt(self) -> None:
         """Report a signal, which has been passed on."""
         self.interrupted = True
-        self.say("interrupted; what is under way is finished first, and another interrupt stops it at once")
+        self.say("interrupted; running operations are finished first, and another interrupt stops them at once")
 
     @contextmanager
     def following(self, account: ProgressAccount, events: Path, *, answers: bool = False) -> Iterator[Followed]:

@@ -50,7 +50,7 @@ def disk_full(path: Path, *, doing: str) -> SetupError:
     return SetupError(
         f"{doing}: the disk that holds {path} is full.\n"
         f"Free some space there (see `df -h {path}`) or point LONGHAUL_CACHE at a folder on a larger disk, and run it "
-        "again: nothing half-made was kept."
+        "again: nothing incomplete was kept."
     )
 
 

@@ -47,7 +47,7 @@ def checksums(pin: Pin, version: str, *, downloader: Downloader) -> dict[str, st
         if released.get(archive) != actual:
             raise SetupError(
                 f"{archive}: GitHub says its SHA-256 is {released.get(archive, 'not known')}, the file at "
-                f"get.pulumi.com has {actual}. Nothing was written: one of them is not what was released"
+                f"get.pulumi.com has {actual}. Nothing was written: one of them is not the released file"
             )
     return served
 

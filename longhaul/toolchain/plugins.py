@@ -50,7 +50,7 @@ class Pin:
         if expected is None:
             raise SetupError(
                 f"tools.toml has no checksum of the plugin {self.package} {version} for {arch}, so it is not "
-                f"installed. `{PIN}` writes checksums that two servers agree on: run it where github.com and "
+                f"installed. `{PIN}` writes checksums on which two servers agree: run it where github.com and "
                 "get.pulumi.com can be reached, look at the difference, and commit it"
             )
         return expected
@@ -100,7 +100,7 @@ def install(pin: Pin, version: str, *, engine: Path, downloader: Downloader, pro
         try:
             actual = downloader.receive(url, archive)
         except UnreachableError as error:
-            raise SetupError(f"the plugin {pin.package} {version} cannot be had: {error}") from error
+            raise SetupError(f"the plugin {pin.package} {version} cannot be fetched: {error}") from error
         if actual != expected:
             raise SetupError(
                 f"the plugin {pin.package} {version}: the file at {url} is not the pinned one.\n"

@@ -40,7 +40,7 @@ def run_logged(
     if code != 0:
         output = tail(log, start=start)
         raise ToolCommandError(
-            f"{what}: `{argv[0]}` failed (exit status {code}). It ended with:\n{_indent(output)}\nAll of it: {log}",
+            f"{what}: `{argv[0]}` failed (exit status {code}). It ended with:\n{_indent(output)}\nWhole output: {log}",
             output=output,
         )
 

@@ -58,7 +58,7 @@ def requirements(root: Path | None = None) -> str:
     wanted = set(project["dependency-groups"][GROUP])
     lines, users = _locked((root / _LOCK).read_text(encoding="utf-8"))
     if missing := wanted - lines.keys():
-        raise SetupError(f"{_LOCK} lacks {', '.join(sorted(missing))}: lab/lock.sh makes it of {_PROJECT}")
+        raise SetupError(f"{_LOCK} lacks {', '.join(sorted(missing))}: lab/lock.sh makes it from {_PROJECT}")
     while needed := {name for name in lines if users[name] & wanted} - wanted:
         wanted |= needed
     return "".join(f"{line}\n" for name in sorted(wanted) for line in lines[name])

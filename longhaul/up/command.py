@@ -25,7 +25,7 @@ from longhaul.up.phases import Phase, Preparation, UpJob, not_begun, phases, pre
 if TYPE_CHECKING:
     from components.model import Environment
 
-HELP = "make the environment what its file says; a run that was killed is finished by the next"
+HELP = "make the environment as its file says; the next run finishes a killed one"
 TAKES_REST = True
 
 
@@ -33,20 +33,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``up``."""
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask before changing anything")
     parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
-    parser.add_argument("--no-refresh", action="store_true", help="do not read what is there from the clouds first")
+    parser.add_argument(
+        "--no-refresh", action="store_true", help="do not read the existing resources from the clouds first"
+    )
     parser.add_argument("--only", type=Phase, choices=list(Phase), metavar="PHASE", help=f"one of {', '.join(Phase)}")
     parser.add_argument(
         "--replace",
         metavar="MACHINE",
         action="append",
         default=[],
-        help="make a machine of the control plane anew, behind its guards; may be repeated. The infrastructure only",
+        help="replace a machine of the control plane, behind its guards; may be repeated; only with the infrastructure",
     )
     parser.add_argument(
         "--reclaim",
         choices=("etcd", "events"),
-        help="first give an etcd cluster room that has reached its quota: compact it, defragment its members one at a "
-        "time, the leader last, and lift its alarm",
+        help="first free space in an etcd cluster that has reached its quota: compact it, defragment its members one "
+        "at a time, the leader last, and lift its alarm",
     )
     add_verbose(parser)
     add_max_removed(parser)
@@ -151,7 +153,7 @@ def _require_one_stack(only: Phase | None, rest: tuple[str, ...]) -> None:
     named = names_of_one_stack(rest)
     if named and only in (None, Phase.HOSTS):
         raise CommandError(
-            f"{named[0]} names resources of one stack: say of which, --only infrastructure or --only objects",
+            f"{named[0]} names resources of one stack: choose it with --only infrastructure or --only objects",
             code=Exit.USAGE,
         )
 

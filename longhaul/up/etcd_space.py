@@ -30,8 +30,8 @@ LIMIT_S = 3600.0
 
 def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]) -> str:
     """Have one member compact and defragment its etcd cluster, and return its result. Raise ``CommandError`` with each
-    member's reason when none did it, or with the first one's when that may have begun. ``tell`` gets a line for each
-    member that is passed over."""
+    member's reason when none did it, or with the reason of the first member that may have begun. ``tell`` gets a line
+    for each member that is passed over."""
     from clouds.registry import cloud_of
     from components.model import control_machines, plan
     from components.model.control_plane.machines import members
@@ -61,7 +61,7 @@ def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]
         try:
             answer = _member_answer(control.run_command(place, name, COMMAND, timeout_s=LIMIT_S))
         except CloudError as error:
-            raise CommandError(_halfway(name, role, f"{error}. It may be at it still")) from None
+            raise CommandError(_halfway(name, role, f"{error}. It may still be running")) from None
         if answer.get("done"):
             return "; ".join([str(answer["reason"]), *_sizes(answer.get("sizes", {}))])
         if not answer.get("ask_another"):
@@ -82,8 +82,8 @@ def _member_answer(output: CommandOutput) -> dict[str, Any]:
 
 def _halfway(name: str, role: Role, reason: str) -> str:
     return (
-        f"{name}: {reason}; no other member of {role} was asked, since two would defragment two members at once. See "
-        f"`longhaul status`, and run `longhaul up --reclaim {role}` again: what was done is no harm to do again"
+        f"{name}: {reason}; no other member of {role} was asked, since two members would be defragmented at once. "
+        f"See `longhaul status`, and run `longhaul up --reclaim {role}` again: repeating it does no harm"
     )
 
 

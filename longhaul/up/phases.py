@@ -212,7 +212,7 @@ class Forked:
             report.seek(0)
             text = report.read()
         if not text:
-            ended = f"its process ended with {result.code} and left no account"
+            ended = f"its process ended with {result.code} and reported nothing"
             self._job.progress(self._phase, beside=True).say(ended)
             seconds = round(time.monotonic() - self._begun, 1)
             code = exit_code(result)

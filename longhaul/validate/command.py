@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from components.model import Problem
     from components.model.loading.load import Examined
 
-HELP = "check one environment file, or all of them with each other"
+HELP = "check one environment file, or all of them together"
 TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``validate``."""
     parser.add_argument("--schema", action="store_true", help="check nothing: print the JSON Schema, for editors")
-    parser.add_argument("--json", action="store_true", help="what is wrong, with file and line, for programs")
+    parser.add_argument("--json", action="store_true", help="the faults, with file and line, for programs")
 
 
 def run(invocation: Invocation) -> int:

@@ -75,14 +75,14 @@ def refuse_kept(environment: Environment) -> None:
         quarantine = record_of(environment).find()
     except CommandError as error:
         raise CommandError(
-            f"{error}. So it is not known whether {environment.name} keeps machines in quarantine, which would go with "
-            "it, and nothing was destroyed: run this again from where the vault answers, as somebody who may read it",
+            f"{error}. So nothing was destroyed: {environment.name} may keep machines in quarantine, which would be "
+            "lost with it. Run this again where the vault answers, as somebody who may read it",
             code=Exit.UNREACHABLE if error.code is Exit.UNREACHABLE else Exit.REFUSED,
         ) from None
     if quarantine is not None and quarantine.unreleased:
         env, names = environment.name, [machine.name for machine in quarantine.unreleased]
         raise CommandError(
-            f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} in quarantine, and what is kept would go with "
-            f"{env}: `longhaul machine quarantine --env {env} NAME --release` lets go of it, so nothing was done",
+            f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} in quarantine, and the kept disks would be lost "
+            f"with {env}, so nothing was done: `longhaul machine quarantine --env {env} NAME --release` releases them",
             code=Exit.REFUSED,
         )

@@ -134,8 +134,8 @@ def refuse_half_restored(environment: Environment) -> None:
         raise
     if record is not None and record.state is RestoreState.RUNNING:
         raise CommandError(
-            f"a restore of {', '.join(record.clusters)} is half done (its id is {record.id}), so nothing was done: "
-            f"`longhaul restore --env {environment.name} --key KEYFILE` goes on with it, and `longhaul restore --env "
+            f"a restore of {', '.join(record.clusters)} is incomplete (its id is {record.id}), so nothing was done: "
+            f"`longhaul restore --env {environment.name} --key KEYFILE` continues it, and `longhaul restore --env "
             f"{environment.name} --give-up` ends it while no member has new data",
             code=Exit.REFUSED,
         )

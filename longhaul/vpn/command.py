@@ -20,7 +20,7 @@ TAKES_REST = False
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``vpn``."""
     command.add_arguments(
-        parser, profile="sign in with a profile, which needs no checkout and no cloud, in place of an operator's --env"
+        parser, profile="instead of an operator's --env: sign in with a profile, which needs no checkout and no cloud"
     )
 
 
@@ -45,7 +45,7 @@ def _of_operator(invocation: Invocation) -> tuple[str, Source]:
     options = invocation.options
     if options.issuer or options.device or options.replace:
         raise CommandError(
-            "--issuer, --device and --replace go with --profile; with --env it is the vault that lets an operator in",
+            "--issuer, --device and --replace go with --profile; with --env, the vault authorizes the operator",
             code=Exit.USAGE,
         )
     where = context(invocation)

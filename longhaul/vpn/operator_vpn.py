@@ -35,7 +35,7 @@ def from_vault(environment: Environment) -> Source:
     def source(request: str, may_ask: bool) -> Admission:
         name, admission = admit(environment, request)
         if may_ask:
-            say(f"{environment.name}: VPN machines know this one as {name}")
+            say(f"{environment.name}: this machine's name at the VPN machines is {name}")
         return admission
 
     return source
@@ -68,6 +68,6 @@ def admit(environment: Environment, request: str) -> tuple[str, Admission]:
         return name, parse(reply, name=vpn_name(environment), inside=inside_of(environment))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise CommandError(
-            f"what the vault of {environment.name} holds of the VPN is not what `longhaul up` writes: "
-            f"`longhaul up --env {environment.name} --only infrastructure` writes it anew"
+            f"the VPN's secrets in the vault of {environment.name} are not those that `longhaul up` writes: `longhaul "
+            f"up --env {environment.name} --only infrastructure` writes them again"
         ) from None

@@ -40,7 +40,8 @@ class CapacityLedger:
         terms = dict.fromkeys((*apart, *(term for shape in distinct for term in shape.apart)))
         self._bits = {term: 1 << number for number, term in enumerate(terms)}
         self._by_label: dict[tuple[str, str], list[AntiAffinity]] = {}
-        """Anti-affinities by a label that a pod must have to be kept away; of none those that name no such label."""
+        """Anti-affinities by a label that a pod must have to be kept away; under the placeholder, those that name no
+        such label."""
         for term in terms:
             for label in labels_of(term):
                 self._by_label.setdefault(label, []).append(term)

@@ -72,7 +72,7 @@ class ListedObjects:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterState:
-    """The same as plain values."""
+    """State of a cluster as plain values."""
 
     pods: tuple[PendingPod, ...]
     nodes: tuple[ClusterNode, ...]

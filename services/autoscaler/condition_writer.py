@@ -25,7 +25,7 @@ AT_ONCE = 20
 PATIENCE = timedelta(minutes=1)
 """Age from which a request with unsupported demands has failed: objects that it names may be made after it."""
 
-ACCEPTED = ("Accepted", "True", "Accepted", "the request is looked after")
+ACCEPTED = ("Accepted", "True", "Accepted", "the autoscaler serves the request")
 """Condition of a request that the autoscaler serves (k8s.io/autoscaler, ``provisioningrequest`` API: ``Accepted``,
 ``Provisioned``, ``Failed``, ``BookingExpired``, and their reasons in
 cluster-autoscaler/provisioningrequest/conditions)."""
@@ -77,7 +77,7 @@ class ConditionWriter:
                 yield gang.name, [ACCEPTED]
         for name, item in requests.items():
             if has_expired(item, evaluation.now):
-                words = "no pod has come for its room in time"
+                words = "no pod has used the reserved room in time"
                 yield name, [("BookingExpired", "True", "BookingExpired", words)]
 
     def _write(self, item: Object, wanted: list[tuple[str, str, str, str]], evaluation: Evaluation) -> None:

@@ -35,7 +35,7 @@ def to_text(decision: ScalingDecision, unread_groups: Iterable[str] = ()) -> str
 
 
 def to_plain(decision: ScalingDecision, unread_groups: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the same as plain values."""
+    """Return the decision and the unread groups as plain values."""
     return {
         "not_seen": list(unread_groups),
         "actions": [action_fields(action) for action in decision.actions],

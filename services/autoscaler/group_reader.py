@@ -72,7 +72,7 @@ class GroupReader:
         self._clock, self._patience = clock, GroupPauses(clock=clock)
         self._answers: dict[str, tuple[float, GroupAnswer]] = {}
         self._last: dict[str, GroupAnswer] = {}
-        """The last answers of those that have told."""
+        """The last answer about each group that has answered."""
         self._late: dict[str, Future[GroupAnswer]] = {}
         self._threads = {
             cloud: ThreadPoolExecutor(max_workers=AT_ONCE) for cloud in {group.cloud for group in self.groups.values()}

@@ -67,7 +67,7 @@ class GroupWriter:
 
     def closed(self) -> dict[str, Obstacle]:
         """Return the pools to leave alone, with the reason."""
-        pending = Obstacle(WaitReason.CLOUD_SILENT, "what it was asked for is not answered yet")
+        pending = Obstacle(WaitReason.CLOUD_SILENT, "its last request is not answered yet")
         closed_groups = {pool: pending for pool, job in self._jobs.items() if not job.done()}
         for name, live in self._reader.groups.items():
             pause = self._patience.closed(name)

@@ -147,7 +147,9 @@ def _lead(
                 wake.clear()
                 _pause(_pass(passes, decision_log), wake=wake, stop=stop, leads=leads)
         if not stop.is_set():
-            decision_log.record("autoscaler", "leading no longer: another one does, or the API servers do not answer")
+            decision_log.record(
+                "autoscaler", "no longer leading: another process leads, or the API servers do not answer"
+            )
     except LeadershipLostError as error:
         decision_log.record("autoscaler", f"not leading: {error}")
     finally:

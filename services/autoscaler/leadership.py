@@ -18,4 +18,4 @@ class LeadershipGuard:
     def check(self) -> None:
         """Raise :class:`LeadershipLostError` unless this process may write."""
         if not self.leads():
-            raise LeadershipLostError("another one leads, or the API servers do not answer")
+            raise LeadershipLostError("another process leads, or the API servers do not answer")

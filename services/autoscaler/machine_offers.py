@@ -13,7 +13,7 @@ from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, PodShape, 
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scheduling_rules import mismatch
 
-JOINING = "what may join at once"
+JOINING = "the number of machines that may join at once"
 """Name of the limit on machines that are joining."""
 
 UNPRICED = Decimal("Infinity")
@@ -75,12 +75,12 @@ class Offer:
         if self.pool.blocked:
             return self.pool.blocked
         if self.group.group.error:
-            message = f"its cloud does not tell of {self.group.name}: {self.group.group.error}"
+            message = f"its cloud does not report {self.group.name}: {self.group.group.error}"
             return Obstacle(WaitReason.CLOUD_SILENT, message)
         used = [limit for limit, each in self.limits if limit.amount < each]
         if used:
             return Obstacle(used[0].reason, f"{' and '.join(limit.name for limit in used)} is used up")
-        return Obstacle(WaitReason.POOL_AT_MAX, f"it is at its largest size, {self.pool.pool.max}")
+        return Obstacle(WaitReason.POOL_AT_MAX, f"it is at its maximum size, {self.pool.pool.max}")
 
 
 def new_node_kind(pool: PoolOutlook, group: GroupOutlook) -> NodeKind:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contract.metrics import Metric
 
-PASSES = Metric("longhaul_autoscaler_passes_total", "Passes that were made to their end")
-PASSES_FAILED = Metric("longhaul_autoscaler_passes_failed_total", "Passes that an error ended")
-PASS_SECONDS = Metric("longhaul_autoscaler_pass_seconds_total", "Time of all passes that were made to their end")
-ACTIONS = Metric("longhaul_autoscaler_actions_total", "Decided actions, by what is done and why", ("verb", "reason"))
+PASSES = Metric("longhaul_autoscaler_passes_total", "Passes that were completed")
+PASSES_FAILED = Metric("longhaul_autoscaler_passes_failed_total", "Passes that ended with an error")
+PASS_SECONDS = Metric("longhaul_autoscaler_pass_seconds_total", "Duration of all completed passes")
+ACTIONS = Metric("longhaul_autoscaler_actions_total", "Decided actions, by verb and reason", ("verb", "reason"))
 MACHINES_REQUESTED = Metric(
     "longhaul_autoscaler_machines_requested_total",
     "Machines by which groups of a pool were asked to grow, by reason",
@@ -18,7 +18,7 @@ MACHINES_ENDED = Metric(
 )
 CALLS_FAILED = Metric(
     "longhaul_autoscaler_calls_failed_total",
-    "Calls to change a group of a pool that its cloud refused or did not answer, by what they were to do",
+    "Calls to change a group of a pool that its cloud refused or did not answer, by verb",
     ("pool", "verb"),
 )
 PENDING_PODS = Metric(
@@ -29,15 +29,17 @@ POOLS_SKIPPED = Metric(
     "Whether a pool is skipped at the moment (1), with the reason of its last failure",
     ("pool", "reason"),
 )
-GROUPS_UNREAD = Metric("longhaul_autoscaler_groups_unread", "Groups of which a cloud did not tell, as of the last pass")
+GROUPS_UNREAD = Metric(
+    "longhaul_autoscaler_groups_unread", "Groups that their cloud did not report, as of the last pass"
+)
 IDLE_NODES = Metric(
     "longhaul_autoscaler_idle_nodes",
-    "Nodes on which nobody works and that stay, by reason, as of the last pass",
+    "Idle nodes that stay, by reason, as of the last pass",
     ("reason",),
 )
 HOLDS = Metric(
     "longhaul_autoscaler_holds",
-    "Nodes and pools that are left alone although nodes should go, by reason, as of the last pass",
+    "Nodes and pools that are left alone although nodes should be removed, by reason, as of the last pass",
     ("reason",),
 )
 LEADER = Metric("longhaul_autoscaler_leader", "Whether the process leads (1) or waits (0)")

@@ -139,7 +139,7 @@ class _Load:
         self.used: Resources = {}
         self.work = self.leaving = 0
         self.crowded = False
-        """True when one of them keeps apart from more than is reckoned with: nothing is placed beside it."""
+        """True when one of them has more anti-affinities than are supported: nothing is placed beside it."""
         self.moving: list[MovablePod] = []
         self.identities: list[tuple[str, LabelPairs]] = []
         self.apart: list[AntiAffinity] = []

@@ -99,7 +99,7 @@ def gang_demands(
         gang, waiting = known.get(name, Gang(name=name)), pods.get(name, [])
         there = len(waiting) + len(gang.on)
         if there < gang.least:
-            few = f"{there} of at least {counted(gang.least, 'member')} are there"
+            few = f"{there} of at least {counted(gang.least, 'member')} exist"
             gang = replace(gang, unknown=(*gang.unknown, Obstacle(WaitReason.MEMBERS_MISSING, few)))
         members = [*group_pods(waiting, ledger), *_absent(gang, waiting, ledger)]
         if members:

@@ -31,8 +31,8 @@ MOST_APART, MOST_RESOURCES = 8, 16
 """Maximum numbers of anti-affinities and of resources of a pod that are supported. Each is compared with every node in
 every pass, so one pod with thousands would delay everybody."""
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared, never listened on
-TOO_MANY_APART = f"it keeps apart from more than {MOST_APART} kinds of pods, which is not reckoned with"
-TOO_MANY_RESOURCES = f"it asks for more than {MOST_RESOURCES} resources, which is not reckoned with"
+TOO_MANY_APART = f"it keeps apart from more than {MOST_APART} kinds of pods, which is not supported"
+TOO_MANY_RESOURCES = f"it asks for more than {MOST_RESOURCES} resources, which is not supported"
 
 
 class ShapeParser:
@@ -137,7 +137,7 @@ def _where(
     for toleration in spec.get("tolerations") or ():
         operator = toleration.get("operator") or "Equal"
         if operator not in ("Equal", "Exists"):
-            unknown.append(f"it tolerates taints by {operator}, which is not understood")
+            unknown.append(f"it tolerates taints by {operator}, which is not supported")
             continue
         value = None if operator == "Exists" else str(toleration.get("value") or "")
         tolerations.append(Toleration(str(toleration.get("key") or ""), value, str(toleration.get("effect") or "")))
@@ -178,13 +178,13 @@ def _apart(namespace: str, affinity: Object) -> tuple[tuple[AntiAffinity, ...], 
     unknown: list[str] = []
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     if (affinity.get("podAffinity") or {}).get(required):
-        unknown.append("it has to be near other pods (podAffinity), which is not understood")
+        unknown.append("it has to be near other pods (podAffinity), which is not supported")
     for term in (affinity.get("podAntiAffinity") or {}).get(required) or ():
         selects = term.get("namespaceSelector")
         if term["topologyKey"] != HOSTNAME_LABEL:
-            unknown.append(f"it keeps apart by {term['topologyKey']}, which is not understood")
+            unknown.append(f"it keeps apart by {term['topologyKey']}, which is not supported")
         elif selects:
-            unknown.append("it keeps apart from namespaces by their labels, which is not understood")
+            unknown.append("it keeps apart from namespaces by their labels, which is not supported")
         elif term.get("labelSelector") is not None:
             spaces = tuple(sorted(term.get("namespaces") or (namespace,)))
             rules.append(
@@ -215,6 +215,6 @@ def lasting_containers(spec: Object) -> Iterator[Object]:
 def _unknown(spec: Object) -> Iterator[str]:
     for spread in spec.get("topologySpreadConstraints") or ():
         if spread.get("whenUnsatisfiable") == "DoNotSchedule":
-            yield f"it has to be spread over {spread['topologyKey']}, which is not understood"
+            yield f"it has to be spread over {spread['topologyKey']}, which is not supported"
     if spec.get("resourceClaims"):
-        yield "it claims devices (resourceClaims), which is not understood"
+        yield "it claims devices (resourceClaims), which is not supported"

@@ -115,7 +115,7 @@ def shrink_to_present(pool: PoolOutlook, view: GroupOutlook, failure: Backoff) -
         was=group.wanted,
         size=least,
         reason=failure.obstacle.reason,
-        message=f"{failure.obstacle}; back to what exists",
+        message=f"{failure.obstacle}; set back to the existing machines",
     )
 
 

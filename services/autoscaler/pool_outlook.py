@@ -42,12 +42,12 @@ class GroupOutlook:
         self.size = group.wanted - len(group.refused)
         """Number of machines that it should have after this decision's first steps."""
         self.overdue = bool(group.error) and (since is None or now - since > join)
-        """True when what it was asked for should be there by now, and its cloud does not tell."""
+        """True when the requested machines should exist by now, and its cloud does not report them."""
         if group.error:
             # Machines that were requested after the cloud's last answer will come all the same.
             self.size = max(self.size, nodes, expected)
         self.failed: Obstacle | None = None
-        """Reason for which it has not made what it was asked for; None when it has, or still may."""
+        """Reason why it has not made the requested machines; None when it has, or still may."""
 
     @property
     def present(self) -> int:

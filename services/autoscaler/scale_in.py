@@ -114,13 +114,13 @@ class ScaleIn:
             leaving = sum(group.leaving for group in groups)
             pool.late = max(0, most - out - leaving)
             pool.slots = min(pool.late, pool.total - pool.view.pool.min)
-            many = f"{dead} of {size} machines look dead at once, {most} may" if dead > most else ""
+            many = f"{dead} of {size} machines look dead at once, and at most {most} may" if dead > most else ""
             pool.paused = bool(many) or pool.view.is_frozen
             if many:
                 self._hold(f"pool {pool.view.name}", KeepReason.TOO_MANY_DEAD, f"{many}: none of it is touched")
         most = self._most_at_once(every)
         if silent > most:
-            message = f"{silent} of {every} machines look dead at once, {most} may: none is touched"
+            message = f"{silent} of {every} machines look dead at once, and at most {most} may: none is touched"
             self._hold("all pools", KeepReason.TOO_MANY_DEAD, message)
             for pool in self._pools.values():
                 pool.paused = True

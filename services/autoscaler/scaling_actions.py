@@ -28,7 +28,7 @@ class Verb(StrEnum):
     TELL = "tell"
     """Say on pods, or a gang, why nothing is done for them yet."""
     HOLD = "hold"
-    """Report that something is left alone which would otherwise be done."""
+    """Report that an action is left undone, and why."""
 
 
 ORDER = {verb: index for index, verb in enumerate(Verb)}
@@ -53,7 +53,7 @@ class ScalingAction:
     group: str = ""
     """Group of that machine."""
     pods: tuple[str, ...] = ()
-    """Names of all pods that are told."""
+    """Names of all pods that get the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

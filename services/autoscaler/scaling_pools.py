@@ -108,7 +108,7 @@ def _group(asked: GroupAnswer, nodes: set[str], *, labelled: bool) -> ScalingGro
             max=declared.max,
             min=declared.min,
             labels=labels,
-            error=asked.error or "nothing was heard of it",
+            error=asked.error or "its cloud was not asked yet",
         )
     made = asked.made or {}
     there = [machine for machine in asked.group.machines if machine.life is not Life.LEAVING]

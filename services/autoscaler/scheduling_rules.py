@@ -87,7 +87,7 @@ def label_mismatch(where: NodeConstraints, labels: Mapping[str, str], name: str)
     for terms in where.affinity:
         if not any(_term(term, labels, name) for term in terms):
             sentence = " or ".join(filter(None, map(_phrase, terms)))
-            return f"its labels are not {sentence}" if sentence else "no node has what an empty affinity asks for"
+            return f"its labels are not {sentence}" if sentence else "an empty affinity matches no node"
     return ""
 
 

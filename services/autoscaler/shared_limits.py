@@ -43,11 +43,11 @@ def shared_limits(
             confined = [name for name, pool in of_site.items() if pool.zones and {*pool.zones} <= {*room.zones}]
             left = room.nodes - sum(present[name] for name in confined)
             yield SharedLimit(
-                name=f"what has addresses in {room.range}", reason=used_up, left=left, each=_each(confined)
+                name=f"the number of addresses in {room.range}", reason=used_up, left=left, each=_each(confined)
             )
         if rooms:
             left = sum(room.nodes for room in rooms) - sum(present[name] for name in of_site)
-            yield SharedLimit(name=f"what has addresses in {site}", reason=used_up, left=left, each=_each(of_site))
+            yield SharedLimit(name=f"the number of addresses in {site}", reason=used_up, left=left, each=_each(of_site))
 
 
 def _present(pool: ScalingPool, nodes: int, sizes: Mapping[str, int]) -> int:

@@ -50,14 +50,14 @@ def shortage_action(short: ShortDemand, ledger: CapacityLedger, market: Market) 
 
 
 def unknown_demands(unknown: Sequence[Obstacle]) -> Obstacle:
-    """Return what is said of demands that are not understood: of several, the reason is the first one's."""
+    """Return the messages about unsupported demands. When there are several, the reason is the first demand's."""
     return Obstacle(unknown[0].reason, f"no node is asked for: {'; '.join(map(str, unknown))}")
 
 
 def _gang_obstacle(short: ShortDemand, gang: GangDemand, obstacle: Obstacle) -> Obstacle:
     within = gang.gang.within
     if within and short.domain is None:
-        message = f"it waits as a whole: no node, nor one to be made, is known to have the label {within}"
+        message = f"it waits as a whole: no node or pool is known to have the label {within}"
         return Obstacle(WaitReason.NO_DOMAIN, message)
     place = f" with {'='.join(short.domain)}" if short.domain else ""
     fitted = f"{short.fitted} of {gang.count} members have room{place}"
@@ -67,7 +67,7 @@ def _gang_obstacle(short: ShortDemand, gang: GangDemand, obstacle: Obstacle) -> 
 def _obstacle(need: PodNeed, ledger: CapacityLedger, market: Market, domain: Domain | None) -> Obstacle:
     asks = f"asks {request_words(need)}"
     if need.by_name:
-        message = f"{asks}; it may be on nodes of certain names alone, and these have no room"
+        message = f"{asks}; it may run only on nodes with certain names, and these have no room"
         return Obstacle(WaitReason.NAMED_NODES_FULL, message)
     fitting = market.fitting(need)
     if not fitting:
@@ -126,7 +126,7 @@ def _too_small(need: PodNeed, ledger: CapacityLedger, market: Market) -> str:
     empty = dict(zip(ledger.names, best.empty, strict=True))
     has = ", ".join(quantity(name, max(0, empty[name])) for name, _ in need.shape.requests if name != PODS)
     machine = best.pool.pool.machine_type or "a node"
-    return f"asks {request_words(need)}, largest is {machine} of pool {best.pool.name} with {has}"
+    return f"asks {request_words(need)}; the largest machine is {machine} of pool {best.pool.name}, with {has}"
 
 
 def _unlike(need: PodNeed, market: Market) -> str:
@@ -135,7 +135,7 @@ def _unlike(need: PodNeed, market: Market) -> str:
     for offer in market.offers:
         by_reason.setdefault(mismatch(need.shape.where, offer.kind), []).append(offer.pool.name)
     phrases = [f"{why} ({_listed(names, ', ')})" for why, names in sorted(by_reason.items())]
-    return _listed(phrases) or "there is none in a cloud"
+    return _listed(phrases) or "there is no pool in a cloud"
 
 
 def _listed(parts: Iterable[str], between: str = "; ") -> str:

@@ -14,8 +14,8 @@ KEPT = (Tier.IDLE, Tier.COMING, Tier.NEW, Tier.CORDONED)
 
 
 def reserve_spares(pools: Mapping[str, PoolOutlook], ledger: CapacityLedger, market: Market) -> None:
-    """Reserve each pool's spare nodes, after all demand was placed, and ask for missing ones. No pods are moved onto
-    them either: that would make another node spare, and so on."""
+    """Reserve each pool's spare nodes, after all demand was placed, and request missing ones. No pods are moved onto
+    spare nodes either: that would make another node spare, and so on."""
     lacking = {name: view.pool.spare for name, view in pools.items() if view.pool.spare}
     if not lacking:
         return

@@ -84,7 +84,7 @@ class AutoscalerUnit:
             except ApiError:
                 continue  # The work itself reports an API that does not answer.
             if changed:
-                log.info("the environment has changed: starting anew")
+                log.info("the environment has changed: restarting")
                 break
         over.set()
 

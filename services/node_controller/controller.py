@@ -56,12 +56,12 @@ class Build(Protocol):
     def __call__(
         self, environment: NodeEnvironment, *, changed: Callable[[], None], stop: threading.Event
     ) -> dict[str, Inventory]:
-        """Return them by site. ``changed`` is called after each look; ``stop`` is set when they are not needed any
-        more."""
+        """Return the inventories by site. Each calls ``changed`` after each look; ``stop`` is set when they are no
+        longer needed."""
 
 
 def end() -> None:
-    """End the process at once: half a controller is worse than one that is started again."""
+    """End the process at once: a restarted controller is better than an incomplete one."""
     os._exit(1)
 
 
@@ -168,12 +168,12 @@ class Controller:
             try:
                 environment = of_text(text)
             except NodeEnvironmentError as error:
-                after = "; going on with the one before" if self._judge else ""
+                after = "; the previous environment stays in use" if self._judge else ""
                 self._events.say(about, reason="EnvironmentInvalid", message=f"{error}{after}", warning=True)
                 continue
             if environment.unread:
                 sites = ", ".join(f"{name} ({kind})" for name, kind in environment.unread.items())
-                message = f"this image knows no such kind of site, and nothing of it is judged or removed: {sites}"
+                message = f"this image does not support these kinds of sites, so nothing there is judged: {sites}"
                 self._events.say(about, reason="SitesNotKnown", message=message, warning=True)
             self._adopt(environment)
 

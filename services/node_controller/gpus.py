@@ -25,7 +25,7 @@ SELECTOR = f"{GPU_LABEL}=true,{SITE_LABEL}"
 
 
 def kept(node: Object) -> Object:
-    """Return the parts of a Node that are kept in memory: a few hundred bytes of tens of thousands."""
+    """Return the parts of a Node that are kept in memory: a few hundred of its tens of thousands of bytes."""
     metadata, status = node["metadata"], node.get("status", {})
     return {
         "metadata": {
@@ -68,7 +68,7 @@ def _ours(taint: Object) -> bool:
 
 
 class GpuNodes(NodeWork):
-    """Sets and lifts the taint."""
+    """Sets and lifts the taint of nodes with GPUs."""
 
     def __init__(self, api: Api, nodes: Held, *, events: Events, metrics: ServiceMetrics) -> None:
         super().__init__(nodes)

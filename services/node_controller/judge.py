@@ -59,8 +59,8 @@ class Judge:
         self._inventories = {inventory.site: inventory for inventory in inventories}
 
     def check(self, request: Request, *, seen_at: float) -> None:
-        """Return when the request is to be granted. ``RefusedError`` when it never will be, ``WaitError`` when it
-        cannot be yet. ``seen_at``: time at which it was first seen."""
+        """Return if the request is to be granted. Raise ``RefusedError`` when it never will be, and ``WaitError`` when
+        it cannot be decided yet. ``seen_at`` is the time at which the request was first seen."""
         if request.node in self._quarantined():
             raise RefusedError("Quarantined", f"{request.node} is in quarantine")
         if request.attested is not None:
@@ -72,7 +72,7 @@ class Judge:
         else:
             raise RefusedError(
                 "NotAllowed",
-                f"{request.user} may not ask for a certificate of {NODE_USER}{request.node}: no one but itself may",
+                f"{request.user} may not ask for a certificate of {NODE_USER}{request.node}: only that node may",
             )
         if request.signer == SERVING_SIGNER:
             _check_names(request, self._everywhere(request, seen_at=seen_at))
@@ -81,14 +81,14 @@ class Judge:
         """Check a request of the join endpoint: only for a client certificate, and only for the machine that proved
         itself."""
         if request.signer != CLIENT_SIGNER:
-            raise RefusedError("NotAllowed", "the join service asks for clients' certificates alone")
+            raise RefusedError("NotAllowed", "the join service may ask only for client certificates")
         inventory = self._inventories.get(proved.site)
         if inventory is None:
             raise RefusedError("UnknownMachine", f"site {proved.site} has no machines that may join")
         machine = self._look([inventory], request.node, seen_at=seen_at)
         if not proved.machine or machine.identity != proved.machine:
             raise RefusedError(
-                "WrongMachine", f"{request.node} is machine {machine.identity}, and it was {proved.machine} that asked"
+                "WrongMachine", f"{request.node} is machine {machine.identity}, but machine {proved.machine} asked"
             )
         self._check_machine(request, machine)
         self._check_free(request)
@@ -102,18 +102,18 @@ class Judge:
     def _check_free(self, request: Request) -> None:
         """Check that no live node has the name and that no other key was just granted it."""
         if self._nodes.live(request.node):
-            raise RefusedError("NameIsLive", f"a live node is called {request.node} already")
+            raise RefusedError("NameIsLive", f"a live node already has the name {request.node}")
         if self._names.rival(request):
             raise RefusedError("NameIsTaken", f"another key was given the name {request.node} a moment ago")
 
     def _check_joining(self, request: Request, *, seen_at: float) -> None:
         """Check a request with a token: only for a client certificate, and only for the host that the token is for."""
         if request.signer != CLIENT_SIGNER:
-            raise RefusedError("NotAllowed", "a bootstrap token is for a client's certificate alone")
+            raise RefusedError("NotAllowed", "a bootstrap token allows only a client certificate")
         if not request.host:
-            raise RefusedError("UnknownToken", f"token {request.token} is of no host of this environment")
+            raise RefusedError("UnknownToken", f"token {request.token} belongs to no host of this environment")
         if request.host != request.node:
-            raise RefusedError("WrongName", f"token {request.token} is of {request.host}, not of {request.node}")
+            raise RefusedError("WrongName", f"token {request.token} belongs to {request.host}, not to {request.node}")
         host = self._environment.hosts.get(request.host)
         inventory = self._inventories.get(host.site) if host else None
         if inventory is None:
@@ -143,7 +143,7 @@ class Judge:
 
     def _check_machine(self, request: Request, machine: ListedMachine) -> None:
         if machine.presence is not Presence.THERE:
-            raise RefusedError("UnknownMachine", f"machine {request.node} is being ended, or has been")
+            raise RefusedError("UnknownMachine", f"machine {request.node} is ending, or has ended")
 
 
 def _check_names(request: Request, machine: ListedMachine) -> None:

@@ -50,7 +50,7 @@ class LostNodes:
     lost: Mapping[str, str]
     """Nodes to be removed, with the reason."""
     suspects: Mapping[str, str]
-    """Sites with too many absent Nodes to be believed, with what was seen."""
+    """Sites with too many absent Nodes to be believed, each with the observed numbers."""
 
 
 class Lifecycle:
@@ -95,7 +95,8 @@ class Lifecycle:
                 since = self._held_since.setdefault(site, self._clock())
                 if self._clock() - since < PATIENCE_S:
                     suspects[site] = (
-                        f"{len(names)} of {totals[site]} nodes are not in its list, more than {most} at once"
+                        f"{len(names)} of {totals[site]} nodes are not in its list, and at most {most} are believed "
+                        "at once"
                     )
                     continue
             else:

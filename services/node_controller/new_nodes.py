@@ -1,10 +1,10 @@
-"""Labels and taints of Nodes that have just registered: made what the site's list and the environment say, before any
-pod comes.
+"""Labels and taints of Nodes that have just registered: before any pod comes, they are corrected to what the site's
+list and the environment say.
 
-A kubelet names the labels of its own Node when it registers, so one that somebody has taken over could name another
-pool's. The API servers mark every Node that a node registers with a taint, which a node may not change, and a label by
-which it is found (components/objects/node_labels.py). This controller corrects the Node and takes both away. From then
-on the API servers let no node change its labels.
+A kubelet names the labels of its own Node when it registers, so a compromised kubelet could name another pool's labels.
+The API servers mark every Node that a node registers with a taint, which a node may not change, and a label by which it
+is found (components/objects/node_labels.py). This controller corrects the Node and takes both away. From then on the
+API servers let no node change its labels.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class Known:
         self._environment, self._inventories = environment, tuple(inventories)
 
     def __call__(self, name: str) -> Truth | None:
-        """Return the truth of a Node; None while it is not known. A machine that no list has is asked for."""
+        """Return the truth of a Node; None while it is not known. The cloud is asked about a machine that is in no
+        list."""
         for inventory in self._inventories:
             machine = inventory.machine(name)
             if machine is not None:
@@ -108,15 +109,15 @@ def kept(node: Object) -> Object:
 
 
 def corrections(labels: Mapping[str, str], right: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the labels to be set, and with None those to be taken away. A node with GPUs describes them itself."""
+    """Return the labels to set; None marks a label to remove. A node with GPUs describes them itself."""
     there = {key: value for key, value in labels.items() if not _is_stale_label(key, right) and key != UNCHECKED}
     wrong = {key: right.get(key) for key in there if there[key] != right.get(key)}
     return {**wrong, **{key: value for key, value in right.items() if key not in labels}}
 
 
 def corrected(taints: Iterable[Object], right: Truth) -> list[Object]:
-    """Return the taints without the mark, with those that it must have. The taint of GPUs goes from a node without
-    them: it may have been set because of the label that the Node claimed, and nothing would lift it any more."""
+    """Return the Node's taints without the mark and with the required ones. The taint of GPUs is removed from a node
+    without GPUs: it may come from the label that the Node claimed, and nothing else would lift it."""
     gone = {UNCHECKED} if GPU_LABEL in right.labels else {UNCHECKED, PREFLIGHT_TAINT}
     ours = {(taint["key"], taint["effect"]) for taint in right.taints}
     # One with the same key and effect may have another pool's value.
@@ -149,7 +150,7 @@ class NewNodes(NodeWork):
         self._announced = False
 
     def announce(self) -> None:
-        """Say, once, that new Nodes are looked at. The caller handles ``ApiError`` and calls again."""
+        """Announce, once, that new Nodes are checked. The caller handles ``ApiError`` and calls again."""
         if not self._announced:
             self._api.patch(ABLE, {"data": {LOOKED_AT_KEY: LOOKED_AT_YES}})
             self._announced = True
@@ -160,7 +161,7 @@ class NewNodes(NodeWork):
         return failed or any(self._known(name) is None for name in self.nodes.by_name())
 
     def due(self, node: Object) -> bool:
-        """Return whether it is known what the Node must say."""
+        """Return whether the Node's truth is known."""
         return self._known(node["metadata"]["name"]) is not None
 
     def change(self, node: Object) -> None:
@@ -184,5 +185,5 @@ class NewNodes(NodeWork):
         changes = [f"{key} was {metadata['labels'].get(key)!r}, is {wrong[key]!r}" for key in sorted(wrong)[:NAMED]]
         more = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
         about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": metadata["name"], "uid": metadata["name"]}}
-        message = f"it registered with labels that its site's list does not bear out: {'; '.join(changes)}{more}"
+        message = f"it registered with labels that its site's list does not confirm: {'; '.join(changes)}{more}"
         self._events.say(about, reason="NodeLabelsCorrected", message=message, warning=True)

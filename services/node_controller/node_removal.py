@@ -32,8 +32,8 @@ right after it was tainted, only the garbage collector would find them, after a 
 
 
 def registered_nodes(watch: Watch, *, listed: Callable[[str], str]) -> Iterator[NodeSeen]:
-    """Yield every Node with its site. ``listed`` returns the site whose list has a machine, or nothing: a Node that
-    nobody has looked at yet may claim another site, whose list would never have it."""
+    """Yield every Node with its site. ``listed`` returns the site whose list has a machine, or nothing: a Node that was
+    not checked yet may claim another site, whose list would never contain its machine."""
     for name, document in watch.by_name().items():
         labels = document["metadata"].get("labels") or {}
         site = labels.get(SITE_LABEL, "")

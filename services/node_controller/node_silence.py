@@ -25,8 +25,8 @@ class NodeSilence:
         self._api, self._wall = api, wall
 
     def live(self, node: str) -> bool:
-        """Return whether the node is ready or its lease is fresh. Either may lag: readiness 50 s behind a failure, a
-        lease because of a wrong clock."""
+        """Return whether the node is ready or its lease is fresh. Either may be wrong: readiness lags 50 s behind a
+        failure, and a lease may carry the time of a wrong clock."""
         return self.fresh(node) or self._ready(node)
 
     def fresh(self, node: str) -> bool:

@@ -1,4 +1,4 @@
-"""Changes of Nodes that follow from what a watch holds of them."""
+"""Changes of Nodes that follow from their watched state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONFLICT = 409
 
 
 class Held(Protocol):
-    """Objects that a watch holds."""
+    """Nodes in a watch's memory."""
 
     def by_name(self) -> dict[str, Object]:
         """Return every Node by name."""
@@ -35,7 +35,7 @@ class NodeWork(ABC):
 
     @abstractmethod
     def change(self, node: Object) -> None:
-        """Change a Node, in the version that was read; ``ApiError`` when it was not changed."""
+        """Change a Node in the version that was read. Raise ``ApiError`` when it was not changed."""
 
     def look(self) -> bool:
         """Make the necessary changes; return True when one failed and must be tried again."""

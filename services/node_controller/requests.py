@@ -32,7 +32,7 @@ REFUSED_KEPT_S = 120.0
 key, and by then its machine may be in the list, or its predecessor may be gone. The Event stays for an hour."""
 
 UNSIGNED = "it is approved, and no kube-node-signer.service has signed it"
-"""Reason for which a request waits that somebody has approved."""
+"""Reason why an approved request waits."""
 
 RESYNC_S = 30.0
 """Longest time in seconds between two looks at all requests."""
@@ -49,7 +49,7 @@ class Grants(Protocol):
 
 
 class Requests:
-    """Works through the requests that a watch holds."""
+    """Decides on the requests in a watch's memory."""
 
     def __init__(
         self,

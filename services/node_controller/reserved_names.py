@@ -26,7 +26,7 @@ seconds from its certificate to its registration."""
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """Client certificate that a machine joined with."""
+    """Client certificate with which a machine joined."""
 
     fingerprint: str
     token: str
@@ -53,7 +53,7 @@ class ReservedNames:
                 self.granted(request, at=epoch_s(document["metadata"]["creationTimestamp"]))
 
     def granted(self, request: Request, *, at: float | None = None) -> None:
-        """Remember a certificate that a machine joined with."""
+        """Remember a certificate with which a machine joined."""
         known = self._grants.get(request.node)
         when = self._wall() if at is None else at
         if request.joining and request.signer == CLIENT_SIGNER and (known is None or known.at <= when):
@@ -70,7 +70,7 @@ class ReservedNames:
         return self._nodes.find(request.node) is None
 
     def joined(self, node: str) -> None:
-        """Delete the one-time token that the node joined with: its kubelet has shown that it has its certificate. The
+        """Delete the one-time token with which the node joined: its kubelet has shown that it has its certificate. The
         name stays reserved, because a kubelet asks for its serving certificate before its Node exists."""
         grant = self._grants.get(node)
         if grant is None or not grant.token:

@@ -12,7 +12,7 @@ from services.node_controller.inventory import Inventory
 
 
 class DeclaredHosts(MachineList):
-    """The hosts of an on-premises site, as the document has them."""
+    """The hosts of an on-premises site, as the document lists them."""
 
     def __init__(self, site: str, hosts: Mapping[str, ListedMachine]) -> None:
         super().__init__(site)

@@ -56,7 +56,7 @@ def work(
             pass
         controller.stop()
         if not leads():
-            log.error("leading no longer: another one does, or the API servers do not answer")
+            log.error("no longer leading: another process leads, or the API servers do not answer")
             fail()
 
 

@@ -64,7 +64,7 @@ def test_only_images_of_labs_have_packages(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     shutil.copy(image_contents.repository() / "images/operating_systems.toml", tmp_path / "images")
     (tmp_path / "images/image.toml").write_text(text.replace("lab_only = true\n", ""), encoding="utf-8")
-    with pytest.raises(SetupError, match="has packages, which images of labs alone may have"):
+    with pytest.raises(SetupError, match="has packages, which only images of labs may have"):
         image_contents.load(tmp_path)
 
 

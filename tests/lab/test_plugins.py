@@ -115,7 +115,7 @@ def test_a_plugin_that_cannot_be_had_is_an_error(
     internet: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     internet.clear()
-    with pytest.raises(SetupError, match=r"cannot be had: github\.com answered HTTP 404"):
+    with pytest.raises(SetupError, match=r"cannot be fetched: github\.com answered HTTP 404"):
         installs(tmp_path, monkeypatch, pin())
 
 

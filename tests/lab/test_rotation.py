@@ -122,7 +122,7 @@ def test_the_key_of_tokens_is_replaced_by_runs_that_are_killed_and_no_token_that
     former = token_of(project)
     with secrets_in_use(project) as failed:
         for told in (
-            "all learn to believe it",
+            "all programs learn to trust it",
             "shared-api-0 has service-account.pem",
             "from now on the new key signs",
         ):

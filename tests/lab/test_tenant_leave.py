@@ -50,7 +50,7 @@ REPORT: dict[str, Any] = {
 )
 def test_what_was_interrupted_says_which_command_goes_on(env: str, lab: str, lab_down: str, tmp_path: Path) -> None:
     said = interrupted(LabState(root=tmp_path, env=env))
-    assert said == f"interrupted; {lab} goes on where this stopped, {lab_down} removes it"
+    assert said == f"interrupted; {lab} continues, {lab_down} removes it"
 
 
 def _longhaul(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:

@@ -52,7 +52,7 @@ def test_an_image_with_another_version_is_refused_before_anything_runs(project: 
     project.prepare()
     done = project.longhaul("up", "--yes", "--only", "infrastructure", check=False)
     assert done.returncode == Exit.REFUSED
-    assert f"The image of weu holds etcd {MINOR}, and the environment wants {PATCH}." in done.stderr
+    assert f"The image of weu contains etcd {MINOR}, but the environment wants {PATCH}." in done.stderr
     assert generations(project) == before
 
 

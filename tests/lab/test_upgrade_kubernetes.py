@@ -45,7 +45,7 @@ def test_a_plan_tells_which_deprecated_apis_are_in_use(project: Project) -> None
     wish(project, image="1.0.1", kubernetes=NEXT)
     project.prepare()
     made = json.loads(project.longhaul("plan", "--format", "json", check=False).stdout)
-    assert "endpoints/v1 is in use, and a later version takes it away." in [one["what"] for one in made["reasons"]]
+    assert "endpoints/v1 is in use, and a later version removes it." in [one["what"] for one in made["reasons"]]
 
 
 def test_the_next_minor_version_goes_in_under_load_and_kubelets_stay(project: Project, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_an_operator_comes_in_by_the_vault(site: Site, pods: dict[str, Talker]) 
     with site.laptop.connected() as tunnel:
         ((door, _),) = tunnel.connections
         assert door in site.doors
-        assert "VPN machines know this one as longhaul:operator:" in "".join(tunnel.said)
+        assert "this machine's name at the VPN machines is longhaul:operator:" in "".join(tunnel.said)
         _answers(site, pods)
 
 

@@ -127,7 +127,7 @@ def test_a_person_is_out_at_once_and_what_they_had_open_ends(company: Company) -
         open_.communicate(timeout=300)
     for server in SERVERS:
         assert f"{server} refuses {ALICE}" in said
-        assert f"{server} has ended what was open" in said
+        assert f"{server} has ended open requests" in said
     assert all(now != then for now, then in zip(started(project), before, strict=True))
     refused = company.kubectl(["get", "configmaps", f"--namespace={MADE}"])
     assert "this person's access was revoked" in refused.stderr

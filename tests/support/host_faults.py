@@ -103,7 +103,10 @@ def wrong_host_key(project: Project, name: str) -> Iterator[Caught]:
     shown = hashlib.sha256(base64.b64decode(str(declared_machine(project, name).host_key).split()[1])).digest()
     fingerprint = base64.b64encode(shown).decode().rstrip("=")
     place = declared_machine(project, name).pin_at
-    line = f"its SSH host key, SHA256:{fingerprint}, is not the pinned one ({place}): find out who answers, and why"
+    line = (
+        f"its SSH host key, SHA256:{fingerprint}, is not the pinned one ({place}): find out which machine "
+        "answers, and why"
+    )
     with declared(project, name, host_key=host_key(project.env, "another")):
         yield Caught(says=re.escape(line))
 

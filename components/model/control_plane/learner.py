@@ -26,7 +26,7 @@ def check_learner(environment: Environment) -> Iterator[Fault]:
         return
     zones: Location = ("sites", control.site, "zones")
     if learner.zone not in site.zones:
-        wrong = f"{learner.zone!r} is no zone of {control.site}, and its disk exists in zones alone"
+        wrong = f"{learner.zone!r} is not a zone of {control.site}, and its disk exists only in zones"
         yield Fault(
             at=(*AT, "zone"),
             wrong=wrong,
@@ -91,5 +91,5 @@ def _zone(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
             at=(*AT, "zone"),
             basis=(("control_plane", "etcd", "members"),),
             wrong=f"zone {learner.zone} has {here} voting members, and {word_list(better)} only {fewest}",
-            write=f"{word_list(better)}: what takes a zone then takes fewer members along with it",
+            write=f"{word_list(better)}: the loss of a zone then takes fewer members with it",
         )

@@ -62,7 +62,7 @@ def _ended(authority: str | None, today: date) -> Iterator[Caution]:
                 reason=FileReason.DEPOT_AUTHORITY_ENDED,
                 about=str(number),
                 at=("depots", "authority"),
-                wrong=f"its certificate number {number} ended on {last}: no machine trusts a server by it",
-                write="the authority that has taken over, alone (docs/depot.md)",
+                wrong=f"its certificate number {number} ended on {last}: no machine trusts a server because of it",
+                write="only the authority that has taken over (docs/depot.md)",
                 refused=True,
             )

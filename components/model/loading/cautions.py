@@ -152,7 +152,7 @@ def _idle_keys(environment: Environment) -> Iterator[Caution]:
                 about=key,
                 at=("pools", pools[0], key),
                 basis=(("autoscaler",),),
-                wrong=f"nothing acts on it without an autoscaler, in {_few(pools)}: each pool is filled by itself",
+                wrong=f"it has no effect without an autoscaler, in {_few(pools)}: each pool is filled by itself",
                 write="`autoscaler: {}`",
             )
 
@@ -167,7 +167,7 @@ def _never_empty(environment: Environment) -> Iterator[Caution]:
                 pool=name,
                 basis=(("pools", name, "max"),),
                 wrong=f"{pool.spare:,} is the pool's `max`: the whole pool always runs",
-                write="fewer than its `max`, or `min` if it is meant to",
+                write="fewer than its `max`, or `min` if all are meant to run",
             )
 
 
@@ -204,7 +204,7 @@ def _guaranteed_spot(environment: Environment) -> Iterator[Caution]:
                     about=f"{name} {kind}",
                     at=("teams", name, "shares", kind, "gpus" if share.gpus else "cores"),
                     wrong="the cloud may take these machines back, so they cannot be guaranteed",
-                    write="leave it out: a team borrows what is there",
+                    write="leave it out: a team borrows free capacity",
                 )
 
 
@@ -237,7 +237,8 @@ def _shared_keys(environment: Environment) -> Iterator[Caution]:
                 reason=FileReason.HOST_KEY_SHARED,
                 about=names[0],
                 at=others[0],
-                wrong=f"is one key of {_few(names)}: whoever controls one of these machines can pose as the others",
+                wrong=f"is the same key for {_few(names)}: whoever controls one of these machines can pose as "
+                "the others",
                 write="each machine's own: `longhaul hosts scan-keys`, after `ssh-keygen -A` on a cloned one",
             )
 

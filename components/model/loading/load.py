@@ -225,7 +225,7 @@ def _claim(path: Path) -> _Claim | None:
 def _overlap(claim: _Claim, other: _Claim, *, offer: Range | None) -> Problem:
     wrong = f"{claim.supernet} of {claim.name} overlaps {other.supernet} of {other.name}, {other.place}"
     such = "" if offer is None else f", such as {offer}"
-    write = f"in one of the two a range that no other environment has{such}"
+    write = f"in one of the two, a range that no other environment has{such}"
     return Problem(file=str(claim.path), line=claim.line, key="supernet", wrong=wrong, write=write)
 
 

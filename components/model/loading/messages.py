@@ -93,7 +93,7 @@ def _unknown_key(location: Location, schema: Schema, path: Location) -> Fault:
     _, parent = walk(schema, path[:-1])
     known = list((parent or {}).get("properties", {}))
     close = get_close_matches(str(location[-1]), known, n=1, cutoff=0.7)
-    write = f"{close[0]}, if that was meant" if close else f"one of the keys there are: {', '.join(known)}"
+    write = f"{close[0]}, if that was meant" if close else f"one of the known keys: {', '.join(known)}"
     return Fault(at=location, wrong="is not a key that Longhaul knows", write=write)
 
 

@@ -1,4 +1,4 @@
-"""Reads a text file that a person wrote, and reports what is there instead when it is not one."""
+"""Reads a text file that a person wrote, and reports the fault when there is no such file."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def _given(name: str, block: IPv4Network, supernet: IPv4Network, taken: Mapping[
     """Return the block that the file declares for a site; raise ``PlanError`` when it does not fit."""
     key = ("sites", name, "range")
     if not 8 <= block.prefixlen <= 20:
-        raise PlanError(key=key, wrong=f"{block} of {name} is not between /8 and /20", write="a block of such a size")
+        raise PlanError(key=key, wrong=f"{block} of {name} is not between /8 and /20", write="a block of that size")
     if not block.subnet_of(supernet):
         wrong = f"{block} of {name} is outside the supernet {supernet}"
         raise PlanError(key=key, wrong=wrong, write=f"a range inside {supernet}, or leave `range` out")

@@ -120,18 +120,19 @@ def instead(changed: Iterable[Changed]) -> tuple[str, ...]:
     advice: list[str] = []
     if any(_keeps_backups(edit.key) for edit in edits):
         advice.append(
-            "Backups that are there keep the days that they were made with: `backups` stays in the file, and its days "
+            "Existing backups keep their days: `backups` stays in the file, and its days "
             "may only grow; to end backups of an environment, end the environment (docs/backups.md)."
         )
     if lasting := [f"`{edit.key}`" for edit in edits if edit.key in ENVIRONMENT_KEYS]:
-        advice.append(f"{' and '.join(lasting)}: for an environment's life; another takes a new environment beside it.")
+        advice.append(
+            f"{' and '.join(lasting)}: fixed for an environment's life; another value needs a new environment "
+            "beside it."
+        )
     if moved := [edit for edit in edits if edit.part == "range"]:
         lines = ", ".join(f"`range: {edit.was}` into {edit.site}" for edit in moved)
-        advice.append(
-            f"A site keeps its range, whatever comes before it in the file, once it is written there: {lines}."
-        )
+        advice.append(f"A site keeps a range that is written in the file, whatever comes before it: {lines}.")
     if zones := dict.fromkeys(edit.site for edit in edits if edit.is_zone):
-        advice.append(f"Zones keep their order: append to `zones` of {', '.join(zones)}, and take away from its end.")
+        advice.append(f"Zones keep their order: append to `zones` of {', '.join(zones)}, and remove only at its end.")
     if any(edit.site and not edit.is_zone for edit in edits):
         advice.append(
             "To move a site that is not the control plane's, add one of another name at the end of the file, move the "

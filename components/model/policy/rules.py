@@ -29,9 +29,9 @@ changed."""
 EXPIRED, UNUSED, REFUSED = "waiver-expired", "waiver-unused", "waiver-refused"
 
 WHY: Mapping[str, str] = {
-    EXPIRED: "A waiver ends on its day: what was meant to be passing is to be mended or agreed on anew.",
+    EXPIRED: "A waiver ends on its last day: a temporary exception must be fixed or approved again.",
     UNUSED: "A waiver that matches nothing would silently admit the next resource of that name.",
-    REFUSED: "A waiver is for one rule that there is, and some rules have no exception.",
+    REFUSED: "A waiver names one existing rule, and some rules allow no exception.",
 }
 """Reasons of findings about waivers, by rule."""
 
@@ -188,7 +188,7 @@ def _about(waivers: Sequence[Waiver], *, refused: Mapping[int, str], used: set[i
             yield _waiver(index, UNUSED, f"{named} matches nothing", "nothing: take the waiver out")
         elif waiver.until < today:
             what = f"{named} ended on {waiver.until}"
-            yield _waiver(index, EXPIRED, what, "what the rule wants, or a new day that somebody approves")
+            yield _waiver(index, EXPIRED, what, "a value that the rule accepts, or a new day that somebody approves")
 
 
 def _waiver(index: int, rule: str, what: str, do: str) -> Finding:

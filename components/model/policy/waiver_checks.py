@@ -30,6 +30,6 @@ def ended(environment: Environment, today: date) -> Iterator[Caution]:
                 reason=FileReason.WAIVER_ENDED,
                 about=f"{waiver.rule} {waiver.resource}",
                 at=("waivers", index, "until"),
-                wrong=f"{waiver.rule} for {waiver.resource} ended on {waiver.until}: it admits nothing any more",
-                write="what the rule wants, or a new day that somebody approves",
+                wrong=f"{waiver.rule} for {waiver.resource} ended on {waiver.until}: it no longer admits anything",
+                write="a value that the rule accepts, or a new day that somebody approves",
             )

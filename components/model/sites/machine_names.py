@@ -39,10 +39,10 @@ def check_names(environment: Environment) -> Iterator[Fault]:
     for index, host in enumerate(environment.hosts):
         name, at = host_node_name(environment, host.name), ("hosts", index, "name")
         if host.name in taken or host.name.startswith(prefixes):
-            wrong = f"{name!r}, as its machine is called, is a name that Longhaul gives a machine of its own"
+            wrong = f"{name!r}, the name of its machine, is a name that Longhaul gives to one of its own machines"
             yield Fault(at=at, wrong=wrong, write="another name", basis=(("name",), ("pools",)))
         elif len(name) > NODE:
-            wrong = f"{name!r}, as its machine is called, has {len(name)} characters"
+            wrong = f"{name!r}, the name of its machine, has {len(name)} characters"
             most = NODE - len(environment.name) - 1
             yield Fault(at=at, wrong=wrong, write=f"a name of at most {most}", basis=(("name",),))
 

@@ -33,8 +33,8 @@ def check_lengths(environment: Environment) -> Iterator[Fault]:
         over = len(limited.name) - limited.most
         if over <= 0:
             continue
-        length = f"has {len(limited.name)} characters, and {limited.most} is the most"
-        wrong = f"{limited.name!r}, as {limited.what} would be called, {length}"
+        length = f"has {len(limited.name)} characters, and at most {limited.most} are allowed"
+        wrong = f"{limited.name!r}, the name of {limited.what}, {length}"
         write = f"names that are {over} shorter in all: prefix, environment, sites, pools and gateways"
         yield Fault(at=at, wrong=wrong, write=write, basis=(("name",), ("sites",), ("pools",)))
 
@@ -46,7 +46,7 @@ def _domain(environment: Environment) -> Iterator[Fault]:
     longest = max([*names, *([f"{learner_name(environment)}."] if control.etcd.learner else [])], key=len)
     over = len(longest) + len(environment.domain) - LONGEST_DNS
     if over > 0:
-        wrong = f"{longest}… in it would have {LONGEST_DNS + over} characters, and {LONGEST_DNS} is the most of DNS"
+        wrong = f"{longest}… in it would have {LONGEST_DNS + over} characters, and DNS allows {LONGEST_DNS}"
         yield Fault(at=("domain",), wrong=wrong, write=f"a domain that is {over} shorter", basis=(("name",),))
 
 

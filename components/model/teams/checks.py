@@ -104,7 +104,7 @@ def _check_share(at: Location, share: Share, kind: CapacityKind, *, basis: tuple
         yield Fault(at=(*at, "cores"), wrong=wrong, write="the number of cores", basis=(*basis, (*at, "gpus")))
     guaranteed = share.gpus if kind.gpus else share.cores or 0
     if share.lend is not None and share.lend > guaranteed:
-        wrong = f"{share.lend} are more than what is guaranteed, {guaranteed}"
+        wrong = f"{share.lend} are more than the guarantee, {guaranteed}"
         yield Fault(at=(*at, "lend"), wrong=wrong, write=f"at most {guaranteed}", basis=((*at, "gpus"), (*at, "cores")))
 
 

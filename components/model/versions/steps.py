@@ -48,8 +48,8 @@ def step_refused(release: str, running: Collection[str], wanted: str) -> Refused
     if not _one_step(oldest, wanted):
         (major, number), title = minor(oldest), TITLES[release]
         return RefusedStep(
-            why=f"{title} goes one minor version at a time; machines run {oldest} ({_ONE[release]}).",
-            do=f"Go to a {major}.{number + 1} first, and on from there when all machines run it.",
+            why=f"{title} is upgraded one minor version at a time; machines run {oldest} ({_ONE[release]}).",
+            do=f"Go to a {major}.{number + 1} first, and continue when all machines run it.",
         )
     least = LEAST_BEFORE.get((release, minor(wanted)))
     if least is not None and minor(oldest) < minor(wanted) and numbers(oldest) < least:
@@ -78,14 +78,14 @@ def _one_step(running: str, wanted: str) -> bool:
 _ONE = {"kubernetes": 'kubernetes.io, "Version Skew Policy"', "etcd": 'etcd.io, "Upgrading etcd clusters"'}
 _BACK = {
     "kubernetes": RefusedStep(
-        why="Kubernetes has no way back over a minor version: the API servers have stored objects as older ones cannot "
-        "read them (kubernetes/website issue 12327).",
-        do="Take the change back. A backup of before is for a new environment (docs/upgrading.md).",
+        why="Kubernetes cannot return to an earlier minor version: the API servers have stored objects in a form "
+        "that older servers cannot read (kubernetes/website issue 12327).",
+        do="Undo the change. An earlier backup can only be restored into a new environment (docs/upgrading.md).",
     ),
     "etcd": RefusedStep(
-        why="Every member runs the newer minor version, so the etcd cluster's version has moved, and an older member "
+        why="Every member runs the newer minor version, so the etcd cluster's version has risen, and an older member "
         'refuses its data (etcd.io, "Downgrade etcd").',
-        do="Take the change back. A backup of before is for a new environment (docs/upgrading.md).",
+        do="Undo the change. An earlier backup can only be restored into a new environment (docs/upgrading.md).",
     ),
 }
 
@@ -105,8 +105,8 @@ def image_faults(environment: Environment, images: Mapping[str, Mapping[str, str
         newer = (major, number) > (api_major, api_number)
         yield Fault(
             at=("sites", site, "image"),
-            wrong=f"holds kubelet {kubelet}, which API servers of {wanted} do not serve, for {word_list(pools)}: it is "
-            + ("newer" if newer else f"more than {SKEW} minor versions older"),
+            wrong=f"contains kubelet {kubelet}, which API servers of {wanted} do not support, for "
+            f"{word_list(pools)}: it is " + ("newer" if newer else f"more than {SKEW} minor versions older"),
             write=f"an image with {wanted} (`longhaul image build --site {site}`)"
             + ("; or raise versions.kubernetes first" if newer else "; bring the pools to it before (`longhaul roll`)"),
         )

@@ -126,7 +126,7 @@ class AwsAccount:
                     yield ec2, instance
 
     def instance_ids(self) -> list[str]:
-        """Return the instances that run, in all regions."""
+        """Return the running instances, in all regions."""
         return [instance.id for _, instance in self.instances() if instance.state == "running"]
 
     def public_addresses(self) -> set[IPv4Address]:

@@ -36,7 +36,7 @@ class Owner(Protocol):
         """Quotas that differ from AWS's defaults, by :func:`lab.cloud.aws.quotas.quota_key`."""
 
     def instance_ids(self) -> list[str]:
-        """Return the instances that run, in all regions."""
+        """Return the running instances, in all regions."""
 
     def public_addresses(self) -> set[IPv4Address]:
         """Return every public address in use, in all regions."""

@@ -79,7 +79,7 @@ def events_storm(environment: DrillEnvironment) -> Iterator[str]:
         )
         try:
             if next(iter(storm.stdout or ()), "").strip() != "ready":
-                raise LabError(f"the storm ended with {storm.wait()}, as it says above")
+                raise LabError(f"the storm ended with {storm.wait()}; see above")
             yield f"{RATE} Events a second are asked for"
             printed, _ = storm.communicate()
             report = json.loads(printed)

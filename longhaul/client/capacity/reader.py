@@ -39,11 +39,11 @@ class CapacityReader:
         nodes = self._some(NODES, "pools: nodes")
         known = memory = pods = None
         if nodes is not None:
-            what = "pools: what is declared of them"
+            what = "pools: their declaration"
             known = self._document(CAPACITY_CONFIGMAP, CAPACITY_KEY, what, of_text)
-            what = "pools: what clouds were asked for"
+            what = "pools: machines requested from clouds"
             memory = self._document(AUTOSCALER, MEMORY_KEY, what, autoscaler_memory.of_text)
-            pods = self._some(PODS, "pools: what is free, since pods", fieldSelector=GOING_ON)
+            pods = self._some(PODS, "pools: free capacity, since pods", fieldSelector=GOING_ON)
         capacities = pools(known or {}, nodes or (), pods, memory=memory or DecisionMemory(), now=self._api.now())
         return ClusterCapacity(at=self._api.now(), teams=teams, pools=tuple(capacities), hidden=tuple(self._hidden))
 
@@ -78,7 +78,7 @@ class CapacityReader:
             else:
                 by_team[name] = [*filter(is_waiting, listed)]
         if others:
-            self._hidden.append(f"jobs of {', '.join(others)}: you are not of these teams")
+            self._hidden.append(f"jobs of {', '.join(others)}: you are not in these teams")
         return by_team
 
     def _some(self, path: str, what: str, **query: str) -> list[Object] | None:
@@ -101,7 +101,7 @@ class CapacityReader:
         return None
 
     def _leave_out(self, error: ApiError, what: str) -> None:
-        why = {403: "may not be seen by you", 404: "are not in this cluster"}.get(error.status)
+        why = {403: "you may not see", 404: "are not in this cluster"}.get(error.status)
         if why is None:
             raise error
         self._hidden.append(f"{what} {why}")

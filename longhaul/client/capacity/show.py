@@ -14,7 +14,7 @@ from longhaul.terminal.say import say
 if TYPE_CHECKING:
     from contract.kubernetes.api import ApiReader
 
-HELP = "show what teams are guaranteed, use and wait for, and what pools have; --watch goes on"
+HELP = "show each team's guarantee, use and waiting jobs, and the pools' nodes; --watch repeats it"
 EVERY_S = 10.0
 """Seconds between two looks. Each look lists everything that the person may see."""
 CLEAR = "\033[H\033[2J"

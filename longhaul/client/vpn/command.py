@@ -59,8 +59,8 @@ def signed_in_admissions(profile: Profile, options: argparse.Namespace) -> Sourc
     vpn, issuer = profile.vpn, profile.issuer(options.issuer)
     if vpn is None:
         raise CommandError(
-            f"the profile of {profile.name} names no VPN: ask whoever runs the environment whether it has one, and for "
-            "a new profile (`longhaul access profile`)"
+            f"the profile of {profile.name} names no VPN: ask the environment's operator whether it has a VPN, and "
+            "for a new profile (`longhaul access profile`)"
         )
 
     def source(request: str, may_ask: bool) -> Admission:
@@ -83,5 +83,5 @@ def _write(name: str, source: Source) -> tuple[Path, Admission]:
     path = session.folder_of(name) / f"{name}.ovpn"
     write_private(path, settings.single_file(admission, private_key))
     minutes = (admission.expires - datetime.now(UTC)).total_seconds() / 60
-    say(f"it is good for {minutes:.0f} minutes: write another then")
+    say(f"it is valid for {minutes:.0f} minutes; then write another")
     return path, admission

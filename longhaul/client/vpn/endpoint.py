@@ -32,7 +32,7 @@ def admission(vpn: ProfileVpn, *, token: str, request: str) -> Admission:
     if len(token) > MOST_TOKEN:
         raise CommandError(
             f"your token has {len(token) // 1024} KiB, and VPN machines take {MOST_TOKEN // 1024}: your company puts "
-            "too many groups into it. Ask for those alone that the environment knows (docs/sign-in.md)"
+            "too many groups into it. Ask for only the groups that the environment knows (docs/sign-in.md)"
         )
     reasons = []
     for url in vpn.endpoints:
@@ -44,14 +44,14 @@ def admission(vpn: ProfileVpn, *, token: str, request: str) -> Admission:
             reasons.append(f"{url}: {str(error) or type(error).__name__}")
             continue
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            reasons.append(f"{url}: its answer is none of a VPN machine")
+            reasons.append(f"{url}: its answer is not a VPN machine's")
             continue
         why = str(answer.get("error", ""))[:300]
         _raise_refusal(url, status, why)
         reasons.append(f"{url}: HTTP status {status}{': ' if why else ''}{why}")
     raise CommandError(
-        f"no VPN machine gives a certificate ({'; '.join(reasons)}): is this machine on the internet? "
-        "If it is, tell whoever runs the environment, who sees more by `longhaul status`",
+        f"no VPN machine gives a certificate ({'; '.join(reasons)}): is this machine on the internet? If it is, tell "
+        "the environment's operator, who sees more with `longhaul status`",
         code=Exit.UNREACHABLE,
     )
 
@@ -61,12 +61,12 @@ def _raise_refusal(url: str, status: int, why: str) -> None:
     if status == 401:
         raise CommandError(
             f"{url} refuses the token{': ' if why else ''}{why}. Run `longhaul login` with a new profile "
-            "(`longhaul access profile`); if that does not help, whoever runs the environment finds why in "
-            "an API server's log"
+            "(`longhaul access profile`); if that does not help, the environment's operator finds the reason in an "
+            "API server's log"
         )
     if status == 403:
         raise NotAdmittedError(
-            f"{url} does not let you in{': ' if why else ''}{why}. Ask whoever runs the environment: none of your "
+            f"{url} does not let you in{': ' if why else ''}{why}. Ask the environment's operator: none of your "
             "groups may use the VPN, or your access was revoked"
         )
     if status in (400, 413):

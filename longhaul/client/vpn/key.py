@@ -26,7 +26,9 @@ def _openssl(words: tuple[str, ...], content: str = "") -> str:
     try:
         done = subprocess.run(["openssl", *words], input=content, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise CommandError("the program `openssl` is missing, which makes keys: install it (Debian: openssl)") from None
+        raise CommandError(
+            "the program `openssl`, which makes keys, is missing: install it (Debian: openssl)"
+        ) from None
     if done.returncode != 0:
         raise CommandError(f"openssl {words[0]} failed: {done.stderr.strip()[-300:]}")
     return done.stdout

@@ -20,7 +20,8 @@ def resolve(device: str, inside: Inside) -> None:
     program = system_program("resolvectl")
     if program is None or not RESOLVED.exists():
         say(
-            f"names of {zones} are not resolved here, for want of systemd-resolved: have your resolver ask {inside.dns}"
+            f"names of {zones} are not resolved here, because there is no systemd-resolved: point your resolver at "
+            f"{inside.dns}"
         )
         return
     commands = (

@@ -21,8 +21,8 @@ def program() -> str:
     path = system_program("openvpn")
     if path is None:
         raise CommandError(
-            "the program `openvpn` is missing where the system has its own: install it (Debian: openvpn), or write a "
-            "file for another program by --write-only. One in a folder of yours is not run with sudo, since any "
+            "the program `openvpn` is missing in the system's folders: install it (Debian: openvpn), or write a file "
+            "for another program with --write-only. An `openvpn` in a folder of yours is not run with sudo, since any "
             "program of yours may have changed it"
         )
     return path

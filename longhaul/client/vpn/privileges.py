@@ -45,7 +45,7 @@ def as_root(command: Sequence[str], *, ask: bool = True) -> list[str]:
         return list(command)
     if shutil.which("sudo") is None:
         raise CommandError(
-            f"{command[0]} needs root, and there is no sudo: run this as root, or write a file for another "
-            "program by --write-only"
+            f"{command[0]} needs root, and there is no sudo: run this as root, or write a file for another program "
+            "with --write-only"
         )
     return ["sudo", *([] if ask else ["--non-interactive"]), "--", *command]

@@ -50,7 +50,7 @@ def connection_lock(name: str) -> Iterator[Path]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CommandError(f"`longhaul vpn` of {name} runs on this machine already: end that one first") from None
+            raise CommandError(f"`longhaul vpn` of {name} runs on this machine already: end it first") from None
         yield folder
 
 
@@ -143,7 +143,7 @@ class VpnSession:
         if not fits:
             raise CommandError(
                 f"the VPN machine gave this one the address {address}/{mask}, outside {self._inside.range} of "
-                f"{self._name}, so the connection was ended: tell whoever runs the environment"
+                f"{self._name}, so the connection was ended: tell the environment's operator"
             )
         resolve(variable("dev", ""), self._inside)
 
@@ -160,9 +160,9 @@ class VpnSession:
         except CommandError as error:
             if now >= self._expires:
                 raise CommandError(
-                    f"the certificate has ended, and there is no other: {error}", code=error.code
+                    f"the certificate has expired, and it could not be renewed: {error}", code=error.code
                 ) from None
-            say(f"no new certificate yet, and this one ends at {self._expires.astimezone():%H:%M}: {error}")
+            say(f"the certificate is not renewed yet, and expires at {self._expires.astimezone():%H:%M}: {error}")
             self._due = now + AGAIN
             return
         write_private(self._folder / "cert", fresh.certificate)
@@ -182,4 +182,4 @@ def _why(fatal: str, process: subprocess.Popen[bytes], log: Path) -> str:
         process.wait(END_S)
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     last = fatal or (lines[-1] if lines else "it said nothing")
-    return f"openvpn ended with status {process.returncode}: {last[-300:]} (all it said: {log})"
+    return f"openvpn ended with status {process.returncode}: {last[-300:]} (its whole output: {log})"

@@ -84,17 +84,17 @@ class QuarantineRun:
         name is still refused."""
         if not entry.done:
             raise CommandError(
-                f"the quarantine of {entry.name} is half done, so its machine may run on, and others may serve it: "
-                f"`longhaul machine quarantine --env {self.record.environment.name} {entry.name}` goes on, and has to "
-                "be at its end first, so nothing was done",
+                f"the quarantine of {entry.name} is incomplete, so its machine may still run, and others may still "
+                f"serve it: `longhaul machine quarantine --env {self.record.environment.name} {entry.name}` "
+                "continues and must finish first, so nothing was done",
                 code=Exit.REFUSED,
             )
         until = entry.refused_until()
         if not (entry.machine or entry.gone) and self.now() < until:
             raise CommandError(
-                f"{entry.name} is refused until {format_time(until)}, since its stolen certificate may be valid as "
-                "long and has its name. To let the host back in before, install it anew and give it another name in "
-                "the hosts file, so nothing was done",
+                f"{entry.name} is refused until {format_time(until)}, since its stolen certificate has its name and "
+                "may be valid until then, so nothing was done. To let the host back in earlier, reinstall it and "
+                "give it another name in the hosts file",
                 code=Exit.REFUSED,
             )
 
@@ -124,5 +124,5 @@ class QuarantineRun:
     def _write(self, entry: Quarantined) -> None:
         """Write the entry into the list, and drop entries that are no longer needed."""
         if not self.has_lease():
-            raise CommandError("another run has taken this quarantine over: wait for its end, then run this again")
+            raise CommandError("another run has taken over this quarantine: wait for its end, then run this again")
         self.record.write(self.record.read().with_(entry).pruned(self.now()))

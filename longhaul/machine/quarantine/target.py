@@ -38,14 +38,14 @@ def refuse_others(environment: Environment, name: str) -> None:
     env, addresses = environment.name, plan(environment)
     if name in {machine.name for machine in control_machines(environment, addresses)}:
         raise CommandError(
-            f"{name} is of the control plane, which has no quarantine: `longhaul up --env {env} --replace {name}` "
-            "makes its machine anew, and docs/quarantine.md says which keys it may have given away, and how each is "
-            "replaced",
+            f"{name} belongs to the control plane, which has no quarantine: `longhaul up --env {env} --replace "
+            f"{name}` replaces its machine, and docs/quarantine.md lists the keys that may have leaked, and how to "
+            "replace each",
             code=Exit.USAGE,
         )
     if name in {f"{env}-{gateway.name}" for gateway in gateway_places(environment, addresses)}:
         raise CommandError(
-            f"{name} is a gateway, which its site cannot do without: install its machine anew and write its new host "
+            f"{name} is a gateway, which its site cannot do without: reinstall its machine and write its new host "
             f"key, then `longhaul hosts --env {env} --limit {name}` (docs/hosts.md) and `longhaul rotate --env {env} "
             "tunnels`, whose keys it has",
             code=Exit.USAGE,
@@ -81,7 +81,7 @@ def recorded_machine(environment: Environment, entry: Quarantined) -> PoolMachin
     place = place_of(environment, entry.site)
     cloud = cloud_of(place.site).quarantine
     if cloud is None:
-        raise CommandError(f"{entry.name} is of site {entry.site}, whose cloud keeps no machines")
+        raise CommandError(f"{entry.name} belongs to site {entry.site}, whose cloud keeps no machines")
     suspect = Suspect(node=entry.name, group=entry.group, machine=entry.machine, wanted=entry.wanted)
     return PoolMachine(place=place, pool=entry.pool, suspect=suspect, cloud=cloud)
 
@@ -108,8 +108,9 @@ def begin_quarantine(record: QuarantineVault, name: str, *, now: datetime) -> tu
         return Quarantined(name=name, site=site, since=format_time(now)), None
     if not _may_have_been(record.environment, name):
         raise CommandError(
-            f"{record.environment.name} has no machine of the name {name} in its pools and no host, and had none, as "
-            "its nodes are not named so: `longhaul status` names them, and the audit log has each as system:node:NAME",
+            f"{record.environment.name} has no machine and no host with the name {name}, and cannot have had one, "
+            "since its nodes' names have another form: `longhaul status` shows them, and the audit log has each as "
+            "system:node:NAME",
             code=Exit.USAGE,
         )
     # The machine has ended or has left its group, or the host is not declared any more; its key is stolen.

@@ -25,26 +25,29 @@ def step_lines(
     if machine is not None:
         of_it, cloud = f"of pool {entry.pool} in {entry.site}", machine.cloud.consequences()
     elif entry.gone:
-        of_it, cloud = "of which there is no machine in any pool and no host", GONE
+        of_it, cloud = "which is no machine of a pool and no host", GONE
     elif entry.site not in sites:
-        of_it, cloud = f"of {entry.site}, a site that the file does not have any more", LEFT
+        of_it, cloud = f"of {entry.site}, a site that the file no longer has", LEFT
     else:
         of_it, cloud = f"a host of {entry.site}", HOST
     lines = [
         f"{entry.name}, {of_it}, goes into quarantine:",
-        "- every API server refuses whatever presents its certificate, and ends what is open: each is started anew, "
-        "one after the other, so watches and `kubectl exec` of others are interrupted too",
+        "- every API server refuses its certificate, and ends open requests: the API servers are restarted one "
+        "after the other, so watches and `kubectl exec` of others are interrupted too",
         "- no certificate is renewed for its name, and it cannot join again",
-        f"- {counted(len(exposure.pods), 'pod')} of it are deleted at once, disruption budgets or not; controllers "
-        "make theirs elsewhere. The tokens of their accounts are void then",
+        f"- {counted(len(exposure.pods), 'pod')} of it are deleted at once, despite disruption budgets; "
+        "controllers recreate theirs elsewhere. The tokens of their accounts become void",
         *(f"- {line}" for line in cloud),
     ]
     if exposure.accounts:
-        lines.append(f"whoever was root on it was {_some(exposure.accounts)}: look in the audit log for what they did")
+        lines.append(
+            f"an attacker with root on it could act as {_some(exposure.accounts)}: the audit log shows what these "
+            "accounts did"
+        )
     if exposure.secrets:
         lines.append(
-            f"and knows {counted(len(exposure.secrets), 'Secret')} of pods that are there now, which have to be "
-            f"changed: {_some(exposure.secrets)}. Those of earlier pods are in the audit log: `get` of Secrets by "
+            f"and knows {counted(len(exposure.secrets), 'Secret')} of its present pods, which have to be changed: "
+            f"{_some(exposure.secrets)}. Those of earlier pods are in the audit log: `get` of Secrets by "
             f"system:node:{entry.name}"
         )
     return lines
@@ -52,16 +55,16 @@ def step_lines(
 
 GONE = (
     "nothing is cut off, kept or replaced: if its machine runs on outside its group, end it yourself",
-    "look at the name: a machine that gets it later is refused as well",
+    "check the name: a machine that gets it later is refused as well",
 )
 LEFT = (
-    "its site's cloud, gateways and hosts are asked nothing: what an earlier run has not cut off, kept or replaced "
-    "stays so. If its machine runs on, end it yourself",
+    "its site's cloud, gateways and hosts are left alone: an earlier run's unfinished steps stay unfinished. "
+    "If its machine runs on, end it yourself",
 )
 HOST = (
-    "what cuts it off is in the hosts file: write `quarantined: true` into its entry, then `longhaul hosts`: the "
-    "gateways and the other hosts of its site drop what it sends. It can still take a neighbour's address there, so "
-    "take it off its switch and its RDMA fabric, or power it off",
+    "to cut it off, write `quarantined: true` into its entry in the hosts file, then run `longhaul hosts`: "
+    "the gateways and the other hosts of its site then drop its packets. It can still take a neighbour's "
+    "address there, so disconnect it from its switch and its RDMA fabric, or power it off",
     "its machine and its disks stay as they are; nothing takes its place",
 )
 

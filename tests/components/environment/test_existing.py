@@ -207,7 +207,7 @@ def otherwise(function: str, **answer: Any) -> Told:
         (
             otherwise("getVirtualNetwork", **network(["10.64.0.0/17"], FITTING)),
             "sites.weu.existing.network",
-            r"10\.64\.0\.0/17, do not hold 10\.64\.0\.0/16",
+            r"10\.64\.0\.0/17, do not contain 10\.64\.0\.0/16",
         ),
         (
             otherwise("getVirtualNetwork", **network(["10.64.0.0/16"], {**FITTING, "snet-api": "10.64.4.0/24"})),

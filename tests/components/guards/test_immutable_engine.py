@@ -33,7 +33,7 @@ def test_what_was_there_before_the_guards_gains_them_and_is_held(stack: Stack) -
     assert "3 to replace" in stack.run("preview"), "a preview only shows"
     refused = stack.up(other, fails=True)
     assert refused.count("supernet: 10.64.0.0/12 -> 10.128.0.0/12") == 1, "it is told once"
-    assert refused.count("Take that back. `supernet`: for an environment's life") == 1
+    assert refused.count("Take that back. `supernet`: fixed for an environment's life") == 1
     assert stack.inputs() == before
 
     stack.write(stack.environment)

@@ -359,8 +359,8 @@ def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(
     assert speech["jobs"] is None
     assert [one["name"] for one in found["pools"]] == ["cpu"]
     said = " ".join(found["hidden"])
-    assert "jobs of speech: you are not of these teams" in said
-    assert "pods may not be seen by you" in said
+    assert "jobs of speech: you are not in these teams" in said
+    assert "pods you may not see" in said
     (request,) = server.get("provisioningrequests", "--namespace=vision")["items"]
     assert [one["count"] for one in request["spec"]["podSets"]] == [2]
 

@@ -33,8 +33,8 @@ def test_its_users_are_a_list_that_kubernetes_expressions_read() -> None:
     [
         ("[]", "not a list"),
         ('{"machines": [{"name": "a"}]}', "not a list"),
-        (Quarantine(machines=(entry(), entry())).text(), "each once"),
-        (Quarantine(machines=(entry('a"]) || true'),)).text(), "have names of nodes"),
+        (Quarantine(machines=(entry(), entry())).text(), "occur twice"),
+        (Quarantine(machines=(entry('a"]) || true'),)).text(), "the name of a node"),
         (Quarantine(machines=(entry(since="2030-05-04T10:30:00"),)).text(), "no zone"),
         (Quarantine(machines=(entry(since="never"),)).text(), "not a list"),
     ],
@@ -58,5 +58,5 @@ def test_a_machine_is_once_in_the_list() -> None:
 
 
 def test_a_list_that_the_vault_does_not_hold_is_an_error() -> None:
-    with pytest.raises(ValueError, match=f"holds {LARGEST} characters"):
+    with pytest.raises(ValueError, match=f"holds at most {LARGEST} characters"):
         Quarantine(machines=tuple(entry(f"i-{number}") for number in range(200))).text()

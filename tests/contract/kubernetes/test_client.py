@@ -153,7 +153,7 @@ def test_only_who_wants_to_asks_again_later(server: Server, api: Api) -> None:
 
 def test_an_answer_that_is_no_json_is_an_error(server: Server, api: Api) -> None:
     server.answers = [(200, {}, b"<html>"), (502, {}, b"<html>")]
-    with pytest.raises(ApiError, match="no JSON"):
+    with pytest.raises(ApiError, match="not a JSON object"):
         api.get("/one")
     with pytest.raises(ApiError, match="GET /one: 502 Bad Gateway"):
         api.get("/one")

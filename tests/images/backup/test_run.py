@@ -235,7 +235,7 @@ def test_what_lies_there_and_is_no_backup_holds_none_back(backup: Backup, tmp_pa
     seen = backup.run(now=now, at_once=False)
     assert (seen.newest, seen.rejected) == (before.newest, 3)
     assert "hourly/etcd/2039" in seen.rejected_why
-    assert "it is of the environment ?" in seen.rejected_why
+    assert "it belongs to the environment ?" in seen.rejected_why
 
 
 def test_the_leader_refuses_to_make_one_even_when_told_to(backup: Backup) -> None:

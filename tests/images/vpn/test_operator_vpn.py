@@ -71,7 +71,7 @@ def test_the_vault_alone_lets_an_operator_in(vault: FakeVault, capsys: pytest.Ca
     assert (found.name, found.inside.zones) == (f"vpn.{ENVIRONMENT.domain}", (ENVIRONMENT.domain, "cluster.local"))
     assert found.tls_crypt == vault.secrets["vpn-key"]
     said = capsys.readouterr().err
-    assert f"VPN machines know this one as {OPERATOR}{ANNA}" in said
+    assert f"this machine's name at the VPN machines is {OPERATOR}{ANNA}" in said
     assert "PRIVATE KEY" not in settings.single_file(found, "") + said
     from_vault(ENVIRONMENT)(REQUEST, False)
     assert capsys.readouterr().err == "", "a renewal is silent"

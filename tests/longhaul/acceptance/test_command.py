@@ -76,7 +76,7 @@ def test_without_a_backend_nothing_is_begun(checkout: Checkout, engine: FakeEngi
 def test_what_no_stack_holds_is_not_reused(checkout: Checkout, engine: FakeEngine) -> None:
     done = checkout.run(*RUN, "--reuse")
     assert done.returncode == Exit.UNREACHABLE
-    assert "dev is not there" in done.stderr
+    assert "dev does not exist" in done.stderr
     assert engine.calls() == []
 
 
@@ -99,7 +99,7 @@ def test_what_cannot_be_asked_is_asked_once(
     assert found["components"][0] == "failed"
     assert "dev cannot be asked: no Azure credential works" in found["components"][1]
     assert Path(content["log"]).read_text().count("$ longhaul status") == 1
-    assert f"what the steps say is in {content['log']}" in done.stderr
+    assert f"the steps' output is in {content['log']}" in done.stderr
 
 
 def test_what_may_not_be_destroyed_is_refused(checkout: Checkout, engine: FakeEngine) -> None:

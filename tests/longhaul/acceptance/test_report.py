@@ -41,7 +41,7 @@ Checks
   ok      nodes      2 s  2 nodes
 
 dev: not accepted after 64 s (2 passed, 1 failed, 1 not applicable); what was made is taken down
-What its steps said: /state/dev.acceptance.log"""
+Output of its steps: /state/dev.acceptance.log"""
 
 MARKDOWN = """\
 # Acceptance of dev: looked at, taken down
@@ -90,7 +90,7 @@ def test_json_has_all_of_it() -> None:
         (Stay.NOTHING, "not made", False),
         (Stay.NONE, "not looked at, taken down", True),
         (Stay.PART, "not looked at, not all taken down", True),
-        (Stay.ALL, "looked at as it was", False),
+        (Stay.ALL, "checked as it was", False),
     ],
 )
 def test_what_there_is_afterwards_is_said_first_and_last(stays: Stay, title: str, made: bool) -> None:

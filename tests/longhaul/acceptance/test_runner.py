@@ -41,7 +41,7 @@ def test_all_of_it_in_its_order(world: World) -> None:
     assert [one.name for one in report.steps] == ["doctor", "plan", "up", "destroy", "nothing left"]
     assert [(one.result, one.evidence) for one in report.checks] == [(StepResult.PASSED, "seen")] * 2
     assert (report.exit_code(), report.stays) == (Exit.OK, Stay.NONE)
-    assert (world.told[0], report.log) == (f"what the steps say is in {report.log}", "/state/dev.acceptance.log")
+    assert (world.told[0], report.log) == (f"the steps' output is in {report.log}", "/state/dev.acceptance.log")
     assert next(line for line in world.told if line.startswith("check 0")) == "check 0: begins"
 
 
@@ -175,7 +175,7 @@ def test_reuse_makes_and_destroys_nothing(world: World) -> None:
 
 def test_what_is_not_there_cannot_be_reused(world: World) -> None:
     looked: list[float] = []
-    with pytest.raises(CommandError, match="dev is not there") as refused:
+    with pytest.raises(CommandError, match="dev does not exist") as refused:
         world.runner().reuse(checking(healthy, limits=looked))
     assert refused.value.code is Exit.UNREACHABLE
     assert (looked, world.commands.ran, world.told) == ([], [], [])

@@ -90,7 +90,7 @@ def test_a_cached_image_that_was_changed_is_refused(bench: Bench) -> None:
 
 def test_a_digest_that_the_registry_does_not_have_is_said(bench: Bench) -> None:
     absent = f"sha256:{'0' * 64}"
-    with pytest.raises(SetupError, match=f"its registry has nothing with the digest {absent}"):
+    with pytest.raises(SetupError, match=f"its registry has no image with the digest {absent}"):
         bench.pull(digest=absent)
     assert not list((bench.root / "cache" / "containers").glob("[!.]*"))
 

@@ -136,7 +136,7 @@ def test_a_line_that_is_no_checksum_is_named_by_its_number(depot: Path) -> None:
     with (depot / SUMS).open("a") as file:
         file.write("nonsense\n")
     (problem,) = verify(depot).problems
-    assert (problem.kind, problem.path, problem.message) == ("unreadable", SUMS, "line 7 is no checksum")
+    assert (problem.kind, problem.path, problem.message) == ("unreadable", SUMS, "line 7 is not a checksum")
 
 
 def test_who_has_the_digest_sees_that_all_was_made_anew(depot: Path) -> None:
@@ -157,5 +157,5 @@ def test_a_depot_of_another_format_is_refused(depot: Path) -> None:
 
 
 def test_another_folder_is_no_depot(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="is no depot"):
+    with pytest.raises(SetupError, match="is not a depot"):
         verify(tmp_path)

@@ -142,9 +142,9 @@ def test_a_renewed_certificate_is_shown_without_a_restart(depot: Path, tmp_path:
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         said = process.stderr.read()
-    assert "KEY_VALUES_MISMATCH: going on with the certificate from before" in said
+    assert "KEY_VALUES_MISMATCH: keeping the previous certificate" in said
     assert "was read again" in said
-    assert "No such file or directory: going on" in said
+    assert "No such file or directory: keeping" in said
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -189,4 +189,4 @@ def test_who_serves_in_the_clear_to_others_is_warned(depot: Path) -> None:
 def test_another_folder_is_not_served(tmp_path: Path) -> None:
     done = run("serve", str(tmp_path))
     assert done.returncode == Exit.USAGE
-    assert "is no depot: `longhaul depot build --to" in done.stderr
+    assert "is not a depot: `longhaul depot build --to" in done.stderr

@@ -47,7 +47,7 @@ def test_the_command_says_what_would_be_done(
     checkout.gains_hosts()
     api.lists[PODS] = [pod("huge", requests={"cpu": "4k"})]
     assert command(checkout, "--once", "--dry-run") == Exit.OK
-    assert "tell team/huge: no pool can hold this: asks 4000 cores, largest is " in capsys.readouterr().out
+    assert "tell team/huge: no pool can hold this: asks 4000 cores; the largest machine is " in capsys.readouterr().out
     assert command(checkout, "--once", "--dry-run", "--json") == Exit.OK
     found = json.loads(capsys.readouterr().out)
     assert (found["environment"], found["not_seen"]) == ("dev", [])
@@ -82,4 +82,4 @@ def test_it_does_not_act_beside_another_one(
     spec = {"holderIdentity": "api-0", "leaseDurationSeconds": 15, "renewTime": NOW.isoformat()}
     api.objects[f"{cluster_state.LEASES}/longhaul-autoscaler"] = {"metadata": {}, "spec": spec}
     assert command(checkout, "--once") == Exit.FAILED
-    assert "another autoscaler acts (held by api-0): end it first" in capsys.readouterr().err
+    assert "another autoscaler is active (held by api-0): stop it first" in capsys.readouterr().err

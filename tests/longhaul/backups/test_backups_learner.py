@@ -60,7 +60,7 @@ def test_without_being_told_the_learner_is_asked_first_and_then_the_others(
 @pytest.mark.parametrize(
     ("now", "roles", "learner", "said"),
     [
-        (False, [Role.ETCD], True, "--from-learner says who makes a backup: with --now"),
+        (False, [Role.ETCD], True, "--from-learner chooses the member that makes a backup: it needs --now"),
         (True, [Role.EVENTS], True, "the events etcd has no learner"),
         (True, [Role.ETCD, Role.EVENTS], False, "lab has no learner: its file has no control_plane.etcd.learner"),
     ],

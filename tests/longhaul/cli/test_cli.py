@@ -34,7 +34,7 @@ def test_a_refusal_is_told_in_each_commands_own_words() -> None:
     assert set(refusing) == {"plan", "review", "up", "rotate", "restore", "machine", "access", "destroy", "acceptance"}
     doing = ("up", "rotate", "restore", "machine", "access", "destroy", "acceptance")
     assert all("nothing was done" in refusing.pop(command) for command in doing)
-    assert all("the change must not go in" in meaning for meaning in refusing.values())
+    assert all("the change must not be" in meaning for meaning in refusing.values())
 
 
 def test_without_a_command_it_shows_the_help_and_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,7 +160,10 @@ def test_words_without_the_dashes_are_told_where_they_go(capsys: pytest.CaptureF
     with pytest.raises(SystemExit) as ended:
         cli.parse(["shell", "--env", "lab", "lab-api-0", "hostname"])
     assert ended.value.code == Exit.USAGE
-    assert "unrecognized arguments: hostname; words for what it runs go after --" in capsys.readouterr().err
+    assert (
+        "unrecognized arguments: hostname; arguments for the program that it runs go after --"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,10 @@ from tests.longhaul.conftest import Checkout
         (["valdate"], "longhaul valdate: no such command; did you mean validate?"),
         (["fly"], "longhaul fly: no such command; longhaul --help"),
         (["validate", "--jsn"], "unrecognized arguments: --jsn; did you mean --json?"),
-        (["plan", "--markdwon=x", "--env", "dev"], "unrecognized arguments: --markdwon=x; words for what it runs"),
+        (
+            ["plan", "--markdwon=x", "--env", "dev"],
+            "unrecognized arguments: --markdwon=x; arguments for the program that it runs",
+        ),
         (["init", "--aws-sit=x"], "did you mean --aws-site?"),
     ],
 )

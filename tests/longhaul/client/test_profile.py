@@ -97,7 +97,7 @@ def redigested(**changes: Any) -> str:
     ],
 )
 def test_an_altered_profile_is_refused(home: Path, text: str) -> None:
-    with pytest.raises(SignInError, match="is no profile, or it was changed"):
+    with pytest.raises(SignInError, match="is not a profile, or it was changed"):
         read_profile(written(home, text), now=NOW)
 
 
@@ -105,7 +105,7 @@ def test_an_altered_profile_is_refused(home: Path, text: str) -> None:
 def test_a_profile_of_other_things_than_texts_is_none(home: Path, key: str) -> None:
     said = {**json.loads(PROFILE.text()), key: 5}
     del said["digest"]
-    with pytest.raises(SignInError, match="no profile"):
+    with pytest.raises(SignInError, match="not a profile"):
         read_profile(written(home, json.dumps({**said, "digest": digest(said)})), now=NOW)
 
 
@@ -122,7 +122,7 @@ def test_a_profile_that_leads_elsewhere_than_the_one_before_is_taken_only_on_pur
 
 
 def test_an_expired_profile_is_refused_and_a_missing_one(home: Path) -> None:
-    with pytest.raises(SignInError, match=r"expired on 2030-06-01: ask whoever runs the environment"):
+    with pytest.raises(SignInError, match=r"expired on 2030-06-01: ask the environment's operator"):
         read_profile(written(home, PROFILE.text()), now=datetime(2030, 6, 1, tzinfo=UTC))
     with pytest.raises(SignInError, match="cannot be read: No such file"):
         read_profile(home / "none")

@@ -96,7 +96,7 @@ def test_a_file_for_another_program_is_written(home: Path, door: Endpoint, capsy
         "script-security 1",
     ):
         assert line in text
-    assert "good for 60 minutes" in err or "good for 59 minutes" in err
+    assert "valid for 60 minutes" in err or "valid for 59 minutes" in err
     ((token, content),) = door.asked
     assert token == TOKEN
     assert "PRIVATE KEY" not in content["csr"]
@@ -112,13 +112,13 @@ def test_a_file_for_another_program_is_written(home: Path, door: Endpoint, capsy
             Exit.FAILED,
             "refuses the token: the token is refused. Run `longhaul login`",
         ),
-        (403, {"error": "no group"}, Exit.FAILED, "does not let you in: no group. Ask whoever runs the environment"),
+        (403, {"error": "no group"}, Exit.FAILED, "does not let you in: no group. Ask the environment's operator"),
         (403, b"\xff", Exit.FAILED, "does not let you in. Ask"),
         (400, {"error": "no request"}, Exit.FAILED, "does not take the request: no request"),
         (429, {"error": "too many"}, Exit.UNREACHABLE, "HTTP status 429: too many"),
         (503, {"error": "no API server"}, Exit.UNREACHABLE, "HTTP status 503: no API server): is this machine"),
-        (200, {}, Exit.UNREACHABLE, "its answer is none of a VPN machine"),
-        (200, b"[" * 100_000, Exit.UNREACHABLE, "its answer is none of a VPN machine"),
+        (200, {}, Exit.UNREACHABLE, "its answer is not a VPN machine's"),
+        (200, b"[" * 100_000, Exit.UNREACHABLE, "its answer is not a VPN machine's"),
         (403, {"error": "\x1b[2Jgone"}, Exit.FAILED, "?[2Jgone"),
     ],
 )
@@ -163,7 +163,7 @@ def test_nobody_answers_and_nobody_else_is_believed(
 
 def test_a_profile_without_a_vpn_and_wrong_usage_are_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert vpn(home, replace(profile(dead()), vpn=None)) == Exit.FAILED
-    assert "names no VPN: ask whoever runs the environment" in capsys.readouterr().err
+    assert "names no VPN: ask the environment's operator" in capsys.readouterr().err
     assert vpn(home, profile(dead()), "--json") == Exit.USAGE
 
 
@@ -174,7 +174,7 @@ def test_openvpn_that_is_missing_or_old_is_said_before_anybody_signs_in(
     monkeypatch.setattr(privileges, "_may_change", lambda _path: False)
     monkeypatch.setenv("PATH", "")
     assert vpn(home, profile(door.url)) == Exit.FAILED
-    assert "`openvpn` is missing where the system has its own: install it" in capsys.readouterr().err
+    assert "`openvpn` is missing in the system's folders: install it" in capsys.readouterr().err
     write_program(home / "bin/openvpn", "#!/bin/sh\necho OpenVPN 2.4.7 x86_64\n")
     assert vpn(home, profile(door.url)) == Exit.FAILED
     assert "older than OpenVPN 2.5" in capsys.readouterr().err
@@ -222,7 +222,7 @@ def test_openvpn_s_last_words_are_told(
     monkeypatch.setenv("PATH", f"{home / 'bin'}:/usr/bin:/bin")
     monkeypatch.setattr(openvpn, "system_program", lambda _name: str(home / "bin/openvpn"))
     assert vpn(home, profile(door.url)) == Exit.FAILED
-    assert "openvpn ended with status 1: Cannot open TUN/TAP dev (all it said: " in capsys.readouterr().err
+    assert "openvpn ended with status 1: Cannot open TUN/TAP dev (its whole output: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
@@ -361,10 +361,12 @@ def test_a_renewal_that_fails_is_told_and_ends_with_the_certificate_alone(
     with pytest.raises(EndedError):
         away.follow()
     assert away.asked == 1, "a while passes before the next"
-    assert "no new certificate yet, and this one ends at" in capsys.readouterr().err
+    assert "the certificate is not renewed yet, and expires at" in capsys.readouterr().err
     ended = Renewal(tmp_path, timedelta(0))
     ended.error = away.error
-    with pytest.raises(CommandError, match="the certificate has ended, and there is no other: run `longhaul login`"):
+    with pytest.raises(
+        CommandError, match="the certificate has expired, and it could not be renewed: run `longhaul login`"
+    ):
         ended.follow()
     out = Renewal(tmp_path, timedelta(hours=1))
     out.error = doors_of.NotAdmittedError("revoked")
@@ -409,7 +411,7 @@ def test_names_are_asked_for_inside_or_the_person_is_told(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(names, "RESOLVED", tmp_path / "none")
     names.resolve("tun3", WITHIN)
-    assert "for want of systemd-resolved: have your resolver ask 10.96.0.10" in capsys.readouterr().err
+    assert "because there is no systemd-resolved: point your resolver at 10.96.0.10" in capsys.readouterr().err
     monkeypatch.setattr(names, "RESOLVED", tmp_path)
     monkeypatch.setattr(names, "as_root", lambda command, ask: command)
     monkeypatch.setattr(names, "system_program", lambda _name: str(tmp_path / "resolvectl"))
@@ -430,5 +432,5 @@ def test_a_request_is_of_the_key_and_missing_openssl_is_said(monkeypatch: pytest
     own = subprocess.run(["openssl", "pkey", "-pubout"], input=KEY, capture_output=True, text=True, check=True)
     assert own.stdout == done.stdout
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CommandError, match="`openssl` is missing"):
+    with pytest.raises(CommandError, match="`openssl`, which makes keys, is missing"):
         new_key()

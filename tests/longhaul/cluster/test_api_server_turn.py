@@ -13,7 +13,7 @@ from longhaul.cluster.api_server_lock import LEASE, locked_for_rotation, locked_
 from longhaul.terminal.exits import CommandError
 from tests.support.pool import FakeCluster
 
-HELD = "a key is being rotated, or API servers are started anew, by .*, process"
+HELD = "a key is being rotated, or API servers are restarted, by .*, process"
 
 
 @pytest.fixture(name="cluster")
@@ -30,7 +30,7 @@ def end(
 def test_what_is_open_is_not_ended_while_a_key_is_rotated(cluster: Any) -> None:
     with locked_for_rotation(cluster):
         with (
-            pytest.raises(CommandError, match=f"what was open before goes on: {HELD}.*Then run this again"),
+            pytest.raises(CommandError, match=f"requests that were open before continue: {HELD}.*Then run this again"),
             end(cluster),
         ):
             raise AssertionError("nothing is started anew")
@@ -48,7 +48,7 @@ def test_nor_while_an_up_changes_the_environment(cluster: Any) -> None:
         raise CommandError("lab is being changed by process 7")
 
     with (
-        pytest.raises(CommandError, match="goes on: lab is being changed by process 7"),
+        pytest.raises(CommandError, match="continue: lab is being changed by process 7"),
         end(cluster, refuse_up=refuse),
     ):
         raise AssertionError("nothing is started anew")
@@ -59,7 +59,7 @@ def test_a_cluster_that_does_not_answer_holds_up_nobody(cluster: Any) -> None:
     said: list[str] = []
     cluster.down = ApiError("no answer")
     with end(cluster, said=said.append):
-        assert said == ["no answer: so no key is being rotated, and API servers are started anew at once"]
+        assert said == ["no answer: so no key is being rotated, and API servers are restarted without waiting"]
     cluster.down = ApiError("no right to", status=403)
-    with pytest.raises(CommandError, match="goes on: no right to"), end(cluster):
+    with pytest.raises(CommandError, match="continue: no right to"), end(cluster):
         raise AssertionError("nothing is started anew")

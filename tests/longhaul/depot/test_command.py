@@ -100,7 +100,7 @@ def test_what_build_signs_is_whose_verify_says(
     assert main(["depot", "verify", folder, key]) == Exit.OK
     (checkout.path / "depot/SHA256SUMS.gpg").unlink()
     assert main(["depot", "verify", folder]) == Exit.OK
-    assert "whose it is was not looked at" in capsys.readouterr().out
+    assert "its signature was not checked" in capsys.readouterr().out
     assert main(["depot", "verify", folder, key]) == Exit.FAILED
     assert "unsigned     SHA256SUMS: there is no SHA256SUMS.gpg" in capsys.readouterr().out
     assert build(checkout, "--sign", "somebody", "--json") == Exit.OK
@@ -167,7 +167,7 @@ def test_without_a_signature_it_is_said(
     checkout: Checkout, asked: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert build(checkout) == Exit.OK
-    assert "it is not signed, and machines take nothing from it" in capsys.readouterr().err
+    assert "it is not signed, so machines install nothing from it" in capsys.readouterr().err
 
 
 def test_options_say_what_goes_in(checkout: Checkout, asked: list[tuple[DepotContent, DepotSources]]) -> None:
@@ -203,9 +203,9 @@ def test_without_options_it_is_the_releases_own(
     ("words", "says"),
     [
         (("--site", "lost"), "dev has no site 'lost'; it has weu"),
-        (("--sources", "noble=noble.list"), "--sources names noble, which no --suite asks for"),
-        (("--package", "noble=dkms"), "--package names noble, which no --suite asks for"),
-        (("--driver", "noble=6.8.0-60-generic"), "--driver names noble, which no --suite asks for"),
+        (("--sources", "noble=noble.list"), "--sources names noble, which no --suite names"),
+        (("--package", "noble=dkms"), "--package names noble, which no --suite names"),
+        (("--driver", "noble=6.8.0-60-generic"), "--driver names noble, which no --suite names"),
         (("--driver", "trixie=6.12.0-1-amd64"), "no branch of NVIDIA's driver is pinned for trixie"),
         (("--driver", "bookworm=6.1.0-56-amd64=open"), "bookworm has no open modules of branch"),
     ],
@@ -270,13 +270,13 @@ def test_a_folder_of_somebody_elses_is_refused_before_anything_is_fetched(
     (checkout.path / "depot").mkdir()
     (checkout.path / "depot" / "thesis").touch()
     assert build(checkout) == Exit.FAILED
-    assert "holds something that is no depot" in capsys.readouterr().err
+    assert "holds something that is not a depot" in capsys.readouterr().err
     assert asked == []
 
 
 def test_another_folder_is_no_depot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["depot", "verify", str(tmp_path)]) == Exit.USAGE
-    assert "is no depot" in capsys.readouterr().err
+    assert "is not a depot" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["build", "verify", "serve"])

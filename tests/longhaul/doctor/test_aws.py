@@ -38,7 +38,7 @@ def test_root_is_warned_of(sdk: Sdk) -> None:
 
 def test_credentials_that_ended_are_unknown(sdk: Sdk) -> None:
     sdk.refuses("sts", "get_caller_identity", "ExpiredToken")
-    with pytest.raises(NotAskedError, match="does not take the credentials") as raised:
+    with pytest.raises(NotAskedError, match="rejects the credentials") as raised:
         list(doctor.credentials(share("aws"), AwsReader(sdk)))
     assert "aws sso login" in raised.value.do
 

@@ -147,8 +147,8 @@ def test_zones_that_are_kept_from_the_subscription_do_not_count(manager: Manager
     }
     servers = sku("Standard_D8s_v5", "standardDSv5Family", 8, restrictions=[kept])
     found = types(manager, STORES, servers)[2]
-    assert found.what == "Standard_D8s_v5 is not to be had in zone 2 of westeurope"
-    assert found.do.endswith("of the zones: 1, 3")
+    assert found.what == "Standard_D8s_v5 is not available in zone 2 of westeurope"
+    assert found.do.endswith("these zones: 1, 3")
 
 
 def test_a_region_that_is_kept_from_the_subscription_is_a_problem(manager: Manager) -> None:
@@ -182,8 +182,8 @@ def test_stores_want_local_nvme(manager: Manager, capabilities: dict[str, str], 
     ("zones", "restrictions", "said", "do"),
     [
         ("123", [], "PremiumV2_LRS disks are offered in zone 2 of westeurope", ""),
-        ("13", [], "not to be had in zone 2 of westeurope, and", "one of the zones: 1, 3"),
-        ("", [], "not to be had in zone 2 of westeurope, and", "no learner in this region"),
+        ("13", [], "not available in zone 2 of westeurope, and", "one of the zones: 1, 3"),
+        ("", [], "not available in zone 2 of westeurope, and", "no learner in this region"),
         (None, [], "zone 2 of westeurope (not offered there)", "no learner in this region"),
         (
             "123",

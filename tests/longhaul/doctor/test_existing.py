@@ -83,7 +83,7 @@ def test_what_does_not_fit_in_azure_is_a_problem_with_its_key(manager: Manager) 
 def test_what_azure_does_not_have_is_a_problem(manager: Manager) -> None:
     found = azure(manager)
     assert {severity for severity, _ in found.values()} == {Severity.PROBLEM}
-    assert found[f"dns_zone in {FILE}"][1] == "the DNS zone dev.longhaul.internal is not there"
+    assert found[f"dns_zone in {FILE}"][1] == "the DNS zone dev.longhaul.internal does not exist"
 
 
 def test_what_may_not_be_looked_at_is_no_verdict(manager: Manager) -> None:
@@ -143,7 +143,10 @@ def test_what_fits_in_aws_is_well(sdk: Sdk) -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ({"block": "10.65.0.0/17"}, f"the VPC {VPC}: its ranges, 10.65.0.0/17, do not hold 10.65.0.0/16, the site's"),
+        (
+            {"block": "10.65.0.0/17"},
+            f"the VPC {VPC}: its ranges, 10.65.0.0/17, do not contain 10.65.0.0/16, the site's",
+        ),
         ({"range_": "10.65.160.0/19"}, f"the subnet {SUBNET}: it has 10.65.160.0/19, and the address plan"),
         ({"associated": "subnet-1"}, f"the route table {TABLE}: {SUBNET} is not associated with it"),
         ({"attached": "detaching"}, f"the VPN gateway {GATEWAY}: it is attached to no VPC, not to {VPC}"),
@@ -159,7 +162,7 @@ def test_what_does_not_fit_in_aws_is_a_problem(sdk: Sdk, answer: dict[str, str],
 def test_what_aws_does_not_have_is_a_problem(sdk: Sdk) -> None:
     for what in ("vpcs", "subnets", "route_tables", "internet_gateways", "vpn_gateways"):
         sdk.says("ec2", f"describe_{what}", {what.title().replace("_", ""): []})
-    assert ("problem", f"the route table {TABLE} is not there") in aws(sdk)
+    assert ("problem", f"the route table {TABLE} does not exist") in aws(sdk)
 
 
 def test_credentials_of_another_account_than_the_file_says_are_a_problem(sdk: Sdk) -> None:

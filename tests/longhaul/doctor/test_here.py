@@ -141,7 +141,7 @@ def with_environment(looked_at: DoctorTarget, environment: Any) -> DoctorTarget:
 @pytest.mark.parametrize(
     ("more", "severity", "words"),
     [
-        ({}, Severity.PROBLEM, "nothing says where"),
+        ({}, Severity.PROBLEM, "no backend is chosen"),
         ({"environ": {"PULUMI_ACCESS_TOKEN": "made-up"}}, Severity.OK, "Pulumi's service"),
         ({"backend": Backend(url="file:///state")}, Severity.WARNING, "a folder of this machine"),
         ({"backend": Backend(url="file:///state"), "lab": True}, Severity.OK, "file:///state"),

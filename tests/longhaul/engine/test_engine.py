@@ -155,7 +155,7 @@ def test_what_a_killed_run_made_is_adopted_where_it_cannot_be_made_again(
     checkout.environ["STRICT"] = "1"
     done = checkout.run(*UP, "--", "--skip-preview")
     assert done.returncode == Exit.OK, done.stdout + done.stderr
-    assert "adopting what the killed run made: first" in done.stderr
+    assert "adopting a resource of the killed run: first" in done.stderr
     assert "/world/first" in done.stderr
     assert (world / "first").read_text() == str(killed), "it was not made again"
     assert made(checkout) == {"first": True, "second": True}
@@ -202,7 +202,7 @@ def test_a_second_interrupt_stops_and_the_next_run_finishes(checkout: Checkout, 
         process.send_signal(signal.SIGINT)
         await_log(checkout, told)
     assert process.wait(LIMIT_S) == Exit.INTERRUPTED, log.read_text()
-    assert "stopped half-way: first; the next run makes sure of them" in log.read_text()
+    assert "stopped half-way: first; the next run checks them" in log.read_text()
     assert locks(checkout) == []
     (world / "hold").unlink()
     done = checkout.run(*UP, "--", "--skip-preview")

@@ -172,7 +172,7 @@ def test_a_failure_says_where_the_log_is_and_how_to_look_for_leftovers(
     assert done.returncode == Exit.FAILED
     kept = packer.kept()
     assert (
-        f"packer ended with 1: there is no image longhaul-node-1.4.0. All that it said: {kept}/packer.log"
+        f"packer ended with 1: there is no image longhaul-node-1.4.0. Its whole output: {kept}/packer.log"
         in done.stderr
     )
     assert look in done.stderr
@@ -185,7 +185,7 @@ def test_a_packer_that_leaves_no_account_has_made_no_image(checkout: Checkout, p
     packer.does("leaves-nothing")
     done = checkout.run(*AWS)
     assert done.returncode == Exit.FAILED
-    assert "left no account of an image" in done.stderr
+    assert "reported no image" in done.stderr
     assert not (packer.kept() / "manifest.json").exists()
 
 
@@ -193,7 +193,7 @@ def test_an_image_that_says_it_is_another_is_none(checkout: Checkout, packer: Fa
     packer.does("version", "9.9.9")
     done = checkout.run(*AWS, "--version", "1.4.0")
     assert done.returncode == Exit.FAILED
-    assert "says that it is 9.9.9, not 1.4.0" in done.stderr
+    assert "has the version 9.9.9, not 1.4.0" in done.stderr
     assert not (packer.kept() / "manifest.json").exists()
 
 

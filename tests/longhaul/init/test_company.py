@@ -128,11 +128,11 @@ def test_the_most_that_sites_hold_validates(here: Here) -> None:
                 "--pool",
                 "us-east-1 m7i.xlarge 181",
             ],
-            "us-east-1: 7,681 machines, and one site holds 7,680: the others need a second site",
+            "us-east-1: 7,681 machines, but one site holds 7,680: the others need a second site",
         ),
         (
             ["--azure-site", "northeurope", "--pool", f"{NORTH} 3852"],
-            "northeurope: 3,852 machines, and one site holds 3,851: the others need a second site",
+            "northeurope: 3,852 machines, but one site holds 3,851: the others need a second site",
         ),
         (
             ["--azure-site", "northeurope", "--pool", f"{NORTH} 3761", "--pool", f"{WEST} 3761"],
@@ -140,7 +140,10 @@ def test_the_most_that_sites_hold_validates(here: Here) -> None:
         ),
         (["--aws-site", "us-east-1 a", "--pool", "x"], "--aws-site: 'a' is not 2 to 4 different zones"),
         (["--pool", "us-east-1 p5.48xlarg 4"], "'p5.48xlarg' is not a machine type that Longhaul knows"),
-        (["--pool", "us-east-1 4"], "--pool: 'us-east-1 4' is not a site, a machine type, machines at most"),
+        (
+            ["--pool", "us-east-1 4"],
+            "--pool: 'us-east-1 4' is not a site, a machine type, a maximum number of machines",
+        ),
         (["--pool", "us-east-1 m7i.xlarge 4 spott=1"], "--pool: 'spott=1': 'spott' is no key: "),
         (["--pool", "us-east-1 m7i.xlarge 4 min=5"], "--pool: min=5 is not a number of machines, 0 to 4"),
         (["--pool", "us-east-1 m7i.xlarge 4 spot reservation=cr-0"], "reservation and spot exclude each other"),
@@ -172,7 +175,7 @@ def test_what_is_wrong_is_said(here: Here, words: list[str], said: str) -> None:
 def test_a_person_hears_of_too_many_before_the_rest_is_asked(here: Here) -> None:
     person = Person(*LEAST_TYPED[:5], "yes", "Standard_D8s_v5", "3852", "no", "no", *LEAST_TYPED[8:])
     done = here.init("--env", "train", typed=person)
-    assert "westeurope: 3,852 machines, and one site holds 3,851" in done.err
+    assert "westeurope: 3,852 machines, but one site holds 3,851" in done.err
     assert person.left == len(LEAST_TYPED[8:])
 
 

@@ -74,7 +74,7 @@ def test_changes_come_in_the_order_of_their_names() -> None:
         ('{"sequence": 1}', "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"),
         ('{"steps": [{"op": "create"}]}', r"steps\.0\.urn: Field required"),
         ('{"steps": [], "maybeCorrupt": true}', "state may be corrupt"),
-        ('{"steps": [{"op": "create", "urn": "nonsense"}]}', "no URN"),
+        ('{"steps": [{"op": "create", "urn": "nonsense"}]}', "not a URN"),
         ('{"steps": ' + "[" * 100_000, "nested too deep"),
     ],
     ids=range(7),
@@ -87,7 +87,7 @@ def test_what_is_no_preview_is_said(content: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        ([text([])], "has no steps, so it says nothing of dev"),
+        ([text([])], "has no steps, so it shows nothing about dev"),
         ([text([step("update", SUBNET, "a")])], "no step is of a stack"),
         ([text([stack("lab")])], "is a preview of lab, not of dev"),
         ([text([stack("dev"), stack("lab")])], "is a preview of lab, not of dev"),

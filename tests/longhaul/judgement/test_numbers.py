@@ -150,7 +150,7 @@ def test_the_difference_in_money() -> None:
 def test_what_has_no_price_is_named() -> None:
     made = step("create", GROUP, "lab-gpu-group")
     cost = judged(made, environment=lab(with_gpus), prices=partly_priced).cost
-    assert cost.summary.endswith("Without a price, and not in it: gpu.")
+    assert cost.summary.endswith("Without a price, and not included: gpu.")
 
 
 def test_a_saving_is_negative() -> None:

@@ -49,7 +49,7 @@ def test_what_a_change_makes_so_is_refused_and_told_once_for_a_rule() -> None:
 def test_what_was_so_before_needs_care_and_keeps_nobody_from_another_change() -> None:
     old, new = found(step("same", "lab-old"), step("create", "lab-new"))
     assert (old.severity, old.where) == (Severity.WARNING, ("lab-old",))
-    assert old.what.endswith("; it was so before")
+    assert old.what.endswith("; it was broken before")
     assert (new.severity, new.where) == (Severity.PROBLEM, ("lab-new",))
 
 
@@ -74,4 +74,4 @@ def test_a_waiver_of_the_environment_admits_and_one_that_ended_is_told() -> None
     ended = lab(waiver(today - timedelta(days=1)))
     told = found(step("create", "lab-bastion"), environment=ended)
     assert sorted(one.severity for one in told) == sorted((Severity.PROBLEM, Severity.WARNING))
-    assert not [one.what for one in told if "it was so before" in one.what]
+    assert not [one.what for one in told if "it was broken before" in one.what]

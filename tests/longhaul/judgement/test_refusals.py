@@ -44,7 +44,7 @@ def test_no_quorum_counts_the_learner_and_its_disk_goes_with_it_alone() -> None:
         "needs care: The learner of the etcd cluster is replaced.",
     ]
     disk = step("delete", DISK, f"{LEARNER}-data")
-    assert said(judged(machine("delete", LEARNER), disk)) == ["needs care: The learner of the etcd cluster goes."]
+    assert said(judged(machine("delete", LEARNER), disk)) == ["needs care: The learner of the etcd cluster is removed."]
     assert refused(disk, environment=lab(with_learner)) == ["refused: 1 data store would be destroyed."]
     moved = step("replace", DISK, f"{LEARNER}-data")
     assert refused(moved, environment=lab(with_learner)) == ["refused: 1 data store would be replaced."]
@@ -136,7 +136,7 @@ def network(op: str, before: list[str], after: list[str]) -> dict[str, Any]:
 
 def test_a_range_in_use_does_not_move() -> None:
     assert refused(network("update", ["10.64.0.0/16"], ["10.80.0.0/16"])) == [
-        "refused: An address plan in use changes: lab-weu-network: 10.64.0.0/16 -> 10.80.0.0/16."
+        "refused: The address plan in use changes: lab-weu-network: 10.64.0.0/16 -> 10.80.0.0/16."
     ]
 
 
@@ -151,7 +151,7 @@ def test_a_network_may_grow() -> None:
 def test_the_service_range_is_in_the_api_servers_certificates() -> None:
     sides = ({"addresses": ["10.64.3.10", service]} for service in ("10.79.0.1", "10.95.0.1"))
     assert refused(step("update", f"{OWN}Certificate", "lab-api-0-apiserver", *sides)) == [
-        "refused: An address plan in use changes: lab-api-0-apiserver: 10.79.0.1 -> 10.95.0.1."
+        "refused: The address plan in use changes: lab-api-0-apiserver: 10.79.0.1 -> 10.95.0.1."
     ]
 
 
@@ -159,7 +159,7 @@ def test_the_file_of_before_tells_which_addresses_move() -> None:
     base = lab()
     moved = lab(lambda raw: raw.update(supernet="10.80.0.0/12"))
     (reason,) = judged(environment=moved, base=base).reasons
-    assert reason.what.startswith("An address plan in use changes: supernet: 10.64.0.0/12 -> 10.80.0.0/12, services: ")
+    assert reason.what.startswith("The address plan in use changes: supernet: 10.64.0.0/12 -> 10.80.0.0/12, services: ")
     assert {"site weu", "site rack", "gateway gw-0", f"host {base.hosts[0].name}"} < set(reason.where)
 
 
@@ -198,7 +198,7 @@ def test_a_pool_on_azure_that_goes_counts_as_what_its_sets_hold() -> None:
     }
     plan = judged(step("delete", SET, "lab-h-set", inputs))
     assert "refused: 100 nodes of 110 would go, 91% of the pools' maximum; 10% may." in said(plan)
-    assert plan.notes[0] == "Pool h: the state does not have its maximum; counted as 100. --base FILE tells."
+    assert plan.notes[0] == "Pool h: the state does not have its maximum; counted as 100. --base FILE shows it."
 
 
 def test_racks_hosts_that_go_are_counted_with_the_file_of_before() -> None:
@@ -248,7 +248,7 @@ def held(**facts: str) -> dict[str, Any]:
 
 def test_what_the_engine_would_refuse_is_refused_here() -> None:
     assert refused(held(domain="b.internal", sites__weu__region="northeurope")) == [
-        "refused: What is in use changes: domain: a.internal -> b.internal, "
+        "refused: A setting in use changes: domain: a.internal -> b.internal, "
         "sites.weu.region: westeurope -> northeurope."
     ]
     assert refused(held(sites__use1__range="10.65.0.0/16")) == [], "a site more"

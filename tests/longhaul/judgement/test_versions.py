@@ -87,7 +87,7 @@ def test_a_step_is_judged_by_what_each_machine_runs(
     [
         (SERVERS, {"kubernetes": "1.37.2"}, "Kubernetes goes from 1.36.4 to 1.37.2.", "1.34 is the oldest"),
         (SERVERS[:1], {"kubernetes": "1.35.9"}, "Kubernetes goes back from 1.35.9 and 1.36.4 to 1.35.9.", "still run"),
-        (MEMBERS, {"etcd": "1.37.0"}, "etcd goes from 1.36.4 to 1.37.0.", "no way back but a backup"),
+        (MEMBERS, {"etcd": "1.37.0"}, "etcd goes from 1.36.4 to 1.37.0.", "only a backup leads back"),
     ],
 )
 def test_a_step_that_is_allowed_says_what_it_means(
@@ -130,11 +130,11 @@ USED = Apis(
 def test_an_api_in_use_that_the_version_takes_away_refuses_and_later_ones_are_told() -> None:
     running = dict.fromkeys(SERVERS, "1.36.4")
     plan = judged(stack("lab"), *machines(running), environment=wanted(kubernetes="1.37.2"), apis=lambda: USED)
-    taken = "flowschemas.flowcontrol.apiserver.k8s.io/v1beta3 is in use, and Kubernetes 1.37 takes it away."
+    taken = "flowschemas.flowcontrol.apiserver.k8s.io/v1beta3 is in use, and Kubernetes 1.37 removes it."
     assert refusals(plan, "apis") == [taken]
     told = [one.what for one in plan.reasons if one.severity is Severity.WARNING]
-    assert "endpoints/v1 is in use, and a later version takes it away." in told
-    assert "ingresses.networking.k8s.io/v1beta1 is in use, and Kubernetes 1.38 takes it away." in told
+    assert "endpoints/v1 is in use, and a later version removes it." in told
+    assert "ingresses.networking.k8s.io/v1beta1 is in use, and Kubernetes 1.38 removes it." in told
 
 
 def test_who_could_not_be_asked_is_told_and_nobody_is_asked_without_a_step() -> None:
@@ -142,7 +142,7 @@ def test_who_could_not_be_asked_is_told_and_nobody_is_asked_without_a_step() -> 
         raise AssertionError("nobody is to be asked")
 
     plan = of_state(dict.fromkeys(SERVERS, "1.36.4"), wanted(kubernetes="1.37.2"))
-    assert "Nobody was asked for APIs in use that go: no cluster was asked." in [one.what for one in plan.reasons]
+    assert "It is unknown whether removed APIs are in use: no cluster was asked." in [one.what for one in plan.reasons]
     for running, versions in (("1.36.2", {"kubernetes": "1.36.4"}), ("3.6.11", {"etcd": "3.7.0"})):
         steps = machines(dict.fromkeys(SERVERS if "kubernetes" in versions else MEMBERS, running))
         judged(stack("lab"), *steps, environment=wanted(**versions), apis=asked)

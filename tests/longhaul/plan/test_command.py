@@ -152,7 +152,7 @@ def test_without_a_stack_the_file_of_before_is_compared_with(
     said = " ".join(done.stdout.split())
     assert done.returncode == Exit.OK
     assert said.startswith("dev: needs care")
-    assert "compared with the file of before alone" in said
+    assert "compared with the earlier file alone" in said
     assert "new environment" not in said + done.stderr
     assert "dev: no backend is chosen, so the two files alone are compared\n" in done.stderr
     assert "control_plane.api.machine_type: Standard_D8s_v5 -> Standard_D16s_v5" in said
@@ -163,7 +163,7 @@ def test_a_file_of_before_that_is_of_another_environment(checkout: Checkout, tmp
     base.write_text(checkout.stack_file.read_text().replace("name: dev", "name: other"))
     done = checkout.run("plan", "--env", "dev", "--base", str(base))
     assert done.returncode == Exit.USAGE
-    assert "it is of other, not of dev" in done.stderr
+    assert "it belongs to other, not to dev" in done.stderr
 
 
 def test_what_is_there_already_and_is_not_looked_up_is_said(checkout: Checkout, engine: FakeEngine) -> None:
@@ -248,7 +248,7 @@ def test_what_runs_on_the_cluster_can_be_left_out(
 ) -> None:
     both_stacks(checkout, engine)
     done = checkout.run("plan", "--env", "dev", *options)
-    assert f"What runs on the cluster was not looked at: {why}" in " ".join(done.stdout.split())
+    assert f"The objects on the cluster were not compared: {why}" in " ".join(done.stdout.split())
     assert len(engine.calls()) == 1
 
 
@@ -275,14 +275,14 @@ def test_without_the_clusters_api_it_says_what_is_not_known(checkout: Checkout, 
     del checkout.environ["LONGHAUL_KUBECONFIG"]
     done = checkout.run("plan", "--env", "dev")
     assert done.returncode == Exit.OK
-    assert "What runs on the cluster was not looked at: the vault of dev" in " ".join(done.stdout.split())
+    assert "The objects on the cluster were not compared: the vault of dev" in " ".join(done.stdout.split())
     assert len(engine.calls()) == 1
 
 
 def test_before_anything_runs_on_the_cluster_it_says_so(checkout: Checkout, engine: FakeEngine) -> None:
     says(engine, CARE)
     done = checkout.run("plan", "--env", "dev")
-    assert "was not looked at: there is no such stack yet" in " ".join(done.stdout.split())
+    assert "were not compared: there is no such stack yet" in " ".join(done.stdout.split())
 
 
 def test_a_failed_preview_of_what_runs_on_the_cluster_is_no_plan(checkout: Checkout, engine: FakeEngine) -> None:

@@ -145,8 +145,8 @@ def test_a_change_of_the_file_alone_reads_as_it_did(name: str, form: str, golden
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (supernet, "refused: An address plan in use changes: supernet: 10.64.0.0/12 -> 10.80.0.0/12"),
-        (region, "refused: What is in use changes: sites.use1.region: us-east-1 -> us-west-2"),
+        (supernet, "refused: The address plan in use changes: supernet: 10.64.0.0/12 -> 10.80.0.0/12"),
+        (region, "refused: A setting in use changes: sites.use1.region: us-east-1 -> us-west-2"),
         (pool_gone, "refused: 10 nodes of 10 would go"),
     ],
 )
@@ -212,11 +212,11 @@ def test_a_host_that_changes_is_a_key() -> None:
 @pytest.mark.parametrize(
     ("change", "what", "why"),
     [
-        (api_type, "2 of 2 API servers are replaced, one at a time.", "Work that runs is not interrupted"),
-        (image, "3 of 3 members of the etcd cluster events are replaced, one at a time.", "Work that runs is not"),
-        (far, "3 of 3 members of the etcd cluster etcd are replaced, one at a time.", "Work that runs is not"),
-        (labels, "New machines of pools differ from those that run.", "What runs goes on"),
-        (operators, "Who reaches the vault and the racks' gateways from outside changes.", "is not touched"),
+        (api_type, "2 of 2 API servers are replaced, one at a time.", "Running work is not interrupted"),
+        (image, "3 of 3 members of the etcd cluster events are replaced, one at a time.", "Running work is not"),
+        (far, "3 of 3 members of the etcd cluster etcd are replaced, one at a time.", "Running work is not"),
+        (labels, "New machines of pools will differ from the running ones.", "Running work continues"),
+        (operators, "Access from outside to the vault and the racks' gateways changes.", "is not touched"),
     ],
 )
 def test_a_reason_says_what_happens_to_work_that_runs(change: Change, what: str, why: str) -> None:
@@ -290,7 +290,7 @@ def no_learner(raw: Raw) -> None:
             "needs care: The learner of the etcd cluster is replaced.",
         ),
         (learner(), learner(disk_gib=128), "safe: The disk of the etcd cluster's learner gets larger."),
-        (learner(), no_learner, "needs care: The learner of the etcd cluster goes."),
+        (learner(), no_learner, "needs care: The learner of the etcd cluster is removed."),
         (
             learner(),
             learner(zone="1"),

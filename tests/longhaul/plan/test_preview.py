@@ -101,7 +101,7 @@ def test_a_stand_in_is_named_with_the_way_to_the_real_plugin(checkout: Checkout,
     write_program(checkout.path / "lab" / "providers" / "bin" / "pulumi-resource-azure-native", "#!/bin/sh\n")
     shutil.rmtree(checkout.plugin("azure-native"))
     done = checkout.run("plan", "--raw", "--env", "dev")
-    assert "previewing with the stand-in" in done.stderr
+    assert "previewing with a stand-in" in done.stderr
     assert "python -m lab.tools plugins azure-native" in done.stderr
     assert "/plugins:" in engine.calls()[0]["environ"]["PATH"]
 

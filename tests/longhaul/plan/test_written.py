@@ -91,7 +91,7 @@ def test_a_comment_is_cut_where_github_would_refuse_it_and_says_so() -> None:
     written = to_markdown(judged(*steps))
     assert len(written) <= LONGEST
     assert written.startswith("## ⚠️ Plan for `lab`: needs care")
-    assert "_Cut, for a comment holds 65,536 characters: weu." in written
+    assert "_Shortened, since a comment holds 65,536 characters: weu." in written
     assert "lab-etcd-0" in written
     assert written.count("<details>") == written.count("</details>")
     assert written.count("```") % 2 == 0

@@ -132,7 +132,7 @@ def test_a_file_that_breaks_off_is_read_again(server: PriceServer, sources: Pric
     server.broken_off = 2
     said: list[str] = []
     assert ask((M6ID,), sources, said).prices[M6ID].amount == Decimal("0.25")
-    assert said == [f"{server.address}{EC2_FILE}: broke off, once more from its beginning"] * 2
+    assert said == [f"{server.address}{EC2_FILE}: interrupted, starting again from its beginning"] * 2
 
 
 def test_a_file_that_always_breaks_off_is_an_error(server: PriceServer, sources: PriceSources) -> None:

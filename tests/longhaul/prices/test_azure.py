@@ -100,7 +100,7 @@ def test_every_page_is_read(server: PriceServer, sources: PriceSources) -> None:
 
 def test_a_next_page_elsewhere_is_not_asked_for(server: PriceServer, sources: PriceSources) -> None:
     server.next_page = f"http://localhost:1{RETAIL}"
-    with pytest.raises(WebError, match="its next page is said to be elsewhere, at http://localhost:1/"):
+    with pytest.raises(WebError, match="its next page is at another address, http://localhost:1/"):
         ask(L8S, sources)
     assert len(server.asked) == 1
 

@@ -74,7 +74,7 @@ def test_spot_without_a_price_counts_at_the_ordinary_one(environment: Environmen
     cost = price_of(environment, book(P5_SPOT))
     assert cost.unpriced == ()
     assert cost.assumed == (
-        "pool gpu-spot: machines (p5.48xlarge spot, AWS us-east-1): the ordinary price, for want of one for spot",
+        "pool gpu-spot: machines (p5.48xlarge spot, AWS us-east-1): the ordinary price, since there is no spot price",
     )
     assert cost.maximum.hourly - price_of(environment, book()).maximum.hourly == usd("277.2")
 

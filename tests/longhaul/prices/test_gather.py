@@ -126,7 +126,7 @@ def test_a_host_without_a_connection_is_told_of_once(
     result = read(environment, file, replace(sources, urls={**sources.urls, "azure": f"http://{nobody}/prices"}))
     first, *rest = (why for name, why in result.failed.items() if "Azure" in name)
     assert first.endswith(": no connection")
-    assert {*rest} == {f"not asked: {nobody} gave no connection before"}
+    assert {*rest} == {f"not asked: {nobody} accepted no connection before"}
     assert CPU in result.read, "the other cloud's prices are read"
     assert gathered_text(result, to=file).count("not asked") == 1
 

@@ -78,10 +78,10 @@ def test_what_cannot_be_read_fails(run: Run, server: PriceServer, capsys: pytest
     server.refused = {"AmazonEC2"}
     assert run() == Exit.FAILED
     out = capsys.readouterr().out
-    assert "not read; another run asks for these only:\n  AWS us-east-1, AmazonEC2\n" in out
+    assert "not read; another run reads only these:\n  AWS us-east-1, AmazonEC2\n" in out
     assert "answered 404 Not Found" in out
     assert "pool cpu" in out
-    assert "without a price, and in no sum:\n  pool cpu: machines (m6id.xlarge, AWS us-east-1)\n" in out
+    assert "without a price, and not in the sums:\n  pool cpu: machines (m6id.xlarge, AWS us-east-1)\n" in out
 
 
 def test_again_asks_anew(run: Run, server: PriceServer, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,7 +69,7 @@ def test_a_host_that_gave_no_connection_is_not_asked_again(server: PriceServer) 
         web.document(f"http://{nobody}/x")
     with socket.create_server(("127.0.0.1", int(nobody.split(":")[1]))) as late:
         late.setblocking(False)
-        with pytest.raises(WebError, match=f"^not asked: {nobody} gave no connection before$"):
+        with pytest.raises(WebError, match=f"^not asked: {nobody} accepted no connection before$"):
             web.document(f"http://{nobody}/y")
         with pytest.raises(BlockingIOError):
             late.accept()

@@ -120,9 +120,9 @@ def test_revisions_begin_above_all_that_is_known() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"# only a comment\n", "holds no private key of age"),
-        (PUBLIC.encode(), "line 1: backups are for keys AGE-SECRET-KEY-1"),
-        (SECRET.replace("N9", "9N").encode(), "line 1: this is no private key"),
+        (b"# only a comment\n", "has no private key of age"),
+        (PUBLIC.encode(), "line 1: backups use only keys of the form AGE-SECRET-KEY-1"),
+        (SECRET.replace("N9", "9N").encode(), "line 1: this is not a private key"),
         (b"age-encryption.org/v1\n-> scrypt \xff", "is not text: decrypt a key file with a passphrase first"),
         (None, "No such file"),
     ],
@@ -248,7 +248,7 @@ def test_those_without_a_quorum_are_restored_and_what_is_lost_is_told(cloud: Clo
     cloud.answers[events] = cloud.answer(events)
     found = cloud.prepare()
     assert list(found.backups) == [Role.ETCD, Role.EVENTS]
-    assert "no member says how much" in loss_text(found.half, found.backups, found.observed)
+    assert "no member reports how much" in loss_text(found.half, found.backups, found.observed)
     assert cloud.secrets == {}
 
 
@@ -296,7 +296,7 @@ def test_backups_that_are_not_for_here_are_left_out(cloud: Cloud) -> None:
     ]
     found = cloud.prepare(roles=[Role.ETCD])
     assert found.half.clusters["etcd"] == RestoreChoice(backup=cloud.name(5), bump=BUMP)
-    with pytest.raises(CommandError, match="of the environment prod"):
+    with pytest.raises(CommandError, match="to the environment prod"):
         cloud.prepare(roles=[Role.ETCD], names=[cloud.name(1, "frequent")])
     with pytest.raises(CommandError, match="daily/etcd/6: no such backup"):
         cloud.prepare(roles=[Role.ETCD], names=["daily/etcd/6"])
@@ -341,7 +341,7 @@ def half_done(cloud: Cloud) -> UnfinishedRestore:
 
 def test_a_half_done_restore_is_gone_on_with_and_up_waits_for_it(cloud: Cloud) -> None:
     half = half_done(cloud)
-    with pytest.raises(CommandError, match="a restore of etcd is half done") as refused:
+    with pytest.raises(CommandError, match="a restore of etcd is incomplete") as refused:
         refuse_half_restored(cloud.environment)
     assert refused.value.code is Exit.REFUSED
     found = cloud.prepare()
@@ -356,10 +356,10 @@ def test_another_backup_begins_anew_and_says_so(cloud: Cloud) -> None:
     cloud.stored["daily"].append(cloud.view(9))
     found = cloud.prepare(names=[cloud.name(9)])
     assert found.half.id != "abc"
-    assert found.notes == [f"the restore abc of {cloud.name(5)} is half done and given up: this one begins anew"]
+    assert found.notes == [f"the restore abc of {cloud.name(5)} is incomplete and given up: this run begins again"]
     # The revisions of the first one may have been seen.
     assert found.half.clusters["etcd"].bump == 6 * BUMP - 700
-    with pytest.raises(CommandError, match="etcd: half restored, too"):
+    with pytest.raises(CommandError, match="etcd: partly restored, too"):
         cloud.prepare(roles=[Role.EVENTS])
 
 
@@ -403,9 +403,9 @@ def _typed(cloud: Cloud, checkout: Checkout, tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("ends", "code", "said"),
     [
-        (KeyboardInterrupt(), Exit.INTERRUPTED, "is half done; `longhaul restore --env dev --key"),
-        (CommandError("no disk"), Exit.FAILED, "goes on from here"),
-        (CommandError("no vault", code=Exit.UNREACHABLE), Exit.UNREACHABLE, "goes on from here"),
+        (KeyboardInterrupt(), Exit.INTERRUPTED, "is incomplete; `longhaul restore --env dev --key"),
+        (CommandError("no disk"), Exit.FAILED, "continues from here"),
+        (CommandError("no vault", code=Exit.UNREACHABLE), Exit.UNREACHABLE, "continues from here"),
     ],
     ids=["interrupted", "failed", "unreachable"],
 )

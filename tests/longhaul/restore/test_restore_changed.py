@@ -119,7 +119,7 @@ def test_a_half_done_restore_does_not_go_on_over_a_healthy_etcd_cluster(cloud: C
     assert found.half.clusters["etcd"].backup == cloud.name(1)
     # Some members are stopped, and the others came back.
     at(cloud, 1, -1, -1, quorum=True, cluster="c0", revision=800)
-    with pytest.raises(CommandError, match=r"a quorum again, so the restore abc does not go on: .*--give-up"):
+    with pytest.raises(CommandError, match=r"a quorum again, so the restore abc does not continue: .*--give-up"):
         cloud.prepare()
     assert cloud.prepare(although_healthy=True).half.although_healthy
 
@@ -166,7 +166,7 @@ def test_a_restore_is_given_up_only_before_there_is_new_data(cloud: Cloud) -> No
         RestoreRecords(control=control, place=place, environment=cloud.environment),
         PlaceMachines(control=control, place=place),
     )
-    with pytest.raises(CommandError, match="no restore is half done"):
+    with pytest.raises(CommandError, match="no restore is incomplete"):
         given_up(book, fleet, lambda _half: None)
     half = half_done(cloud)
     at(cloud, 1, 2, 1)

@@ -76,7 +76,7 @@ def test_every_server_has_the_keys_that_the_data_need_before_it_starts(environme
     assert world.keys.phase is RotationPhase.USE, "the next rotation retires it again"
     assert set(world.servers.values()) == {world.vault[KEYS_IN_USE]}
     assert list(world.servers) == servers(environment)
-    assert "read with key1 too" in world.said[0]
+    assert "also read with key1" in world.said[0]
 
 
 def test_a_run_that_ended_between_the_vault_and_a_server_is_finished_by_the_next(environment: Environment) -> None:

@@ -171,7 +171,7 @@ def test_a_base_that_is_not_there_says_what_to_fetch(checkout: Checkout) -> None
 
 
 def test_a_ref_is_no_option(checkout: Checkout) -> None:
-    with pytest.raises(CommandError, match="is no commit here"):
+    with pytest.raises(CommandError, match="is not a commit here"):
         Reviewer(project=checkout.project, planner=None).change("--all")
 
 

@@ -79,7 +79,7 @@ def test_for_a_fork_nothing_is_planned(
     checkout.resize("dev", 5)
     checkout.commit()
     assert run(checkout, "--base", "main", "--format", "markdown") == Exit.OK
-    assert "A maintainer who has read it pushes the branch" in capsys.readouterr().out
+    assert "A maintainer who has read it can push the branch" in capsys.readouterr().out
     assert plans.asked == {}
 
 

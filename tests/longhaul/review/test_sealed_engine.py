@@ -112,7 +112,7 @@ def test_without_a_stack_a_change_is_compared_with_its_file_of_before(
     planned = CommandPlanner(project=checkout.project, environ=environ)("two", base=base, drift=False)
     assert not planned.has_state
     assert planned.summary.verdict is ReviewOutcome.CARE
-    assert planned.summary.against == "compared with the file of before alone"
+    assert planned.summary.against == "compared with the earlier file alone"
     (reason,) = planned.summary.reasons
     assert reason.what == "3 of 3 members of the etcd cluster etcd are replaced, one at a time."
     assert plain("control_plane.etcd.machine_type: Standard_L8s_v3 -> Standard_L16s_v3") in planned.markdown

@@ -201,7 +201,7 @@ def test_without_a_stack_everything_is_new(said: str | None, place: Place) -> No
             255,
             "cannot be read from the backend: error: .*AccessDenied",
         ),
-        ("Logging in…", "", 0, "what the backend has is no state"),
+        ("Logging in…", "", 0, "the backend's stack is not a state"),
     ],
 )
 def test_a_backend_that_cannot_be_read_is_no_new_environment(

@@ -109,7 +109,7 @@ def test_an_upgrade_is_done_once_the_node_says_so() -> None:
 def test_a_node_that_never_says_so_has_failed() -> None:
     cluster = Cluster(node("a", kubelet="v1.30.2"))
     hosts = cluster.hosts("a", converge=nothing)
-    with pytest.raises(CloudError, match=r"its node still says kubelet 1\.30\.2") as raised:
+    with pytest.raises(CloudError, match=r"its node still reports kubelet 1\.30\.2") as raised:
         hosts.replace(hosts.look().machines[0])
     assert not raised.value.passing
 

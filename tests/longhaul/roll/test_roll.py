@@ -71,7 +71,7 @@ def test_a_pool_is_rolled(roll: Rolled, capsys: pytest.CaptureFixture[str]) -> N
     assert roll() == Exit.OK
     said = capsys.readouterr()
     assert said.out == "dev, pool cpu, v2: 2 current; 2 replaced\n"
-    assert "longhaul: a: is cordoned: nobody works on it\n" in said.err
+    assert "longhaul: a: is cordoned: no work runs on it\n" in said.err
     assert "longhaul: n100: is in service\n" in said.err
 
 
@@ -120,7 +120,7 @@ def test_a_dry_run_changes_nothing(roll: Rolled, capsys: pytest.CaptureFixture[s
     roll.cluster.pod("job", "b")
     assert roll("--dry-run") == Exit.OK
     said = capsys.readouterr()
-    assert "first of all: cordon a: nobody works on it" in said.err
+    assert "first of all: cordon a: no work runs on it" in said.err
     assert said.out.splitlines() == [
         "dev, pool cpu, v2: 1 free, 1 busy; 0 replaced",
         "  a  free",
@@ -216,12 +216,12 @@ def test_who_does_not_answer(roll: Rolled, error: Exception, code: Exit, capsys:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--at-once", "0"), "'0' is nobody's turn"),
-        (("--at-once", "0%"), "'0%' is nobody's turn"),
+        (("--at-once", "0"), "'0' is no machine"),
+        (("--at-once", "0%"), "'0%' is no machine"),
         (("--share", "110%"), "neither a number"),
-        (("--deadline", "soon"), "'soon' is no time"),
-        (("--deadline", "6"), "'6' is no time"),
-        (("--budget", "-1"), "no number of machines"),
+        (("--deadline", "soon"), "'soon' is not a time"),
+        (("--deadline", "6"), "'6' is not a time"),
+        (("--budget", "-1"), "not a number of machines"),
         (("--dry-run", "--give-up"), "not allowed with"),
     ],
 )

@@ -295,6 +295,6 @@ def test_the_turn_that_was_lost_ends_the_run(pool: Pool) -> None:
     pool.cloud.old("a")
     roll = pool.roll()
     roll.has_lease = lambda: False
-    with pytest.raises(StoppedError, match="somebody else rolls the pool now"):
+    with pytest.raises(StoppedError, match="another run rolls the pool now"):
         roll.run()
     assert pool.cloud.calls == []

@@ -155,7 +155,7 @@ def test_a_server_that_does_not_fetch_stops_the_rotation_where_all_read(world: W
         ({"keys": [], "loaded": True, "error": ""}, "lab-api-0 holds none of the vault's keys: `longhaul up"),
         ({"keys": ["key1", "key2"], "loaded": False, "error": ""}, "lab-api-0 has the keys key1, key2, but its kube"),
         ({"keys": ["key1", "key2"], "loaded": False, "error": "403"}, r"but 403\. `longhaul up --env lab` gives it"),
-        (None, "lab-api-0 does not tell its encryption keys: invalid choice"),
+        (None, "lab-api-0 does not report its encryption keys: invalid choice"),
     ],
 )
 def test_a_server_is_not_believed_before_it_uses_the_keys(
@@ -175,7 +175,7 @@ def test_no_rotation_begins_where_a_server_does_not_tell(
 ) -> None:
     before = dict(world.vault)
     monkeypatch.setattr(world, "run_command", lambda *_words, **_more: CommandOutput(stdout=says, stderr=""))
-    with pytest.raises(CommandError, match=r"lab-api-0 (has the keys key1, but 403|does not tell)"):
+    with pytest.raises(CommandError, match=r"lab-api-0 (has the keys key1, but 403|does not report)"):
         world.rotation().run()
     assert world.vault == before
 
@@ -197,7 +197,7 @@ def test_secrets_that_went_meanwhile_are_left_and_a_refusal_is_not(world: World)
 
 def test_a_former_key_comes_back_for_a_backup_and_goes_again(world: World) -> None:
     world.rotation().run()
-    with pytest.raises(CommandError, match=r"key9 is no former key that the vault keeps \(key1\)"):
+    with pytest.raises(CommandError, match=r"key9 is not a former key in the vault \(key1\)"):
         world.rotation().readmit("key9")
     assert world.rotation().readmit("key1").names == ("key2", "key1")
     world.secrets["/api/v1/namespaces/default/secrets/old"] = "key1"
@@ -207,7 +207,7 @@ def test_a_former_key_comes_back_for_a_backup_and_goes_again(world: World) -> No
 
 def test_a_run_that_lost_its_turn_writes_nothing(world: World) -> None:
     before = dict(world.vault)
-    with pytest.raises(CommandError, match="another run has taken this rotation over"):
+    with pytest.raises(CommandError, match="another run has taken over this rotation"):
         world.rotation(held=lambda: False).run()
     assert world.vault == before
 
@@ -228,7 +228,7 @@ def test_status_tells_a_rotation_that_is_half_done() -> None:
     (found,) = judged(a=told("key2", "key1"), b=told("key2", "key1"))
     assert (found.verdict, found.phase) == (StatusVerdict.OK, "use")
     assert found.message == (
-        "key2 encrypts, key1 only decrypts: `longhaul rotate --env lab secrets-encryption` goes on"
+        "key2 encrypts, key1 only decrypts: `longhaul rotate --env lab secrets-encryption` continues"
     )
 
 

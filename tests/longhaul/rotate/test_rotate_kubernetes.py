@@ -137,7 +137,7 @@ def test_none_begins_where_a_node_does_not_say_what_it_believes(make: Make) -> N
     world = make()
     before = dict(world.vault)
     world.silent = {"a"}
-    with pytest.raises(CommandError, match=r"the nodes a do not say .* --without NAME"):
+    with pytest.raises(CommandError, match=r"the nodes a do not report .* --without NAME"):
         world.run()
     world.silent, world.pending = set(), True
     with pytest.raises(CommandError, match="pools are not as its file says"):
@@ -181,7 +181,7 @@ def test_nodes_that_keep_joining_hold_nobody_up(make: Make, monkeypatch: pytest.
 def test_pods_from_before_stop_it_where_they_know_every_server(make: Make) -> None:
     world = make()
     world.hangs = True
-    with pytest.raises(CommandError, match="pods of coredns from before do not go"):
+    with pytest.raises(CommandError, match="old pods of coredns do not end"):
         world.run(now=True)
     assert world.standing.phase is RotationPhase.TRUST
     world.hangs = False
@@ -193,7 +193,7 @@ def test_none_goes_on_before_both_are_published(make: Make, monkeypatch: pytest.
     world = make()
     former = world.root
     monkeypatch.setattr(KubernetesWorld, "root", former)
-    with pytest.raises(CommandError, match="kube-controller-manager does not publish what its machines have"):
+    with pytest.raises(CommandError, match="kube-controller-manager does not publish its machines' authorities"):
         world.run(now=True)
     assert world.standing.phase is RotationPhase.TRUST
 

@@ -126,7 +126,7 @@ def test_no_rotation_begins_where_a_server_does_not_tell(
     world = make(what)
     before = dict(world.vault)
     monkeypatch.setattr(world, "run_command", lambda *_words, **_more: CommandOutput(stdout="", stderr="no such"))
-    with pytest.raises(CommandError, match=r"lab-(api|etcd|events)-0 does not tell its credentials: no such"):
+    with pytest.raises(CommandError, match=r"lab-(api|etcd|events)-0 does not report its credentials: no such"):
         world.run()
     assert world.vault == before
 
@@ -172,7 +172,9 @@ def test_tokens_without_an_end_keep_the_former_key_believed(make: Make) -> None:
     standing = world.run()
     assert standing.until is not None
     world.now = standing.until
-    with pytest.raises(CommandError, match="the Secrets kube-system/old hold tokens of the former key that never end"):
+    with pytest.raises(
+        CommandError, match="the Secrets kube-system/old hold tokens of the former key that never expire"
+    ):
         world.run()
     assert len(world.believed) == 2
     metadata["creationTimestamp"] = world.now.isoformat().replace("+00:00", "Z")
@@ -209,7 +211,7 @@ def test_members_and_servers_start_anew_with_authorities_of_etcd_and_nobody_else
 
 def test_a_run_that_lost_its_turn_records_nothing(make: Make) -> None:
     world = make(SERVICE_ACCOUNTS)
-    with pytest.raises(CommandError, match="another run has taken this rotation over"):
+    with pytest.raises(CommandError, match="another run has taken over this rotation"):
         world.run(held=lambda: False)
     assert world.vault[ROTATIONS] == "{}"
 
@@ -219,9 +221,9 @@ def test_a_run_that_lost_its_turn_records_nothing(make: Make) -> None:
     [
         (
             {"error": "no other API server answers at 10.0.0.4:6443"},
-            "does not use what it has: no other API server answers",
+            "does not use its present files: no other API server answers",
         ),
-        ({"unused": ["kube-apiserver.service"]}, "has units that do not use what it has: kube-apiserver"),
+        ({"unused": ["kube-apiserver.service"]}, "has units that do not use its present files: kube-apiserver"),
         ({}, "lab-api-0 does not have"),
     ],
 )
@@ -321,17 +323,15 @@ def test_status_tells_what_is_not_over_and_when_it_may_go_on() -> None:
     (found,) = judged(a=told(service_accounts=waits), b=told(service_accounts=waits))
     assert (found.verdict, found.phase, found.until) == (StatusVerdict.OK, "use", "2026-11-02T03:04:05+00:00")
     assert found.message == (
-        "the new key signs, both are believed until 2026-11-02 03:04 UTC; then `longhaul rotate --env lab "
-        "service-accounts` goes on"
+        "the new key signs, both are trusted until 2026-11-02 03:04 UTC; then `longhaul rotate --env lab "
+        "service-accounts` continues"
     )
     (found,) = judged(a=told(authority_kubernetes={**waits, "phase": "trust"}))
-    assert found.message.startswith(
-        "the former key signs, both are believed until 2026-11-02 03:04 UTC; then `longhaul"
-    )
+    assert found.message.startswith("the former key signs, both are trusted until 2026-11-02 03:04 UTC; then `longhaul")
     half = {"phase": "trust", "until": ""}
     nodes, accounts = judged(a=told(authority_nodes=half, service_accounts=waits | {"until": "2026-10-01T00:00:00Z"}))
     assert (nodes.name, nodes.phase, accounts.phase) == ("authority-nodes", "trust", "use")
-    assert accounts.message.startswith("the new key signs, both are believed: `longhaul rotate")
+    assert accounts.message.startswith("the new key signs, both are trusted: `longhaul rotate")
 
 
 def test_status_tells_servers_that_differ_or_use_other_keys() -> None:
@@ -344,7 +344,7 @@ def test_status_tells_servers_that_differ_or_use_other_keys() -> None:
     assert (found.name, found.verdict) == ("authority-kubernetes", StatusVerdict.DEGRADED)
     (found,) = judged(a=told(unused=("kube-apiserver.service",)), b=told())
     assert (found.name, found.verdict) == (SERVICE_ACCOUNTS, StatusVerdict.DEGRADED)
-    assert found.message.startswith("programs of a use something else than these machines have")
+    assert found.message.startswith("programs of a use other keys than these machines have")
 
 
 def test_status_names_nodes_that_have_not_followed() -> None:
@@ -361,7 +361,7 @@ def test_status_names_nodes_that_have_not_followed() -> None:
         now=datetime(2026, 11, 1, tzinfo=UTC),
     )
     (found,) = judge_rotations("lab", observed)
-    assert found.message.endswith("goes on; nodes that have not followed yet: m")
+    assert found.message.endswith("continues; nodes that have not followed yet: m")
 
 
 def test_status_tells_members_that_use_another_authority() -> None:
@@ -370,6 +370,6 @@ def test_status_tells_members_that_use_another_authority() -> None:
     half = {"phase": "distrust", "until": ""}
     (found,) = judged(a=told(authority_etcd_client=half), m=told(role="etcd"), e=late)
     assert (found.name, found.verdict, found.phase) == ("authority-etcd-client", StatusVerdict.DEGRADED, "distrust")
-    assert found.message.startswith("programs of e use something else than these machines have: `longhaul rotate")
+    assert found.message.startswith("programs of e use other keys than these machines have: `longhaul rotate")
     (alone,) = judged(a=told(), e=late)
     assert (alone.name, alone.verdict) == ("authority-events", StatusVerdict.DEGRADED)

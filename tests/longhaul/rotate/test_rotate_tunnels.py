@@ -170,5 +170,7 @@ def test_only_named_resources_are_changed_and_keys_are_read_again(
     words = ["--yes", "--skip-preview", "--suppress-outputs", "--target", "urn::a", "--target", "urn::b"]
     assert ran == [("up", words, {"A": "b", "LONGHAUL_TUNNEL_KEYS": "yes"})]
     assert ends.tunnels() == ()
-    with pytest.raises(CommandError, match=r"could not be changed: 409: the gateway is busy\. Run this again: it goes"):
+    with pytest.raises(
+        CommandError, match=r"could not be changed: 409: the gateway is busy\. Run this again: it continues"
+    ):
         ends.apply(["urn::a"])

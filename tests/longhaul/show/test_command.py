@@ -107,7 +107,7 @@ def test_an_example_needs_no_project(checkout: Checkout) -> None:
 def test_an_unknown_example_names_those_there_are(checkout: Checkout) -> None:
     done = checkout.run("show", "--example", "hybrids")
     assert done.returncode == Exit.USAGE
-    assert done.stderr == "longhaul: --example hybrids: no such example; there are: hybrid, prod\n"
+    assert done.stderr == "longhaul: --example hybrids: no such example; the examples are: hybrid, prod\n"
 
 
 def test_without_utf_8_it_is_ascii_and_as_wide(checkout: Checkout) -> None:

@@ -37,7 +37,7 @@ def test_an_example_is_validated_without_being_copied(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize("command", ["up", "destroy", "status", "init"])
 def test_nothing_is_done_to_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([command, "--example", "prod"]) == Exit.USAGE
-    assert "show, validate, plan take one" in capsys.readouterr().err
+    assert "only show, validate, plan take an example" in capsys.readouterr().err
 
 
 def test_an_example_is_compared_with_nobodys_state(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_hybrid_is_one() -> None:
 
 
 def test_an_example_that_is_not_there_names_those_that_are() -> None:
-    with pytest.raises(CommandError, match="there are: hybrid, prod"):
+    with pytest.raises(CommandError, match="the examples are: hybrid, prod"):
         example("../hybrid")
 
 

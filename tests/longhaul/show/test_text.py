@@ -73,7 +73,7 @@ def test_who_may_do_what() -> None:
 @pytest.mark.parametrize(
     ("autoscaler", "said"),
     [
-        (None, "no autoscaler: pools' sizes change by your hand"),
+        (None, "no autoscaler: you change pools' sizes yourself"),
         (Autoscaler(dry_run=True), "the autoscaler changes no size"),
         (Autoscaler(), "the autoscaler sizes pools"),
     ],

@@ -74,7 +74,7 @@ def test_status_names_the_servers_that_did_not_tell(world: World) -> None:
     silent = parse_answer(json.dumps({"ready": False}), "")
     for answers in (seen_.answers, {**seen_.answers, "lab-api-1": silent}):
         (found,) = judge_quarantine(world.environment, SERVERS, replace(seen_, answers=answers))
-        assert (found.verdict, found.message.startswith("lab-api-1 did not tell")) == (StatusVerdict.DEGRADED, True)
+        assert (found.verdict, found.message.startswith("lab-api-1 did not report")) == (StatusVerdict.DEGRADED, True)
 
 
 @pytest.mark.parametrize("broken", [False, True])

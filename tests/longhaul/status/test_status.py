@@ -180,10 +180,10 @@ def test_a_lost_quorum_is_told_with_its_way_back(
     assert "restore with `longhaul restore --env lab --key KEYFILE`" in reason(lost)
     off = CloudView(provisioning="Succeeded", power="deallocated")
     still = replace(lost, cloud={**lost.cloud, "lab-etcd-1": off})
-    assert reason(still) == "`longhaul up` starts what is off"
+    assert reason(still) == "`longhaul up` starts machines that are off"
     half = NodeAnswer(ready=False, restore="daily/etcd/x")
     found = reason(replace(lost, answers={**lost.answers, "lab-etcd-1": half}))
-    assert found.startswith("a restore of daily/etcd/x is half done, and `longhaul restore --env lab")
+    assert found.startswith("a restore of daily/etcd/x is incomplete, and `longhaul restore --env lab")
 
 
 def with_learner(environment: Environment, healthy: Observed, *, revision: int) -> tuple[Environment, Observed]:
@@ -405,7 +405,7 @@ def backed_up(minutes: float, **more: Any) -> dict[str, Any]:
         ([backed_up(1, error="a hiccup")], StatusVerdict.OK, "newest backup 60 s old"),
         ([backed_up(16, error="PUT daily/x: the answer was 503")], StatusVerdict.DEGRADED, "16 min old: PUT daily/x"),
         ([backed_up(0, newest=None)], StatusVerdict.DEGRADED, "there is no backup: its turn has not come yet"),
-        ([{"declared": False, "looked": 1.0}], StatusVerdict.DEGRADED, "members are not told of backups yet"),
+        ([{"declared": False, "looked": 1.0}], StatusVerdict.DEGRADED, "members do not know of backups yet"),
         ([], StatusVerdict.DEGRADED, "no member reports any"),
         ([backed_up(20, took_s=600.0)], StatusVerdict.OK, "newest backup 20 min old"),
         ([backed_up(46, took_s=600.0)], StatusVerdict.DEGRADED, "newest backup 46 min old: its turn"),

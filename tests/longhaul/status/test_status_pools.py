@@ -64,16 +64,16 @@ def test_five_of_ten_machines_that_never_joined_are_named(environment: Environme
     )
     (pool, _hosts) = judge_pools(environment, observed)
     assert (pool.verdict, pool.ready, pool.wanted, pool.machines) == (StatusVerdict.DEGRADED, 5, 10, 10)
-    assert pool.message == "5 ready of 10 machines, 1 at least; 5 not joined"
+    assert pool.message == "5 ready of 10 machines, at least 1; 5 not joined"
     status = judge(environment, (), observed, inside=False)
     assert not status.healthy
     found = {one.name: one for one in status.nodes if one.verdict is not StatusVerdict.OK}
     assert {one.verdict for one in found.values()} == {StatusVerdict.MISSING}
     assert found["i-5"].message == (
         "it has not joined, and was refused: 2026-01-02T03:59:00Z: WrongPool: asked from 10.0.0.1 as i-5: no; "
-        "what it says itself: `console i-5`"
+        "its own output: `console i-5`"
     )
-    assert found["i-6"].message == "it has not joined, and nothing was heard of it; what it says itself: `console i-6`"
+    assert found["i-6"].message == "it has not joined, and no refusal is known; its own output: `console i-6`"
     assert (found["i-6"].pool, found["i-6"].site, found["i-6"].created) == ("cpu", "use1", ago(hours=2))
     assert "i-9" in to_text(status, colour=False)
 
@@ -104,7 +104,7 @@ def test_what_the_cloud_has_not_made_is_counted(environment: Environment) -> Non
     pool = judge_pools(environment, seen(wanted=3))[0]
     assert (pool.verdict, pool.message) == (
         StatusVerdict.DEGRADED,
-        "1 ready of 3 machines, 1 at least; 2 not made by the cloud",
+        "1 ready of 3 machines, at least 1; 2 not made by the cloud",
     )
 
 
@@ -117,7 +117,7 @@ def test_a_cloud_that_does_not_say_leaves_the_nodes(environment: Environment) ->
 def test_a_node_whose_machine_left_its_group_says_so(environment: Environment) -> None:
     gone = replace(CLUSTER, nodes=(node("i-old", pool="cpu", site="use1", ready=False),))
     found = judge_nodes(environment, replace(seen(), cluster=gone))[0]
-    assert "its machine is not in the pool's group any more" in found.message
+    assert "its machine is no longer in the pool's group" in found.message
 
 
 class Live:

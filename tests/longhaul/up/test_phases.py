@@ -128,8 +128,8 @@ def test_a_failed_phase_stops_no_other_and_is_named_with_the_way_to_go_on(
     done = checkout.run(*ALL)
     assert done.returncode == Exit.FAILED
     assert engine.commands() == [JUDGED, INFRASTRUCTURE, OBJECTS]
-    assert "failed in hosts, as it says above" in done.stderr
-    assert "`longhaul up --env dev --yes` goes on from there" in done.stderr
+    assert "failed in hosts; see above" in done.stderr
+    assert "`longhaul up --env dev --yes` continues" in done.stderr
 
 
 def test_the_racks_verdicts_come_last_where_not_all_is_well(
@@ -186,8 +186,8 @@ def test_a_killed_phase_failed_and_is_not_one_that_did_not_begin(
     assert process.stderr is not None
     said = process.stderr.read().decode()
     assert process.wait(LIMIT_S) == Exit.FAILED
-    assert "objects: its process ended with -9 and left no account" in said
-    assert "failed in objects, as it says above" in said
+    assert "objects: its process ended with -9 and reported nothing" in said
+    assert "failed in objects; see above" in said
     assert row(said, "objects").split()[1] == "failed"
 
 

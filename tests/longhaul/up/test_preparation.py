@@ -50,4 +50,4 @@ def test_a_preparation_ends_with_a_failed_infrastructure(
     # An Ansible that is not ended would hold the command until its limit.
     done = checkout.run(*ALL)
     assert done.returncode == Exit.FAILED
-    assert "failed in infrastructure, as it says above" in done.stderr
+    assert "failed in infrastructure; see above" in done.stderr

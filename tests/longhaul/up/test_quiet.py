@@ -87,7 +87,7 @@ def test_an_error_is_shown_in_full_and_once_with_what_to_do(checkout: Checkout, 
     assert done.stderr.count("the cloud says no") == 1
     assert "update failed" not in done.stderr
     assert "dev is made" not in done.stderr
-    assert f"`longhaul {' '.join(UP)}` goes on from there" in done.stderr
+    assert f"`longhaul {' '.join(UP)}` continues" in done.stderr
     assert str(logs(checkout)[0]) in done.stderr
 
 
@@ -111,8 +111,8 @@ def test_an_error_of_our_own_comes_before_the_summary(checkout: Checkout, engine
     assert done.returncode == Exit.FAILED
     text = logs(checkout)[-1].read_text()
     for said in (done.stderr, text):
-        assert "is already at work on dev" in said
-        assert "longhaul: failed in infrastructure, as it says above" in said
+        assert "is already running for dev" in said
+        assert "longhaul: failed in infrastructure; see above" in said
 
 
 def test_a_destruction_is_as_quiet(checkout: Checkout, engine: FakeEngine) -> None:
@@ -209,9 +209,9 @@ def test_whatever_interrupts_it_it_says_in_which_phase_and_how_to_go_on(
     assert process.wait(LIMIT_S) == Exit.INTERRUPTED
     text = said.read_text()
     assert f"longhaul: interrupted in {phase}\n" in text
-    assert f"{phase}: interrupted; what is under way is finished first" in text
+    assert f"{phase}: interrupted; running operations are finished first" in text
     assert row(text, phase).split()[1] == "interrupted"
-    assert "what was done is recorded; `longhaul up --env dev --yes` goes on from there" in text
+    assert "completed work is recorded; `longhaul up --env dev --yes` continues" in text
     assert ("stopped half-way: etcd (VirtualMachine)" in text) == (verb == "up")
     others = {"infrastructure": ("hosts  ", "not begun"), "objects": ("infrastructure", "done")}[phase]
     assert others[1] in row(text, others[0].strip())
@@ -269,7 +269,7 @@ def test_whoever_does_not_want_to_go_on_has_nothing_to_repair(
         )
     assert done.returncode == Exit.FAILED
     assert "hosts and objects: left as they are" in done.stderr
-    assert "what was done is recorded; `longhaul up --env dev` goes on from there" in done.stderr
+    assert "completed work is recorded; `longhaul up --env dev` continues" in done.stderr
     assert "repair" not in done.stderr
 
 

@@ -28,8 +28,8 @@ SAME, LISTED = "is also the address of", "by its place in the list"
         ([host("a", address="10.68.128.11"), host("b")], "hosts.0.address", f"10.68.128.11 {SAME} hosts.1, {LISTED}"),
         ([host("a"), host("b", address="10.68.128.10")], "hosts.1.address", f"10.68.128.10 {SAME} hosts.0, {LISTED}"),
         ([host(name, address="10.68.128.99") for name in "ab"], "hosts.1.address", f"10.68.128.99 {SAME} hosts.0"),
-        ([host("gw-0")], "hosts.0.name", "'test-gw-0', as its machine is called, is a name"),
-        ([host("etcd-3")], "hosts.0.name", "'test-etcd-3', as its machine is called, is a name"),
+        ([host("gw-0")], "hosts.0.name", "'test-gw-0', the name of its machine, is a name"),
+        ([host("etcd-3")], "hosts.0.name", "'test-etcd-3', the name of its machine, is a name"),
         ([host("h" * 59)], "hosts.0.name", "has 64 characters"),
         ([host("a", gpu_model="H100")], "hosts.0.gpu_model", "is about GPUs, and there are none"),
         ([host("a", gpu_nvlinks=0)], "hosts.0.gpu_nvlinks", "is about GPUs, and there are none"),
@@ -52,7 +52,7 @@ def test_a_domain_leaves_room_for_the_machines_names(tmp_path: Path) -> None:
     assert load(write(tmp_path, {**raw, "domain": f"{'a.' * 118}iso"})).domain
     problem = only(write(tmp_path, {**raw, "domain": f"{'a.' * 121}io"}))
     assert (problem.key, problem.write) == ("domain", "a domain that is 5 shorter")
-    assert problem.wrong == "test-events-0.… in it would have 258 characters, and 253 is the most of DNS"
+    assert problem.wrong == "test-events-0.… in it would have 258 characters, and DNS allows 253"
 
 
 def test_the_learner_needs_an_address_beside_those_of_seven_members(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
         ("sites.weu.image", LATEST, "in a compute gallery, three numbers at its end", "versions/1.0.0"),
         ("control_plane.site", "wuu", "'wuu' is not a site", "weu"),
         ("control_plane.site", "use1", "'use1' is not on Azure", "weu"),
-        ("control_plane.etcd.learner.zone", "3", "'3' is no zone of weu", "one of: 1, 2"),
+        ("control_plane.etcd.learner.zone", "3", "'3' is not a zone of weu", "one of: 1, 2"),
         ("control_plane.etcd.learner.machine_type", "p5.48xlarge", "is a type of aws", "one of: Huge"),
         ("control_plane.etcd.learner.disk_gib", 31, "31", "32"),
         ("control_plane.api.port", 6444, "6444 is the port of the join service", "6443"),
@@ -211,7 +211,7 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
             "ssh-ed25519",
             id="half an RSA key",
         ),
-        ("sites.weu.region", "westeurpoe", "no region whose service tag is known", "westeurope (or one of:"),
+        ("sites.weu.region", "westeurpoe", "not a region with a known service tag", "westeurope (or one of:"),
         ("sites.weu.kind", "gcp", "'gcp' is not a kind of site", "aws, azure or"),
     ],
 )

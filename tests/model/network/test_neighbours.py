@@ -27,7 +27,7 @@ def test_environments_that_overlap_are_both_named(tmp_path: Path) -> None:
     (problem,) = caught.value.problems
     assert (problem.file, problem.key, problem.line) == (str(second), "supernet", 5)
     assert problem.wrong == f"10.64.0.0/12 of second overlaps 10.0.0.0/8 of first, {first}:5"
-    assert problem.write == "in one of the two a range that no other environment has, such as 172.16.0.0/12"
+    assert problem.write == "in one of the two, a range that no other environment has, such as 172.16.0.0/12"
     for path, neighbour in ((first, second), (second, first)):
         with pytest.raises(ConfigurationError, match=f"{neighbour}:5") as found:
             check_neighbours(load(path), source=path)
@@ -66,7 +66,7 @@ def test_where_no_range_is_free_none_is_offered(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         check_neighbours(load(path), source=path)
     (problem,) = caught.value.problems
-    assert problem.write == "in one of the two a range that no other environment has"
+    assert problem.write == "in one of the two, a range that no other environment has"
 
 
 def test_each_file_is_offered_a_range_of_its_own(tmp_path: Path) -> None:

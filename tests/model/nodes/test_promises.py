@@ -241,7 +241,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         },
         {
             "sites.use1.region": "'us-east-9' is no region of AWS in its table of ",
-            "pools.gpu.fallbacks": "nothing acts on it without an autoscaler",
+            "pools.gpu.fallbacks": "it has no effect without an autoscaler",
         },
     ),
     "zones": (
@@ -303,7 +303,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         {},
         {
             "pools.gpu.machine_type": "p5.48xlarge is not known to be sold in eu-west-3",
-            "pools.cpu.machine_type": "tells of no such type",
+            "pools.cpu.machine_type": "does not list the type",
         },
     ),
     "azure-region": (no_such_azure_region, {}, {"sites.far.region": "'atlantis' is no region of Azure"}),
@@ -331,7 +331,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
             "teams.vision.shares.h100-spot.gpus": "the cloud may take these machines back",
         },
     ),
-    "one-key": (one_key, {}, {"sites.colo.gateways.1.host_key": "is one key of gw-0 and gw-1"}),
+    "one-key": (one_key, {}, {"sites.colo.gateways.1.host_key": "is the same key for gw-0 and gw-1"}),
     "waivers": (
         waivers,
         {
@@ -345,7 +345,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         idle,
         {},
         dict.fromkeys(
-            ("pools.gpu.priority", "pools.gpu.fallbacks", "pools.gpu.spare"), "nothing acts on it without an autoscaler"
+            ("pools.gpu.priority", "pools.gpu.fallbacks", "pools.gpu.spare"), "it has no effect without an autoscaler"
         ),
     ),
 }

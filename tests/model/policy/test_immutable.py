@@ -117,7 +117,7 @@ def test_backups_are_kept_for_what_was_promised(change: Change, said: list[str])
     changed = found(change, backups())
     assert [str(one) for one in changed] == said
     told = instead(changed)
-    assert [one.split(" keep")[0] for one in told] == (["Backups that are there"] if said else [])
+    assert [one.split(" keep")[0] for one in told] == (["Existing backups"] if said else [])
 
 
 def test_backups_that_are_declared_later_are_no_change() -> None:
@@ -145,4 +145,4 @@ def test_each_sort_of_change_is_told_what_to_do_instead() -> None:
     keys = ("supernet", "domain", "sites.a.zones.b", "sites.a.region")
     told = instead([Changed(key=key, was="1", now="2") for key in keys])
     assert [one.split(":")[0].split(" ")[0] for one in told] == ["`supernet`", "Zones", "To"]
-    assert told[0].startswith("`supernet` and `domain`: for an environment's life")
+    assert told[0].startswith("`supernet` and `domain`: fixed for an environment's life")

@@ -144,7 +144,7 @@ def test_names_too_long_for_their_cloud_are_said(tmp_path: Path) -> None:
     raw["links"] = []
     problem = only(write(tmp_path, raw, hosts=make.rack()))
     assert problem.key == "naming.prefix"
-    assert "as a connection would be called" in problem.wrong
+    assert "the name of a connection" in problem.wrong
 
 
 def test_a_network_is_held_against_the_plan() -> None:
@@ -163,12 +163,12 @@ def test_a_network_is_held_against_the_plan() -> None:
         fault.split(";")[0]
         for fault in network_faults(found, place_of(environment, "weu"), site_ranges(addresses, "weu"))
     ] == [
-        "it has 10.65.0.0/16 besides, in 10.64.0.0/12, where the other sites are: what is sent to them would stay in "
+        "it has 10.65.0.0/16 besides, in 10.64.0.0/12, where the other sites are: traffic to them would stay in "
         "the network",
-        "its subnet snet-events, named for events, lacks the service endpoint Microsoft.KeyVault, by which machines "
-        "reach the vault",
-        "its subnet snet-events, named for events, lacks the service endpoint Microsoft.Storage, by which members "
-        "reach the backups",
+        "its subnet snet-events, named for events, lacks the service endpoint Microsoft.KeyVault, through which "
+        "machines reach the vault",
+        "its subnet snet-events, named for events, lacks the service endpoint Microsoft.Storage, through which "
+        "members reach the backups",
         "its subnet snet-api, named for api, has 10.64.3.0/25, and the address plan 10.64.3.0/24",
         "its subnet snet-api, named for api, is delegated to X",
         "it has no subnet snet-vpn, named for vpn",

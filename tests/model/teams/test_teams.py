@@ -49,7 +49,7 @@ def test_kinds_are_models_of_gpus_and_how_they_are_bought(tmp_path: Path) -> Non
         ({"vision": share("cpu", gpus=1)}, "vision.shares.cpu.gpus", "machines of the kind cpu have no GPUs"),
         ({"vision": share("h100", gpus=9)}, "vision.shares.h100.gpus", "9 gpus of h100 together, and near have at"),
         ({"vision": share("cpu", cores=33)}, "vision.shares.cpu.cores", "33 cores of cpu together, and cpu have at"),
-        ({"vision": share("h100", gpus=2, lend=3)}, "vision.shares.h100.lend", "3 are more than what is guaranteed, 2"),
+        ({"vision": share("h100", gpus=2, lend=3)}, "vision.shares.h100.lend", "3 are more than the guarantee, 2"),
         ({"vision": {**VISION, "groups": ["corp:a", "corp:a"]}}, "vision.groups.1", "'corp:a' is named before"),
         (
             {"vision": {**VISION, "groups": ["other:a"]}},

@@ -23,14 +23,14 @@ from tests.support.hosts import stack_file
         ("kubernetes", {"1.36.4"}, "1.38.0", "one minor version at a time; machines run 1.36.4"),
         ("kubernetes", {"1.36.4", "1.37.2"}, "1.38.0", "machines run 1.36.4"),
         ("kubernetes", {"1.36.4"}, "2.0.0", "one minor version at a time"),
-        ("kubernetes", {"1.37.2"}, "1.36.4", "no way back"),
-        ("kubernetes", {"1.36.4", "1.37.2"}, "1.35.9", "no way back"),
+        ("kubernetes", {"1.37.2"}, "1.36.4", "cannot return"),
+        ("kubernetes", {"1.36.4", "1.37.2"}, "1.35.9", "cannot return"),
         ("etcd", {"3.6.11"}, "3.7.0", ""),
         ("etcd", {"3.6.8"}, "3.6.11", ""),
         ("etcd", {"3.6.8"}, "3.7.0", "all machines run 3.6.11 or later, and some run 3.6.8"),
         ("etcd", {"3.6.8", "3.6.11"}, "3.7.0", "some run 3.6.8"),
         ("etcd", {"3.6.11", "3.7.0"}, "3.6.11", ""),
-        ("etcd", {"3.7.0"}, "3.6.11", "version has moved"),
+        ("etcd", {"3.7.0"}, "3.6.11", "version has risen"),
         ("etcd", {"3.5.30"}, "3.7.0", "one minor version at a time"),
     ],
 )
@@ -71,5 +71,5 @@ def test_a_kubelet_is_never_newer_and_three_minor_versions_older_at_most(kubelet
     faults = list(image_faults(environment, {"use1": {"kubernetes": kubelet}, "weu": {"kubernetes": "1.1.1"}}))
     assert [one.at for one in faults] == ([("sites", "use1", "image")] if wrong else [])
     assert all(
-        f"{kubelet}, which API servers of {wanted} do not serve, for cpu: it is {wrong}" in e.wrong for e in faults
+        f"{kubelet}, which API servers of {wanted} do not support, for cpu: it is {wrong}" in e.wrong for e in faults
     )

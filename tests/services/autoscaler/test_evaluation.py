@@ -73,7 +73,7 @@ def test_a_cloud_that_does_not_answer_is_said_and_the_others_are_used(
 @pytest.mark.parametrize(
     ("there", "stands", "action"),
     [
-        ((), "", "shrink prod-h100 from 1 to 0: {}; back to what exists"),
+        ((), "", "shrink prod-h100 from 1 to 0: {}; set back to the existing machines"),
         (("7",), "id-7", "end id-7 of prod-h100: it was never made: {}"),
     ],
     ids=["AWS", "Azure"],
@@ -148,7 +148,7 @@ def test_what_pools_share(environment: Environment) -> None:
     smaller = environment.model_copy(update={"max_nodes": 50})
     known = {one.name: one for one in shared_limits(smaller, _standing(smaller), (), sizes={})}
     assert known["max_nodes, 50,"].left == 50 - len(smaller.hosts)
-    assert {name for name, _ in known["what has addresses in use1"].each} == {"cpu", "h100", "h100-spot"}
+    assert {name for name, _ in known["the number of addresses in use1"].each} == {"cpu", "h100", "h100-spot"}
 
 
 def _standing(environment: Environment) -> Any:

@@ -132,7 +132,7 @@ def test_what_an_api_server_lists_becomes_a_decision(server: ApiServer) -> None:
     path = cluster_state.REQUESTS.replace("/provisioningrequests", f"/namespaces/{TEAM}/provisioningrequests")
     body = {"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", **request}
     eventually(lambda: api.post(path, body), what="the new kind is served")
-    nowhere = "no node, nor one to be made, is known to have the label longhaul.dev/site"
+    nowhere = "no node or pool is known to have the label longhaul.dev/site"
     assert said(api)[0] == f"tell team/five: it waits as a whole: {nowhere}"
 
     api.patch(f"{path}/five", {"spec": {"parameters": None}})

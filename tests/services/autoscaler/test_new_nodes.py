@@ -68,7 +68,9 @@ def test_a_daemon_set_that_selects_by_the_kubelets_labels_is_on_a_new_node(group
     exporter = daemon_set("exporter", resources={"requests": {"cpu": "1"}}, nodeSelector={"kubernetes.io/os": "linux"})
     api.lists[DAEMON_SETS] = [exporter]
     (told,) = actions(api)
-    assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores, largest is m7i.4xlarge of pool cpu")
+    assert told.startswith(
+        "tell team/big: no pool can hold this: asks 15.5 cores; the largest machine is m7i.4xlarge of pool cpu"
+    )
 
 
 PORT = [{"containerPort": 9100, "hostPort": 9100}]

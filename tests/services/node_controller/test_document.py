@@ -131,7 +131,7 @@ def changed(value: Any, *path: str) -> str:
     ("text", "says"),
     [
         ("", "cannot be read"),
-        ("[]", "it is no mapping"),
+        ("[]", "it is not a mapping"),
         (changed(2, "format"), "format: is 2, this controller reads 1"),
         (without("environment"), "environment: is missing"),
         (without("sites"), "sites: is not a mapping of mappings"),

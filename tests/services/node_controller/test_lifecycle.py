@@ -81,7 +81,7 @@ def test_a_list_that_lacks_many_at_once_is_not_believed(watcher: Watcher) -> Non
     assert len(watcher.look({"use1": few}, *all_).lost) == 4
     found = watcher.look({"use1": many}, *all_)
     assert found.lost == {}
-    assert found.suspects == {"use1": "5 of 40 nodes are not in its list, more than 4 at once"}
+    assert found.suspects == {"use1": "5 of 40 nodes are not in its list, and at most 4 are believed at once"}
 
 
 def test_an_empty_list_touches_nothing(watcher: Watcher) -> None:

@@ -54,7 +54,7 @@ def test_an_example_can_be_drawn(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("name", ["map.png", "map.html.gz"])
 def test_another_suffix_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--output", name) == Exit.USAGE
-    assert f"--output {name}: say the --format, one of text, json, svg, html" in capsys.readouterr().err
+    assert f"--output {name}: give the --format, one of text, json, svg, html" in capsys.readouterr().err
     assert not Path(name).exists()
 
 
