@@ -23,6 +23,7 @@ from urllib.parse import urljoin
 from clouds.aws import spot
 from clouds.aws.site import AwsSite
 from clouds.base.currency import CURRENCY
+from clouds.base.price_requests import Web, WebError
 from clouds.base.prices import (
     Key,
     MachineKey,
@@ -36,7 +37,6 @@ from clouds.base.prices import (
     joined,
     only,
 )
-from clouds.base.web import Web, WebError
 
 URL = "https://pricing.us-east-1.amazonaws.com"
 EC2, VPC = "AmazonEC2", "AmazonVPC"

@@ -23,6 +23,7 @@ from urllib.parse import quote, urlsplit
 from clouds.azure.names import VPN_SKU
 from clouds.azure.site import AzureSite
 from clouds.base.currency import CURRENCY
+from clouds.base.price_requests import Web, WebError
 from clouds.base.prices import (
     Key,
     MachineKey,
@@ -35,7 +36,6 @@ from clouds.base.prices import (
     Say,
     only,
 )
-from clouds.base.web import Web, WebError
 
 URL = "https://prices.azure.com/api/retail/prices"
 GLOBAL = "Global"

@@ -12,7 +12,7 @@ from clouds.base.currency import CURRENCY
 from clouds.base.place import SiteT, SiteT_co
 
 if TYPE_CHECKING:
-    from clouds.base.web import Web
+    from clouds.base.price_requests import Web
 
 HOURS_A_MONTH = 730
 """Number of hours in a month as the clouds count them: 365 days of 24 hours, divided by 12. AWS:

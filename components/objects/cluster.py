@@ -19,19 +19,19 @@ from components.objects.autoscaler import AutoscalerAccess, AutoscalerArgs, pric
 from components.objects.capacity import Capacity
 from components.objects.dns import Dns, DnsArgs
 from components.objects.efa import EfaDevicePlugin
-from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.fairness import Fairness
 from components.objects.groups import GroupBindings
 from components.objects.metadata_service import InstanceMetadata
+from components.objects.node_controller_document import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.node_labels import NodeLabels
 from components.objects.nvidia_gpus import Gpus
 from components.objects.pod_priorities import PriorityClasses
-from components.objects.queues import Queues, QueuesArgs
+from components.objects.queue_managers import Queues, QueuesArgs
 from components.objects.rbac import NodeAccess
 from components.objects.rdma import SharedRdma
 from components.objects.teams import Teams
-from components.objects.training import TrainingPods
-from components.render.controller import pools_by_role
+from components.objects.training_tolerations import TrainingPods
+from components.render.node_controller_document import pools_by_role
 
 
 def declare(environment: Environment, *, folder: Path) -> None:

@@ -13,7 +13,7 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, RoleBindi
 from components.model import Environment
 from components.model.vpn.section import RIGHT
 from components.objects.object_metadata import meta
-from components.objects.programs import RBAC
+from components.objects.program_permissions import RBAC
 from contract.annotations import GROUP_ANNOTATION
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pulumi_kubernetes.rbac.v1 import ClusterRoleBinding, Role, RoleBinding
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
 from components.objects.admission import refuse
 from components.objects.object_metadata import meta
-from components.objects.programs import RBAC, grant
+from components.objects.program_permissions import RBAC, grant
 from contract.documents.node_controller import CONFIGMAP
 from contract.labels import HOST_LABEL
 from contract.objects import AUTHORITIES_CONFIGMAP, LOOKED_AT, NODE_CONTROLLER_LEASE, SYSTEM_NAMESPACE

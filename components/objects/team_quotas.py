@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.model.nodes.rdma import EFA_RESOURCE, SHARED, rdma_kinds, shared_resource
 from components.model.teams.checks import cores_of
-from components.objects.queues import CHECK
+from components.objects.queue_managers import CHECK
 from contract.labels import KIND_LABEL, TEAM_LABEL
 from contract.project import PROJECT
 from contract.resources import GPU_RESOURCE

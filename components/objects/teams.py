@@ -16,7 +16,7 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 from components.model import Environment
 from components.objects.object_metadata import meta
 from components.objects.pod_priorities import CLASSES
-from components.objects.programs import RBAC
+from components.objects.program_permissions import RBAC
 from components.objects.team_policies import PART, TeamPolicies
 from components.objects.team_queues import TeamQueues
 from contract.labels import TEAM_LABEL
@@ -125,7 +125,7 @@ class Teams(ComponentResource):
         RoleBinding(
             f"longhaul-team-{name}",
             metadata=meta(MEMBERS, part=PART, namespace=name),
-            # JobSets, and a look at queues, are part of it (components/objects/queues.py).
+            # JobSets, and a look at queues, are part of it (components/objects/queue_managers.py).
             role_ref={"api_group": RBAC, "kind": "ClusterRole", "name": "edit"},
             subjects=_subjects(team.groups),
             opts=inside,

@@ -12,7 +12,7 @@ from components.render.documents import environment_file
 from components.render.etcd_members import places
 from components.render.file import File
 from components.render.secrets import certificate, trust
-from contract.documents.disks import DISK_PATH, LIMITS_PATH, Limits, lun_text
+from contract.documents.etcd_disk import DISK_PATH, LIMITS_PATH, Limits, lun_text
 from contract.documents.node import PATH as NODE
 from contract.documents.node import NodeConfig
 from contract.documents.secret_files import SecretFile

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from clouds.base.price_requests import Web, WebError
 from clouds.base.prices import Key, Price, PriceBatch, PriceRequest, Say
-from clouds.base.web import Web, WebError
 from clouds.registry import clouds
 from components.model import Environment
 from components.model.prices.book import PriceBook

@@ -15,7 +15,7 @@ import pytest
 
 from components.model import Environment, load, plan
 from components.model.versions.section import pinned
-from components.render.controller import environment_document
+from components.render.node_controller_document import environment_document
 from components.render.node_files import host_files
 from contract.documents.node_controller import CONFIGMAP, KEY
 from contract.objects import SYSTEM_NAMESPACE

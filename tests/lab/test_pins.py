@@ -14,7 +14,7 @@ import pytest
 
 from components.model.versions.section import companion_versions, offered_versions
 from components.model.versions.steps import minor, numbers
-from components.objects.queues import source
+from components.objects.queue_managers import source
 from lab import tools
 from lab.queue_objects import FOLDER, documents, text_of
 from longhaul.artifacts import image_contents

@@ -10,7 +10,7 @@ from clouds.base.pool_section import Pool
 from components.model import Environment, load, plan
 from components.model.nodes.host_nodes import host_node_name
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
-from components.objects import dns, pod_priorities, training
+from components.objects import dns, pod_priorities, training_tolerations
 from contract.annotations import FIELD_MANAGER, SKIP_AWAIT
 from contract.users import BOOTSTRAPPERS, JOIN_USER
 from tests.support.declared import Program, every, plain
@@ -160,8 +160,8 @@ def test_priorities_are_in_order(program: Program) -> None:
 
 def test_training_outlives_more_than_the_default(program: Program) -> None:
     policy = kinds(program, "MutatingAdmissionPolicy")["longhaul-outlive-network-cuts"]
-    assert policy["spec"]["mutations"][0]["jsonPatch"]["expression"] == training.mutation()
-    assert training.TOLERATION_S > training.DEFAULT_TOLERATION_S
+    assert policy["spec"]["mutations"][0]["jsonPatch"]["expression"] == training_tolerations.mutation()
+    assert training_tolerations.TOLERATION_S > training_tolerations.DEFAULT_TOLERATION_S
 
 
 def test_pods_in_their_nodes_network_are_refused_but_where_allowed(program: Program) -> None:

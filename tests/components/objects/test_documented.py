@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.objects.queues import source
+from components.objects.queue_managers import source
 from tests.support.api_server import ApiServer, eventually
 from tests.support.documented import Manifest, Run, manifests, pages, runs
 from tests.support.hosts import STACKS

@@ -18,7 +18,7 @@ import pytest
 from components.model import load, plan
 from components.model.network.api_address import api_address
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
-from components.objects import dns, metadata_service, training
+from components.objects import dns, metadata_service, training_tolerations
 from contract.labels import HOST_NETWORK_LABEL, OUTLIVE_LABEL
 from contract.taints import CUT
 from contract.users import BOOTSTRAPPERS, JOIN_USER
@@ -220,8 +220,8 @@ def tolerated(made: Any) -> dict[str, int | None]:
 
 
 FOREVER = {"key": CUT[1], "operator": "Exists", "effect": "NoExecute"}
-LONG = dict.fromkeys(CUT, training.TOLERATION_S)
-DEFAULT = dict.fromkeys(CUT, training.DEFAULT_TOLERATION_S)
+LONG = dict.fromkeys(CUT, training_tolerations.TOLERATION_S)
+DEFAULT = dict.fromkeys(CUT, training_tolerations.DEFAULT_TOLERATION_S)
 
 
 PODS, LEASES = "/api/v1/pods", "/apis/coordination.k8s.io/v1/namespaces"

@@ -13,7 +13,7 @@ import pytest
 
 from components.control_plane import issuing
 from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, Manager, webhooks_name
-from components.objects.queues import CHECK
+from components.objects.queue_managers import CHECK
 from contract.labels import TEAM_LABEL
 from contract.objects import GANGS
 from longhaul.rotate.webhooks import trust_in_webhooks

@@ -16,7 +16,7 @@ from etcd import checks as etcd_checks
 
 from components.model.control_plane.section import SyncLimits
 from components.render.etcd import NETWORK_LIMITS
-from contract.documents.disks import Limits
+from contract.documents.etcd_disk import Limits
 
 
 class Clock:

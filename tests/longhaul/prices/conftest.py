@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from clouds.aws import spot
+from clouds.base.price_requests import Web
 from clouds.base.prices import Price
-from clouds.base.web import Web
 from components.model import Environment, load
 from longhaul.prices.gather import PriceSources
 from tests.longhaul.prices.price_server import PriceServer, serving

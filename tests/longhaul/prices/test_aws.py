@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 from clouds.aws import prices as aws
+from clouds.base.price_requests import WebError
 from clouds.base.prices import Key, MachineKey, Part, PartKey, PriceAnswer
-from clouds.base.web import WebError
 from longhaul.prices.gather import PriceSources
 from tests.longhaul.prices.price_server import SAMPLES, PriceServer
 

@@ -10,8 +10,8 @@ import pytest
 
 from clouds.azure import prices as azure
 from clouds.azure.site import AzureSite
+from clouds.base.price_requests import WebError
 from clouds.base.prices import Key, MachineKey, Part, PartKey, PriceAnswer, PriceRequest
-from clouds.base.web import WebError
 from longhaul.prices.gather import PriceSources
 from tests.longhaul.prices.price_server import RETAIL, PriceServer, sample_items
 

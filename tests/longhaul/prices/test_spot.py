@@ -13,8 +13,8 @@ from botocore.stub import Stubber
 
 from clouds.aws import spot
 from clouds.aws.site import AwsSite
+from clouds.base.price_requests import Web
 from clouds.base.prices import MachineKey, PriceAnswer, PriceRequest
-from clouds.base.web import Web
 from tests.longhaul.prices.conftest import NOW
 
 KEYS = tuple(

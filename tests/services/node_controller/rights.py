@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from components.model.secrets.certificates import NODE_CONTROLLER
-from components.objects.programs import RBAC
+from components.objects.program_permissions import RBAC
 from components.objects.rbac import (
     AUTHORITIES,
     AUTHORITIES_RULE,

@@ -10,7 +10,7 @@ import pytest
 from components.model import plan
 from components.model.nodes.host_nodes import host_nodes
 from components.model.nodes.labels import host_labels, pool_labels
-from components.render.controller import environment_document
+from components.render.node_controller_document import environment_document
 from contract.documents.node_controller import NodeEnvironmentError, of_text
 from contract.labels import ZONE_LABEL
 from services.node_controller.sources import inventories

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from contract.documents.disks import LIMITS_PATH, Limits, limits_of_text
+from contract.documents.etcd_disk import LIMITS_PATH, Limits, limits_of_text
 from contract.metrics import Metric
 from contract.paths import SSD
 

@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from contract.documents.disks import DISK_PATH, lun_of_text
+from contract.documents.etcd_disk import DISK_PATH, lun_of_text
 from contract.paths import SSD
 
 MOUNT = Path(SSD)

@@ -5,6 +5,6 @@ join_requests.py decides what to answer; https_listener.py has the limits of con
 port, contract/join_rates.py the rates. The machine's side is ``node`` (join.py, attest.py, proofs.py).
 
 Units: longhaul-join.service.
-Settings: components/render/controller.py.
+Settings: components/render/node_controller_document.py.
 Tests: tests/images/join_endpoint.
 """

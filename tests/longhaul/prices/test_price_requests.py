@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from clouds.base.web import Web, WebError
+from clouds.base.price_requests import Web, WebError
 from tests.longhaul.prices.price_server import PriceServer
 
 PATIENT = Web(tries=3, pause_s=0)
@@ -41,13 +41,13 @@ def test_large_files_are_asked_for_again_as_well(server: PriceServer) -> None:
 
 
 def test_lines_are_whole_however_the_bytes_arrive(server: PriceServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clouds.base.web.CHUNK", 3)
+    monkeypatch.setattr("clouds.base.price_requests.CHUNK", 3)
     server.replaced["/x"] = "één\r\n\nzwei,\ttrois\n".encode()
     assert PATIENT.scan(f"{server.address}/x", list, say=print) == ["één\r", "", "zwei,\ttrois"]
 
 
 def test_a_large_file_says_how_far_it_is(server: PriceServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clouds.base.web.REPORT_EVERY", 1 << 20)
+    monkeypatch.setattr("clouds.base.price_requests.REPORT_EVERY", 1 << 20)
     server.replaced["/x"] = b"x" * (2 << 20)
     said: list[str] = []
     PATIENT.scan(f"{server.address}/x", list, say=said.append)

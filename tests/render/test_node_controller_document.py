@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment, load, plan
-from components.render.controller import environment_document
+from components.render.node_controller_document import environment_document
 from tests.render.conftest import cases
 from tests.support.golden import Golden
 from tests.support.hosts import EXAMPLES, production_with

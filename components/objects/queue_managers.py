@@ -31,7 +31,7 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole
 from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, Manager, webhooks_name
 from components.objects.admission import refuse
 from components.objects.object_metadata import meta
-from components.objects.programs import grant
+from components.objects.program_permissions import grant
 from contract.labels import TEAM_LABEL
 from contract.objects import GANGS
 

@@ -10,7 +10,7 @@ from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.model import AddressPlan, Environment
 from components.objects.object_metadata import meta
-from components.render.controller import environment_document
+from components.render.node_controller_document import environment_document
 from contract.documents.node_controller import CONFIGMAP, KEY
 from contract.objects import SYSTEM_NAMESPACE
 
