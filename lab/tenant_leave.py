@@ -13,7 +13,7 @@ def leave(state: LabState) -> None:
     """Destroy the environment's resources in the clouds of the lab that it is in, and have its operator's namespace
     removed. Do nothing for an environment with a lab of its own. If its lab has ended, its clouds ended with it.
 
-    Raise :class:`LabError` when the destruction fails: the remaining resources would stay in the other's lab.
+    Raise :class:`LabError` when the destruction fails: the remaining resources would stay in the lab of its host.
     """
     host = host_of(state)
     if host == state:

@@ -68,8 +68,8 @@ def interrupted(state: LabState) -> str:
 
 
 def prepare(chosen: LabProject, steps: LabSteps) -> None:
-    """Run the steps before the environment itself: have its lab running, with the images and the depot that its file
-    names. A running lab gets what it lacks."""
+    """Run the steps before the environment itself: start its lab, with the images and the depot that its file names.
+    A running lab gets what it lacks."""
     environment = chosen.load()
     project.check_second(environment, chosen)
     if running_init(chosen.state) is None:

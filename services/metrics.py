@@ -46,7 +46,7 @@ class ServiceMetrics:
             self._values[gauge] = dict(values)
 
     def read_from(self, gauge: Metric, read: Read) -> None:
-        """Have a gauge read whenever somebody asks for the metrics."""
+        """Register the function that returns a gauge's values whenever somebody asks for the metrics."""
         self._reads[gauge] = read
 
     def text(self) -> str:

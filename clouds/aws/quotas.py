@@ -34,7 +34,7 @@ Instance quotas" and "Amazon EC2 On-Demand Instances quotas")."""
 
 _OLDER = "All P4, P3 and P2 Spot Instance Requests"
 OLDER_SPOT = {"p2": _OLDER, "p3": _OLDER, "p4": _OLDER, "p5": "All P5 Spot Instance Requests"}
-"""Former names of the quotas of family P, from the first of these pages, before they became one quota."""
+"""Names of family P's spot quotas before AWS made one quota of them, from the first of these pages."""
 
 ADDRESSES = "EC2-VPC Elastic IPs"
 VPCS = "VPCs per Region"

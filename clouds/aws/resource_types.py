@@ -12,8 +12,8 @@ class AwsResourceTypes(ResourceTypes):
     """Types of the program's resources in AWS."""
 
     def kinds(self) -> Mapping[str, ResourceKind]:
-        """Return the kind of every type that the program makes and that matters to a verdict, and of further types that
-        hold data."""
+        """Return the kind of each type that matters to a verdict: types that the program makes, and others that hold
+        data."""
         return {
             "aws:autoscaling/group:Group": ResourceKind.POOL,
             "aws:ebs/volume:Volume": ResourceKind.DATA,
@@ -56,7 +56,8 @@ class AwsResourceTypes(ResourceTypes):
         }
 
     def sealed(self) -> tuple[str, ...]:
-        """Return the type of the VPN gateway's connections."""
+        """Return the types whose refresh would read keys: VPN connections and their routes. The search for drift leaves
+        them out."""
         return (
             "aws:ec2/vpnConnection:VpnConnection",
             # AWS returns a route only together with its whole connection.

@@ -17,9 +17,9 @@ TOO_MANY, NOT_THERE = 429, 404
 """Status codes for too many requests, and for something that does not exist."""
 
 PASSING = (0, 408, 409, 412, 429, 500, 502, 503, 504)
-"""Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``; 409, which means another
-operation on the same resource unless its message refuses machines; and 412, which means that somebody else has changed
-the resource meanwhile."""
+"""Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``; 409, while another
+operation on the resource runs (one that refuses machines is excluded below); and 412, which means that somebody else has
+changed the resource meanwhile."""
 
 
 class AzureError(CloudError):

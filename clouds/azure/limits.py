@@ -1,4 +1,4 @@
-"""Limits of a site in Azure and its pools: room for nodes, and a region that Azure has."""
+"""Limits of a site in Azure and its pools: for how many nodes it has room, and whether Azure has its region."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from clouds.azure import service_tags
 from clouds.azure.site import AzureSite
+from clouds.azure.zones import ZONES
 from clouds.base.faults import Caution
 from clouds.base.limits import Room, SiteLimits
 from clouds.base.phrases import word_list
@@ -23,11 +24,8 @@ subscription and service limits", virtual networks: "Private IP addresses per vi
 
 PEERED_ADDRESSES = 128_000
 """The same for peered virtual networks together (there: "Total Private Addresses for a group of Peered Virtual
-networks"). Support raises neither."""
-
-ZONES = ("1", "2", "3")
-"""Names of a region's zones in each subscription (learn.microsoft.com, "What are Azure availability zones?", physical
-and logical zones)."""
+networks"). Azure's support raises neither
+of the two limits."""
 
 OTHERS = 64
 """Addresses of a site that are not for nodes: for the control plane, at most 29 machines and as many replacements, its
@@ -38,8 +36,8 @@ class AzureSiteLimits(SiteLimits[AzureSite]):
     """Limits of sites in Azure and of their pools."""
 
     def rooms(self, site: AzureSite, ranges: SiteRanges) -> tuple[Room, ...]:
-        """Return the only room, for all zones. A node uses single addresses of the subnet: one for itself, and one for
-        each pod (components/azure/pools.py). No range holds more than Azure allows in a network."""
+        """Return one room: the subnet spans all zones. A node takes addresses one by one: one for itself, and one for
+        each pod (components/azure/pools.py). Azure's limit for a network caps the number, however large the range."""
         range_ = ranges.parts["nodes"]
         nodes = min(range_.num_addresses - KEPT, ADDRESSES - OTHERS) // (1 + ranges.pods_each)
         return (Room(zones=tuple(site.zones), range=range_, nodes=max(nodes, 0)),)

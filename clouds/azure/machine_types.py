@@ -50,5 +50,5 @@ class AzureMachineTypes(MachineTypes):
         return "arm64" if re.match(r"Standard_[A-Z]+\d+(?:-\d+)?[a-z]*p", machine_type) else "amd64"
 
     def rdma(self, pool: Pool) -> Rdma | None:
-        """Return InfiniBand for a pool of a type that has it."""
+        """Return InfiniBand when the pool's machine type has it, otherwise None."""
         return Rdma.INFINIBAND if has_infiniband(pool.machine_type) else None

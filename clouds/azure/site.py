@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from clouds.azure.existing_section import AzureExisting
+from clouds.azure.zones import ZONES
 from clouds.base.replaces import Replaces
 from clouds.base.section import Uuid
-from clouds.base.site import ZONES, Gateway, SiteBase
+from clouds.base.site import ZONES as MOST_ZONES
+from clouds.base.site import Gateway, SiteBase
 
 
 class AzureSite(SiteBase):
@@ -28,7 +30,7 @@ class AzureSite(SiteBase):
     tenant: Annotated[Uuid, Replaces.STATE]
     """Id of the Entra tenant that the subscription trusts."""
     zones: Annotated[tuple[Annotated[str, Field(pattern=r"^[1-9]$", examples=["1"])], ...], Replaces.STATE] = Field(
-        default=("1", "2", "3"), min_length=1, max_length=ZONES
+        default=ZONES, min_length=1, max_length=MOST_ZONES
     )
     """Availability zones over which machines are spread, in this order. With a single zone, addresses are in that zone;
     otherwise they are in all zones of the region. They keep the zones in which they were made."""

@@ -1,4 +1,4 @@
-"""Availability zones of resources that are not machines: addresses and load balancers.
+"""Availability zones: their names, and those of resources that are not machines, addresses and load balancers.
 
 Machines are in the zones that a site names. An address is in one zone or in all three of the region: Azure turns two
 zones of a public address into three (Azure/azure-rest-api-specs issue 20691), and refuses two for a load balancer's
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-REGION = ("1", "2", "3")
-"""Zones of a region that has zones (learn.microsoft.com/azure/reliability/regions-list)."""
+ZONES = ("1", "2", "3")
+"""Zones of a region that has zones (learn.microsoft.com/azure/reliability/regions-list), by their names in each
+subscription (learn.microsoft.com, "What are Azure availability zones?", physical and logical zones)."""
 
 
 def address_zones(zones: Sequence[str]) -> list[str]:
     """Return the zones of an address in a site whose machines are in ``zones``: the zone itself if there is one, else
     all (zone-redundant)."""
-    return list(zones) if len(zones) == 1 else list(REGION)
+    return list(zones) if len(zones) == 1 else list(ZONES)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from components.model import AddressPlan, Environment, Machine, Role
 from components.model.secrets.vault import etcd_state_secret
-from components.render import api_server, etcd, node_files, secrets, vpn
+from components.render import api_server_machine, etcd, node_files, secrets, vpn
 from components.render.cloud_init import UserData, UserDataError, cloud_config
 from components.render.file import File
 from components.render.node_files import host_files, join_kubeconfig, pool_files
@@ -46,7 +46,7 @@ class _Rendered(Protocol):
         ...
 
 
-_ROLES: Mapping[Role, _Rendered] = {Role.ETCD: etcd, Role.EVENTS: etcd, Role.API: api_server, Role.VPN: vpn}
+_ROLES: Mapping[Role, _Rendered] = {Role.ETCD: etcd, Role.EVENTS: etcd, Role.API: api_server_machine, Role.VPN: vpn}
 _TARGETS = {
     Role.ETCD: "longhaul-etcd.target",
     Role.EVENTS: "longhaul-etcd.target",

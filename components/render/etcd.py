@@ -4,7 +4,7 @@ images/rootfs/etc/systemd/system/etcd.service."""
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
-from components.model.control_plane.section import SyncLimits
+from components.model.control_plane.etcd import SyncLimits
 from components.model.control_plane.size import RAFT_DEFAULTS, raft_times
 from components.model.secrets.certificates import ETCD_CLIENT
 from components.model.secrets.vault import etcd_state_secret

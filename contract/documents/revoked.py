@@ -1,7 +1,7 @@
-"""People whose access was revoked: API servers refuse them, whatever token they present. Pure.
+"""People whose access was revoked: API servers refuse them, whatever token they present.
 
-The vault's secret ``revoked`` holds the list. Only officers write there, ``longhaul
-up`` leaves it as it is, and API servers fetch it (``components/render/quarantine.py``).
+The vault's secret ``revoked`` holds the list. Only officers write there; ``longhaul up`` leaves it as it is, and API
+servers fetch it (``components/render/quarantine.py``).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ PATH = "/etc/longhaul/revoked.json"
 """File of API servers and VPN machines with the list."""
 
 NAME = r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}"
-"""Pattern of a person's name with its issuer's prefix. It admits ASCII without the characters that YAML, CEL (RE2),
-Python, shells or our lists treat differently (space, quotation marks, ``$``, comma, backslash, backquote). Names and
+"""Pattern of a person's name with its issuer's prefix. It admits ASCII except characters with a special meaning in
+YAML, CEL (RE2), Python, shells or our lists (space, quotation marks, ``$``, comma, backslash, backquote). Names and
 ids of Entra and Okta contain none of these."""
 
 
@@ -53,8 +53,8 @@ class Revoked:
         return cls(people=people)
 
     def text(self) -> str:
-        """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in a form that
-        CEL and YAML read alike. Raise ``ValueError`` when it is too long for the vault."""
+        """Return the vault's value. Its field ``users`` is the names as one string, which CEL and YAML parse to the
+        same list; kube-apiserver's configuration contains it. Raise ``ValueError`` when it is too long for the vault."""
         users = json.dumps(list(self.names))
         document = json.dumps({"users": users, "people": [asdict(person) for person in self.people]})
         return size_checked(document)

@@ -14,10 +14,10 @@ from components.model.control_plane.size import api_arguments, declared_nodes, r
 from components.model.policy.replaced import replaced_by
 from contract.reasons.plan import PlanReason
 from longhaul.judgement.consequences import CONSEQUENCES
-from longhaul.judgement.data_loss import only_member
 from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.interruptions import replacement
 from longhaul.judgement.properties import Property
+from longhaul.judgement.quorum import only_member
 
 _COLLECTIONS = ("sites", "pools", "hosts")
 """Sections whose new entries affect nothing that runs."""

@@ -14,13 +14,14 @@ from contract.reasons.plan import PlanReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, ResourceAction
 from longhaul.judgement.consequences import CONSEQUENCES, Consequence
-from longhaul.judgement.data_loss import GONE, quorum
+from longhaul.judgement.data_loss import GONE
 from longhaul.judgement.environment_parts import ENVIRONMENT, LINKS, EnvironmentPart
 from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.learner import learner_changes
 from longhaul.judgement.masking import LATER, mask
 from longhaul.judgement.previous_environment import role_changes
 from longhaul.judgement.properties import changes_only, properties
+from longhaul.judgement.quorum import quorum
 from longhaul.judgement.resource_kinds import kind_of
 from longhaul.judgement.weak_spots import new_risks, new_sites
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from clouds.base.findings import Severity
 from clouds.base.resource_types import ResourceKind
 from components.model import Environment
+from components.model.control_plane.etcd import EtcdLearner
 from components.model.control_plane.machines import learner_name
-from components.model.control_plane.section import EtcdLearner
 from contract.reasons.plan import PlanReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction

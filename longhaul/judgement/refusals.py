@@ -12,9 +12,10 @@ from components.model.policy.immutable import Settings, changes, instead, settin
 from contract.reasons.plan import PlanReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import ResourceAction
-from longhaul.judgement.data_loss import lost_quorums, lost_resources
+from longhaul.judgement.data_loss import lost_resources
 from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.moved_addresses import Moved, moved_in_files, moved_in_state
+from longhaul.judgement.quorum import lost_quorums
 from longhaul.judgement.removed_nodes import removed_hosts, removed_nodes
 from longhaul.judgement.versions import kubelet_skew, refused_upgrades, removed_apis, version_mismatches
 from longhaul.judgement.weak_spots import refused_risks

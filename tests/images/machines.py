@@ -36,7 +36,7 @@ from components.model import (
     plan,
     shared_secrets,
 )
-from components.model.control_plane.section import EtcdLearner
+from components.model.control_plane.etcd import EtcdLearner
 from components.model.identity.sign_in import settings
 from components.model.network.address_plan import site_plan
 from components.model.secrets.vault import ISSUERS

@@ -13,7 +13,7 @@ import pytest
 
 from components.model import Role, control_machines, load, plan
 from components.model.versions.section import offered_versions
-from components.render import api_server, etcd
+from components.render import api_server_machine, etcd
 from lab import tools
 from longhaul.toolchain.spec import load as load_spec
 from longhaul.toolchain.spec import repository
@@ -51,7 +51,7 @@ def rendered() -> Mapping[Role, str]:
     return {
         machine.role: "\n".join(one.content for one in files.values())
         for machine in control_machines(environment, addresses)
-        for files in [(etcd if machine.role.is_etcd else api_server).files(environment, addresses, machine)]
+        for files in [(etcd if machine.role.is_etcd else api_server_machine).files(environment, addresses, machine)]
     }
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from components.model import Environment, Role, control_machines, plan
 from components.model.nodes.kubelet_reservations import LEAST_PIDS, pod_pids
-from components.render import api_server as rendering
+from components.render import api_server_machine as rendering
 from components.render import node_files
 from components.render.kubelet import TLS_CIPHER_SUITES
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from components.model import Environment, Role, control_machines, plan
-from components.render import api_server
+from components.render import api_server_machine
 from longhaul.toolchain.spec import repository
 
 UNIT = repository() / "images/rootfs/etc/systemd/system/kube-apiserver.service"
@@ -22,6 +22,6 @@ def guarded_arguments(environment: Environment, folder: Path) -> list[str]:
     addresses = plan(environment)
     machine = next(one for one in control_machines(environment, addresses) if one.role is Role.API)
     file = folder / "admission.yaml"
-    file.write_text(api_server.files(environment, addresses, machine)[CONFIGURATION].content)
+    file.write_text(api_server_machine.files(environment, addresses, machine)[CONFIGURATION].content)
     flags = re.findall(FLAGS, UNIT.read_text(encoding="utf-8"), re.MULTILINE)
     return [flag.replace(CONFIGURATION, str(file)) for flag in flags]

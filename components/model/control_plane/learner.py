@@ -9,8 +9,8 @@ from clouds.base.faults import Caution, Fault, Location
 from clouds.base.phrases import suggestion, word_list
 from clouds.base.site import ZONES
 from clouds.registry import cloud_of
+from components.model.control_plane.etcd import EtcdLearner
 from components.model.control_plane.machines import MOST_MEMBERS, Role, zone_of
-from components.model.control_plane.section import EtcdLearner
 from components.model.environment import Environment
 from components.model.network.address_plan import machine_capacity, plan, plan_errors
 from contract.reasons.plan import FileReason

@@ -1,4 +1,4 @@
-"""Checks of waivers that need only the file. Only a preview shows what a waiver admits."""
+"""Checks of waivers for which the file is enough. Only a preview shows what a waiver admits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contract.reasons.plan import FileReason
 
 
 def check_waivers(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each waiver whose rule does not exist or has no exception."""
+    """Yield a fault for each waiver whose rule does not exist or cannot be waived."""
     for index, waiver in enumerate(environment.waivers):
         wrong = refusal(waiver)
         if wrong:

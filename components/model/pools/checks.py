@@ -1,4 +1,4 @@
-"""Checks of pools' fields, each for itself and against each other, which apply in every cloud."""
+"""Checks of a pool's fields, alone and together. They are the same in every cloud."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from components.model.nodes.labels import label_fault
 from components.model.nodes.rdma import huge_pages_2mib
 
 HUGE_PAGES_PERCENT = 85
-"""Largest share of a machine type's memory that may be huge pages, in percent. The machine itself refuses more than
-nine tenths of the memory that its kernel sees, which is a little less than the type's."""
+"""Largest share of a machine type's memory that may be huge pages, in percent. The machine refuses more than nine
+tenths of the memory that its kernel sees, and the kernel sees a little less than the type has."""
 
 SMALLER_PER_GIB = 512
 """Number of huge pages of 2 MiB in a GiB."""
 
 
 def check_pools(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each field of a pool that does not fit another field."""
+    """Yield a fault for each field of a pool that is invalid by itself or contradicts another."""
     rented = [name for name, site in environment.sites.items() if cloud_of(site).rents]
     for name, pool in environment.pools.items():
         at = ("pools", name)
@@ -98,7 +98,7 @@ def check_base(environment: Environment) -> Iterator[Fault]:
 
 
 def check_purchase(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each pool that declares both spare and reserved capacity."""
+    """Yield a fault for each spot pool that names a reservation."""
     for name, pool in environment.pools.items():
         if pool.spot and pool.reservation is not None:
             wrong = "machines are spare capacity (`spot`), which uses no reservation"
@@ -107,7 +107,7 @@ def check_purchase(environment: Environment) -> Iterator[Fault]:
 
 
 def check_fallbacks(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each fallback without GPUs of a pool with GPUs, and one for each loop of fallbacks."""
+    """Yield a fault for each pool with GPUs that falls back to one without, and for each cycle of fallbacks."""
     types = environment.known_types
     reported: set[str] = set()
     for name, pool in environment.pools.items():

@@ -12,8 +12,8 @@ from components.environment.cluster import Cluster
 from components.guards import immutable as immutable_guard
 from components.model import Environment, control_machines, load, plan
 from components.model.backups.section import Backups
+from components.model.control_plane.etcd import EtcdLearner
 from components.model.control_plane.learner import learner_cautions
-from components.model.control_plane.section import EtcdLearner
 from components.model.loading.cautions import cautions
 from components.render import files
 from contract.reasons.plan import FileReason

@@ -11,7 +11,7 @@ from clouds.base.pool_section import Pool, Reservation, Taint
 from clouds.base.replaces import Replaces
 from components.azure.machines import REPLACED_BY
 from components.model import Environment, Role, load
-from components.model.control_plane.section import SyncLimits
+from components.model.control_plane.etcd import SyncLimits
 from components.model.environment import PodSecurity
 from components.model.policy.replaced import replaced_by
 from tests.support.declared import Declared, Program

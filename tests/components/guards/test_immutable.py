@@ -12,7 +12,7 @@ from components.control_plane.guard import DESTROY_VARIABLE
 from components.control_plane.replacement import GuardRefusedError
 from components.guards import immutable as immutable_guard
 from components.model import Environment, load
-from components.model.control_plane.section import EtcdLearner
+from components.model.control_plane.etcd import EtcdLearner
 from contract.tag_keys import SITE
 from tests.support.declared import Program, plain
 from tests.support.hosts import STACKS

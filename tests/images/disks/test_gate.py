@@ -14,7 +14,7 @@ from disks import gate as disk_gate
 from disks.gate import Measured, declared_limits, judged, measure, metrics
 from etcd import checks as etcd_checks
 
-from components.model.control_plane.section import SyncLimits
+from components.model.control_plane.etcd import SyncLimits
 from components.render.etcd import NETWORK_LIMITS
 from contract.documents.etcd_disk import Limits
 

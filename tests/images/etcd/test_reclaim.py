@@ -16,7 +16,7 @@ from etcd.client import Etcdctl, EtcdError
 from machine.config import client_url
 
 from components.control_plane.secrets import first_value
-from components.model.control_plane.section import EtcdLearner
+from components.model.control_plane.etcd import EtcdLearner
 from components.model.secrets.vault import SecretKind
 from lab import tools
 from tests.images.fakes import FakeVault

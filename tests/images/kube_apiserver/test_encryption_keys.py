@@ -15,7 +15,7 @@ from components.control_plane.issuing import new_encryption_key
 from components.model import Role, control_machines, load, plan
 from components.model.secrets.encryption_keys import EncryptionKeys
 from components.model.secrets.vault import KEYS_IN_USE
-from components.render import api_server as rendered
+from components.render import api_server_machine as rendered
 from lab import tools
 from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.hosts import STACKS

@@ -24,7 +24,7 @@ from components.model.identity.section import Identity, Issuer
 from components.model.identity.sign_in import MOST_GROUPS, settings
 from components.model.secrets.vault import ISSUERS, QUARANTINE, REVOKED
 from components.model.vpn.section import RIGHT
-from components.render import api_server as rendered
+from components.render import api_server_machine as rendered
 from components.render.quarantine import AUTHORIZATION, CLIENT, refusing_client
 from contract.documents.issuers import PATH as AUTHENTICATION
 from contract.documents.quarantine import Quarantine

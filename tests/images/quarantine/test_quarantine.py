@@ -21,7 +21,7 @@ from quarantine import lists as quarantine_list
 
 from components.model import Role, control_machines, load, plan
 from components.model.secrets.vault import QUARANTINE, REVOKED
-from components.render import api_server as rendered
+from components.render import api_server_machine as rendered
 from components.render.quarantine import AUTHORIZATION, CLIENT, PORT, refusing_client
 from contract.documents import quarantine as quarantine_document
 from contract.documents import revoked as revoked_document

@@ -12,7 +12,7 @@ from clouds.azure.control import AzureControlAccess
 from clouds.base.control import CommandOutput
 from components.model import Environment, Role, load
 from components.model.backups.section import Backups
-from components.model.control_plane.section import EtcdLearner
+from components.model.control_plane.etcd import EtcdLearner
 from longhaul.backups.on_demand import back_up, check_learner
 from longhaul.terminal.exits import CommandError, Exit
 

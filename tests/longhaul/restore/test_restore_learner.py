@@ -10,7 +10,7 @@ import pytest
 from clouds.azure.errors import AzureError
 from components.model import Role, load
 from components.model.backups.section import Backups
-from components.model.control_plane.section import EtcdLearner
+from components.model.control_plane.etcd import EtcdLearner
 from longhaul.etcd_backups.snapshots import BUMP
 from longhaul.restore.machines import Answer, PlaceMachines, RefusedStepError
 from longhaul.vault.restore_record import RestoreState

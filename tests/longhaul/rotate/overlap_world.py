@@ -21,7 +21,7 @@ from components.model.secrets.certificates import ADMINISTRATORS, ETCD_CLIENT, F
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationProgress, parse_progress
 from components.model.secrets.vault import ISSUERS, QUARANTINE, REVOKED, ROTATIONS, SIGNING_KEYS
 from components.model.sites.places import place_of
-from components.render import api_server, etcd
+from components.render import api_server_machine, etcd
 from contract.documents.quarantine import Quarantine
 from contract.documents.revoked import Revoked
 from contract.documents.secret_files import SecretFile
@@ -320,7 +320,7 @@ class World:
 
 
 def _secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile, ...]:
-    return (etcd if machine.role.is_etcd else api_server).secret_files(environment, machine)
+    return (etcd if machine.role.is_etcd else api_server_machine).secret_files(environment, machine)
 
 
 @cache

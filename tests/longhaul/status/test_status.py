@@ -18,7 +18,7 @@ from clouds.base.control import CommandOutput, MachineView
 from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan
 from components.model.backups.section import Backups
-from components.model.control_plane.section import EtcdLearner
+from components.model.control_plane.etcd import EtcdLearner
 from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.control_plane.node_answers import NodeAnswer, parse_answer
