@@ -72,7 +72,7 @@ class PoolOutlook:
         self.pool, self.name, self.groups, self.capacity = pool, pool.name, groups, capacity
         self.taints = tuple(sorted(SchedulingTaint(*taint) for taint in pool.taints))
         self.blocked: Obstacle | None = None
-        """Reason for which it is asked for nothing; None when it may be asked."""
+        """Reason why no machine is requested from it; None when it may be asked."""
         self.unfit: Obstacle | None = None
         """Reason for which none of its last machines became fit for pods; None without one."""
         self.bought = 0

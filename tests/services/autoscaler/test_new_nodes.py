@@ -130,14 +130,14 @@ def test_a_team_s_daemon_set_takes_room_from_a_new_node(groups: dict[str, Standi
     api.lists[NAMESPACES] = [{"metadata": {"name": "vision", "labels": {"longhaul.dev/team": "vision"}}}]
     api.lists[DAEMON_SETS] = [daemon_set("cache", namespace="vision", resources={"requests": {"cpu": "1"}})]
     (told,) = actions(api)
-    assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores, largest is")
+    assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores; the largest machine is")
 
 
 def test_a_daemon_set_with_limits_alone_takes_as_much(groups: dict[str, Standing]) -> None:
     api = Lists(pods=[pod("big", requests={"cpu": "15500m"})])
     api.lists[DAEMON_SETS] = [daemon_set("exporter", resources={"limits": {"cpu": "1"}})]
     (told,) = actions(api)
-    assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores, largest is")
+    assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores; the largest machine is")
 
 
 def test_a_daemon_set_without_room_on_a_new_node_takes_none(groups: dict[str, Standing]) -> None:
