@@ -18,8 +18,8 @@ TOO_MANY, NOT_THERE = 429, 404
 
 PASSING = (0, 408, 409, 412, 429, 500, 502, 503, 504)
 """Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``; 409, while another
-operation on the resource runs (one that refuses machines is excluded below); and 412, which means that somebody else has
-changed the resource meanwhile."""
+operation on the resource runs (one that refuses machines is excluded below); and 412, which means that somebody else
+has changed the resource meanwhile."""
 
 
 class AzureError(CloudError):
