@@ -54,7 +54,7 @@ class Revoked:
 
     def text(self) -> str:
         """Return the vault's value. Its field ``users`` is the names as one string, which CEL and YAML parse to the
-        same list; kube-apiserver's configuration contains it. Raise ``ValueError`` when it is too long for the vault."""
+        same list; kube-apiserver's configuration contains it. Raise ``ValueError`` when it is too long for a vault."""
         users = json.dumps(list(self.names))
         document = json.dumps({"users": users, "people": [asdict(person) for person in self.people]})
         return size_checked(document)

@@ -107,7 +107,9 @@ def remember_purchases(review: PurchaseReview, market: Market, now: datetime) ->
     """Return the records, with the machines that a decision asks for."""
     records = dict(review.records)
     new = (
-        (offer.pool.name, shape) for offer in market.offers for shape in {id(one): one for one in offer.shapes}.values()
+        (offer.pool.name, shape)
+        for offer in market.offers
+        for shape in {id(shape): shape for shape in offer.shapes}.values()
     )
     for pool, shape in islice(new, MOST):
         place = (pool, shape_key(shape))
