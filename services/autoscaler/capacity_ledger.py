@@ -5,29 +5,43 @@ Everything that is taken is recorded in one journal, so that a gang that does no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from services.autoscaler.cluster_snapshot import DaemonPod, LabelPairs
+from contract.labels import HOSTNAME_LABEL
+from services.autoscaler.cluster_snapshot import (
+    ClusterNode,
+    CordonOrigin,
+    DaemonPod,
+    LabelPairs,
+    NodeHealth,
+)
 from services.autoscaler.free_capacity import ANY, EquivalentNodes, NodeRoom, NodeRow, PodNeed, Tier, labels_of
 from services.autoscaler.pod_shapes import (
     COMMON,
     AntiAffinity,
+    HostSpread,
     NodeConstraints,
     NodeKind,
     PodShape,
     Resources,
 )
-from services.autoscaler.scheduling_rules import keeps_apart, mismatch
+from services.autoscaler.scheduling_rules import is_tolerated, keeps_apart, label_mismatch, mismatch
 
 
 class CapacityLedger:
     """All room of a cluster."""
 
     def __init__(
-        self, shapes: Iterable[PodShape], *, apart: Iterable[AntiAffinity] = (), keys: Iterable[str] = ()
+        self,
+        shapes: Iterable[PodShape],
+        *,
+        apart: Iterable[AntiAffinity] = (),
+        closed: Mapping[AntiAffinity, Iterable[str]] | None = None,
+        keys: Iterable[str] = (),
     ) -> None:
-        """``shapes`` are all shapes that will be placed; ``apart`` are the anti-affinities of running pods; ``keys``
-        are further labels that distinguish classes."""
+        """``shapes`` are all shapes that will be placed; ``apart`` are the anti-affinities of running pods by host;
+        ``closed`` are their others, with the values of the nodes' label where they run; ``keys`` are further labels
+        that distinguish classes."""
         distinct = dict.fromkeys(shapes)
         names = sorted(
             {name for shape in distinct for name, _ in shape.requests},
@@ -36,9 +50,21 @@ class CapacityLedger:
         self.index = {name: index for index, name in enumerate(names)}
         self.names = names
         wheres = {shape.where for shape in distinct}
-        self._keys = sorted({*keys, *(key for where in wheres for key in where.labels)})
-        terms = dict.fromkeys((*apart, *(term for shape in distinct for term in shape.apart)))
+        wide = closed or {}
+        self._keys = sorted({*keys, *(term.key for term in wide), *(key for where in wheres for key in where.labels)})
+        spreads = dict.fromkeys(spread.counted for shape in distinct for spread in shape.spreads)
+        terms = dict.fromkeys((*apart, *(term for shape in distinct for term in shape.apart), *wide, *spreads))
         self._bits = {term: 1 << number for number, term in enumerate(terms)}
+        self._closed = {self._bits[term]: [(term.key, value) for value in values] for term, values in wide.items()}
+        self._counted = tuple(self._bits[term] for term in spreads)
+        """Bits of the pods that spreadings count."""
+        self._outside: list[NodeRoom] = []
+        """Nodes that take no pods, and count where pods are spread."""
+        self._unmade: list[NodeRoom] = []
+        """Machines that are no nodes yet."""
+        self._domains: dict[tuple[HostSpread, NodeConstraints], list[NodeRoom]] = {}
+        self._levels: list[tuple[int, HostSpread, int]] = []
+        """Of the pods that are being placed: their spreadings, each with the smallest number of pods on a host."""
         self._by_label: dict[tuple[str, str], list[AntiAffinity]] = {}
         """Anti-affinities by a label that a pod must have to be kept away; under the placeholder, those that name no
         such label."""
@@ -50,7 +76,8 @@ class CapacityLedger:
         self._kinds: dict[int, tuple[NodeKind, object]] = {}
         self._fitting: dict[NodeConstraints, tuple[EquivalentNodes, ...]] = {}
         self._selected: dict[
-            tuple[NodeConstraints, Sequence[Tier], tuple[str, str] | None], tuple[EquivalentNodes, ...]
+            tuple[NodeConstraints, Sequence[Tier], tuple[str, str] | None, frozenset[tuple[str, str]]],
+            tuple[EquivalentNodes, ...],
         ] = {}
         self._needs: dict[tuple[PodShape, int], PodNeed] = {}
         self._journal: list[Callable[[], None]] = []
@@ -72,7 +99,15 @@ class CapacityLedger:
         if known is None:
             vector = tuple(sorted((self.index[name], amount) for name, amount in shape.requests))
             owns = sum({self._bits[term] for term in shape.apart})
-            known = self._needs[shape, matches] = PodNeed(shape, vector, matches=matches, owns=owns)
+            known = self._needs[shape, matches] = PodNeed(
+                shape,
+                vector,
+                matches=matches,
+                owns=owns,
+                closed=frozenset(pair for bit, pairs in self._closed.items() if bit & matches for pair in pairs),
+                spreads=tuple((self._bits[spread.counted], spread) for spread in shape.spreads),
+                counted=tuple(bit for bit in self._counted if bit & matches),
+            )
         return known
 
     def daemon_need(self, daemon: DaemonPod) -> PodNeed:
@@ -116,7 +151,28 @@ class CapacityLedger:
             room.owns |= sum({self._bits[term] for term in room.node.apart})
             for identity in room.node.identities:
                 room.matches |= self._matches(*identity)
+        if self._counted:
+            self._count(room)
+            if room.node is None:
+                self._unmade.append(room)
         self.class_of(room.kind, room.tier).add(room, len(self.names))
+
+    def add_outside(self, node: ClusterNode) -> None:
+        """Add a node that takes no pods. Hosts that are cordoned or do not answer count where pods are spread."""
+        if self._counted:
+            room = NodeRoom(node.name, node.kind, Tier.BUSY, [], node)
+            self._count(room)
+            self._outside.append(room)
+
+    def _count(self, room: NodeRoom) -> None:
+        """Count the pods of a node for spreadings."""
+        if room.node:
+            for sign, identities in ((1, room.node.identities), (-1, room.node.ended)):
+                for identity in identities:
+                    matches = self._matches(*identity)
+                    for bit in self._counted:
+                        if bit & matches:
+                            room.counts[bit] = room.counts.get(bit, 0) + sign
 
     def add_new(self, room: NodeRoom) -> None:
         """Add a node that is to be made, until it is undone."""
@@ -124,7 +180,14 @@ class CapacityLedger:
         row = room.row
         if row is None:
             raise ValueError(f"{room.name} is in no row")
-        self._journal.append(lambda: _remove(row, room))
+
+        def undo() -> None:
+            row.rooms.remove(room)
+            if self._counted:
+                # It is the last: what was added after it is undone before it.
+                self._unmade.pop()
+
+        self._journal.append(undo)
 
     def rooms(self) -> Iterator[NodeRoom]:
         """Yield every node, including those that are to be made."""
@@ -145,8 +208,45 @@ class CapacityLedger:
     ) -> list[tuple[NodeRoom, int]]:
         """Place as many of ``count`` pods as there is room for on nodes of some tiers, and return where. ``domain`` is
         a label that the nodes must have."""
+        if not need.spreads:
+            return self._place_once(need, count, tiers, domain)
         placed: list[tuple[NodeRoom, int]] = []
-        for class_ in self._chosen(need.shape.where, tiers, domain):
+        while count:
+            # Each round lets every host have as many pods as the host with the fewest allows.
+            self._levels = [(bit, spread, self._fewest(bit, spread, need.shape.where)) for bit, spread in need.spreads]
+            more = self._place_once(need, count, tiers, domain)
+            if not more:
+                break
+            placed += more
+            count -= sum(some for _, some in more)
+        return placed
+
+    def _fewest(self, bit: int, spread: HostSpread, where: NodeConstraints) -> int:
+        """Return the smallest number of counted pods on a host (kubernetes 1.36, ``podtopologyspread``,
+        ``minMatchNum``). A machine that is no node yet is a host from its first counted pod on."""
+        domains = self._domains.get((spread, where))
+        if domains is None:
+            rooms = (room for room in (*self.rooms(), *self._outside) if room.node)
+            domains = self._domains[spread, where] = [room for room in rooms if _is_domain(spread, where, room)]
+        counts = [room.counts.get(bit, 0) for room in domains]
+        counts += [room.counts[bit] for room in self._unmade if room.counts.get(bit)]
+        return min(counts) if len(counts) >= max(1, spread.min_domains) else 0
+
+    def _most_spread(self, room: NodeRoom) -> int:
+        """Return the number of pods that the spreadings allow on a host."""
+        most = 1 << 30
+        for bit, spread, fewest in self._levels:
+            count = room.counts.get(bit, 0)
+            # Once it is a node, an empty machine is the host with the fewest.
+            left = spread.max_skew + (fewest if room.node or count else 0) - count
+            most = min(most, max(0, left)) if spread.itself else (most if left >= 0 else 0)
+        return most
+
+    def _place_once(
+        self, need: PodNeed, count: int, tiers: Sequence[Tier], domain: tuple[str, str] | None
+    ) -> list[tuple[NodeRoom, int]]:
+        placed: list[tuple[NodeRoom, int]] = []
+        for class_ in self._chosen(need, tiers, domain):
             best = class_.best
             if not best:
                 continue
@@ -160,17 +260,20 @@ class CapacityLedger:
         return placed
 
     def _chosen(
-        self, where: NodeConstraints, tiers: Sequence[Tier], domain: tuple[str, str] | None
+        self, need: PodNeed, tiers: Sequence[Tier], domain: tuple[str, str] | None
     ) -> Sequence[EquivalentNodes]:
         """Return the classes of some tiers and a domain that fit, in order."""
+        where, closed = need.shape.where, need.closed
         fitting = self.fitting(where)
-        key = (where, tiers, domain)
+        key = (where, tiers, domain, closed)
         classes = self._selected.get(key)
         if classes is None:
             classes = self._selected[key] = tuple(
                 class_
                 for class_ in fitting
-                if class_.tier in tiers and (not domain or class_.labels.get(domain[0]) == domain[1])
+                if class_.tier in tiers
+                and (not domain or class_.labels.get(domain[0]) == domain[1])
+                and not any(class_.labels.get(label) == value for label, value in closed)
             )
         return classes
 
@@ -206,6 +309,8 @@ class CapacityLedger:
                     break
             else:
                 some = room.most_pods(need, count)
+                if need.spreads:
+                    some = min(some, self._most_spread(room))
                 if not some or (need.by_name and mismatch(need.shape.where, room.kind, room.name)):
                     continue
                 self.reserve(room, need, some)
@@ -230,6 +335,8 @@ class CapacityLedger:
         room.matches |= need.matches
         room.owns |= need.owns
         room.ports |= need.ports
+        for bit in need.counted:
+            room.counts[bit] = room.counts.get(bit, 0) + count
         if room.row:
             room.row.stale = True
         self._journal.append(lambda: _give_back(room, need, count, former))
@@ -264,8 +371,16 @@ class CapacityLedger:
         return most
 
 
-def _remove(row: NodeRow, room: NodeRoom) -> None:
-    row.rooms.remove(room)
+def _is_domain(spread: HostSpread, where: NodeConstraints, room: NodeRoom) -> bool:
+    """Return whether a host counts for a spreading (kubernetes 1.36, ``podtopologyspread``,
+    ``matchNodeInclusionPolicies``)."""
+    labels = {**dict(room.kind.labels), HOSTNAME_LABEL: room.name}
+    if spread.by_labels and label_mismatch(where, labels, room.name):
+        return False
+    if not spread.by_taints:
+        return True
+    tainted = room.node and (room.node.cordon is not CordonOrigin.NONE or room.node.health is not NodeHealth.READY)
+    return not tainted and all(is_tolerated(taint, where.tolerations) for taint in room.kind.taints)
 
 
 def _loosen(part: NodeRow | EquivalentNodes, best: list[int]) -> None:
@@ -276,4 +391,6 @@ def _give_back(room: NodeRoom, need: PodNeed, count: int, former: tuple[int, int
     for index, amount in need.vector:
         room.free[index] += amount * count
     room.taken -= count
+    for bit in need.counted:
+        room.counts[bit] -= count
     room.matches, room.owns, room.ports = former

@@ -102,8 +102,12 @@ class ClusterNode:
     """Pods that may be moved elsewhere."""
     identities: tuple[tuple[str, LabelPairs], ...] = ()
     """Namespace and labels of each pod on it; only used when pods keep apart."""
+    ended: tuple[tuple[str, LabelPairs], ...] = ()
+    """Those of them that are being ended, which do not count where pods are spread."""
     apart: tuple[AntiAffinity, ...] = ()
     """Pods from which the pods on it keep apart."""
+    wide: tuple[AntiAffinity, ...] = ()
+    """Pods that the pods on it keep out of a larger domain, such as its zone."""
     ports: frozenset[str] = frozenset()
     """Ports of the node that are in use."""
 
@@ -198,6 +202,8 @@ class PodSet:
 
     shape: PodShape
     count: int
+    identity: tuple[str, LabelPairs] = ("", ())
+    """Namespace and labels of the pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,8 @@ class ListedObjects:
     """Pools that are being rolled."""
     teams: frozenset[str] = frozenset()
     """Namespaces of teams."""
+    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Labels of all namespaces."""
     memory: DecisionMemory = field(default_factory=DecisionMemory)
     scheduling: bool = True
     """False when the scheduler's lease has expired."""
@@ -94,6 +96,7 @@ def list_objects(items: Items, *, memory: DecisionMemory, now: datetime) -> List
     claims = any(_claims(pod) for pod in pods if is_pending(pod))
     leases = {item["metadata"]["name"]: holder_of(dict(item), now) for item in items(LEASES)}
     requests = items(REQUESTS)
+    namespaces = {item["metadata"]["name"]: item["metadata"].get("labels") or {} for item in items(NAMESPACES)}
     return ListedObjects(
         pods=pods,
         nodes=items(NODES),
@@ -112,11 +115,8 @@ def list_objects(items: Items, *, memory: DecisionMemory, now: datetime) -> List
             for name, holder in leases.items()
             if name.startswith(ROLLS) and holder and not holder.startswith(f"{NAME}/")
         ),
-        teams=frozenset(
-            item["metadata"]["name"]
-            for item in items(NAMESPACES)
-            if TEAM_LABEL in (item["metadata"].get("labels") or {})
-        ),
+        teams=frozenset(name for name, labels in namespaces.items() if TEAM_LABEL in labels),
+        namespaces=namespaces,
         memory=memory,
         scheduling=bool(leases.get(SCHEDULER, SCHEDULER)),
     )
@@ -140,7 +140,7 @@ def cluster_state(
 ) -> ClusterState:
     """Return listed objects as plain values. ``machines`` are the machines of all groups by node name; ``taints`` are
     those that a pool's nodes always have, by its name on nodes."""
-    shapes = ShapeParser(_volumes(listed.claims, listed.volumes))
+    shapes = ShapeParser(_volumes(listed.claims, listed.volumes), listed.namespaces)
     defaults = PodDefaults(
         limit_ranges=listed.limit_ranges,
         runtime_classes=listed.runtime_classes,

@@ -12,6 +12,7 @@ from enum import IntEnum
 from services.autoscaler.cluster_snapshot import ClusterNode
 from services.autoscaler.pod_shapes import (
     AntiAffinity,
+    HostSpread,
     NodeKind,
     PodShape,
     SelectorOperator,
@@ -48,10 +49,10 @@ def held_ports(ports: Iterable[str]) -> frozenset[str]:
     """Return the marks of ports in use. A port of all addresses has its name as mark; one of a single address has its
     name, and the name with ``@`` for any single address (k8s.io/kube-scheduler, ``framework``,
     ``HostPortInfo.CheckConflict``)."""
-    return frozenset(mark for port in ports for mark in _held(port))
+    return frozenset(mark for port in ports for mark in _marks(port))
 
 
-def _held(port: str) -> tuple[str, ...]:
+def _marks(port: str) -> tuple[str, ...]:
     name, at, _ = port.partition("@")
     return (port, f"{name}@") if at else (name,)
 
@@ -65,12 +66,26 @@ def _conflicts(port: str) -> tuple[str, str]:
 class PodNeed:
     """A shape, translated for one ledger."""
 
-    __slots__ = ("alone", "by_name", "matches", "owns", "ports", "shape", "taken_by", "vector")
+    __slots__ = (
+        "alone", "by_name", "closed", "counted", "matches", "owns", "ports", "shape", "spreads", "taken_by", "vector",
+    )  # fmt: skip
 
-    def __init__(self, shape: PodShape, vector: tuple[tuple[int, int], ...], *, matches: int, owns: int) -> None:
-        """``matches`` and ``owns`` are sets of anti-affinities, as bits: those that select the pod, and the pod's
-        own."""
+    def __init__(
+        self,
+        shape: PodShape,
+        vector: tuple[tuple[int, int], ...],
+        *,
+        matches: int,
+        owns: int,
+        closed: frozenset[tuple[str, str]] = frozenset(),
+        spreads: tuple[tuple[int, HostSpread], ...] = (),
+        counted: tuple[int, ...] = (),
+    ) -> None:
+        """``matches`` and ``owns`` are sets of anti-affinities, as bits: those that select the pod, and the pod's own.
+        ``closed`` are labels of nodes where running pods do not allow it. ``spreads`` are the pod's spreadings, each
+        with the bit of the pods that it counts; ``counted`` are such bits of all spreadings that count the pod."""
         self.shape, self.vector, self.matches, self.owns = shape, vector, matches, owns
+        self.closed, self.spreads, self.counted = closed, spreads, counted
         self.ports = held_ports(shape.ports)
         self.taken_by = frozenset(token for port in shape.ports for token in _conflicts(port))
         """Held ports of others beside which it cannot be."""
@@ -87,14 +102,16 @@ class NodeRoom:
     """Free amounts on one node."""
 
     __slots__ = (
-        "closed", "free", "kind", "matches", "name", "node", "owns", "ports", "refuses", "row", "spare", "taken",
-        "tier",
+        "closed", "counts", "free", "kind", "matches", "name", "node", "owns", "ports", "refuses", "row", "spare",
+        "taken", "tier",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: NodeKind, tier: Tier, free: list[int], node: ClusterNode | None = None) -> None:
         self.name, self.kind, self.tier, self.free, self.node = name, kind, tier, free, node
         self.matches, self.owns = 0, 0
-        self.ports: frozenset[str] = held_ports(node.ports) if node else frozenset()
+        self.counts: dict[int, int] = {}
+        """Number of pods by the bits of spreadings that count them."""
+        self.ports: frozenset[str] = held_ports(node.ports) if node and node.ports else frozenset()
         self.taken = 0
         """Number of pods that were placed on it."""
         self.closed = False

@@ -103,7 +103,8 @@ def _request(
             unknown.append(Obstacle(WaitReason.TEMPLATE_MISSING, message))
         else:
             pod = defaults.pod(template["template"], namespace)
-            sets.append(PodSet(shape=shapes.parse(pod), count=int(pod_set["count"])))
+            labels = tuple(sorted((pod["metadata"].get("labels") or {}).items()))
+            sets.append(PodSet(shape=shapes.parse(pod), count=int(pod_set["count"]), identity=(namespace, labels)))
             unknown += defaults.missing(pod["spec"])
             priorities.append(defaults.priority(pod["spec"]))
     asked = str((spec.get("parameters") or {}).get(WITHIN) or "")

@@ -45,6 +45,8 @@ class Offer:
         """``empty`` are the free amounts of a new node, in the ledger's order; ``kind`` are its labels and taints;
         ``daemons`` are the pods of daemon sets on it, by the daemon sets' names."""
         self.pool, self.group, self.kind, self.empty, self.daemons = pool, group, kind, empty, daemons
+        self.domains = frozenset({*kind.labels, *(pair for variant in kind.variants for pair in variant)})
+        """Labels that its nodes have, or may have."""
         self._room = (group.room, pool.room)
         self.limits = [(limit, limit.each[pool.name]) for limit in limits if limit.each.get(pool.name)]
         self.bought = 0
@@ -64,7 +66,9 @@ class Offer:
 
     def each(self, need: PodNeed) -> int:
         """Return the number of equal pods for which a new node has room."""
-        if any(need.excludes(daemon) for _, daemon in self.daemons):
+        if self.daemons and any(need.excludes(daemon) for _, daemon in self.daemons):
+            return 0
+        if need.closed and need.closed & self.domains:
             return 0
         if need.alone:
             return int(all(self.empty[index] >= amount for index, amount in need.vector))

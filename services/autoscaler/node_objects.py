@@ -103,7 +103,9 @@ class NodeParser:
             leaving=load.leaving,
             moving=tuple(load.moving),
             identities=tuple(load.identities),
+            ended=tuple(load.ended),
             apart=tuple(dict.fromkeys(load.apart)),
+            wide=tuple(dict.fromkeys(load.wide)),
             ports=frozenset(load.ports),
         )
 
@@ -142,7 +144,9 @@ class _Load:
         """True when one of them has more anti-affinities than are supported: nothing is placed beside it."""
         self.moving: list[MovablePod] = []
         self.identities: list[tuple[str, LabelPairs]] = []
+        self.ended: list[tuple[str, LabelPairs]] = []
         self.apart: list[AntiAffinity] = []
+        self.wide: list[AntiAffinity] = []
         self.ports: list[str] = []
 
     def add(self, item: Object) -> None:
@@ -152,11 +156,14 @@ class _Load:
             self.used[name] = self.used.get(name, 0) + amount
         labels = tuple(sorted((item["metadata"].get("labels") or {}).items()))
         self.identities.append((pod.namespace, labels))
+        if "deletionTimestamp" in item["metadata"]:
+            self.ended.append((pod.namespace, labels))
         if _is_plain(item["spec"]):
             shape = None
         else:
             shape = self._shapes.parse(item)
             self.apart += shape.apart
+            self.wide += shape.wide
             self.ports += shape.ports
             self.crowded |= any(obstacle.message == TOO_MANY_APART for obstacle in shape.unknown)
         if pod.stays:

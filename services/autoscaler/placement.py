@@ -191,7 +191,18 @@ class Placer:
             more = self._ledger.place(need, count, tiers=(Tier.CORDONED,), domain=domain)
             count -= sum(some for _, some in more)
             placed += more
-        if count:
+        if count and need.spreads:
+            # Each new machine changes where the next pods may be.
+            first = self._market.buy(need, demand.pods[-count:][:1], buyer=buyer, domain=domain)
+            while first:
+                placed += first
+                count -= 1
+                more = self._ledger.place(need, count, tiers=(*PRESENT, Tier.CORDONED), domain=domain) if count else []
+                count -= sum(some for _, some in more)
+                placed += more
+                rest = demand.pods[-count:][:1] if count else ()
+                first = self._market.buy(need, rest, buyer=buyer, domain=domain) if rest else []
+        elif count:
             placed += self._market.buy(need, demand.pods[-count:], buyer=buyer, domain=domain)
         parts: Parts = []
         begun = 0

@@ -126,7 +126,9 @@ def _absent(gang: Gang, waiting: Iterable[PendingPod], ledger: CapacityLedger) -
     for number, (set_, count) in enumerate(zip(gang.sets, left, strict=True)):
         if count:
             names = tuple(f"{gang.name}[{number}][{index}]" for index in range(count))
-            demands.append(Demand(need=ledger.need(set_.shape), priority=gang.priority, pods=names, declared=True))
+            demands.append(
+                Demand(need=ledger.need(set_.shape, set_.identity), priority=gang.priority, pods=names, declared=True)
+            )
     return demands
 
 

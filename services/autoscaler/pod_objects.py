@@ -12,6 +12,7 @@ from services.autoscaler.pod_shapes import (
     COMMON,
     PODS,
     AntiAffinity,
+    HostSpread,
     NodeConstraints,
     NodeSelectorTerm,
     PodShape,
@@ -21,6 +22,7 @@ from services.autoscaler.pod_shapes import (
     Toleration,
     amounts,
 )
+from services.autoscaler.scheduling_rules import is_fulfilled
 
 Object = Mapping[str, Any]
 Volumes = Mapping[tuple[str, str], tuple[tuple[tuple[NodeSelectorTerm, ...], ...], str]]
@@ -38,8 +40,11 @@ TOO_MANY_RESOURCES = f"it asks for more than {MOST_RESOURCES} resources, which i
 class ShapeParser:
     """Shapes of pods; equal ones share one object."""
 
-    def __init__(self, volumes: Volumes | None = None) -> None:
-        self._volumes = volumes or {}
+    def __init__(
+        self, volumes: Volumes | None = None, namespaces: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        """``namespaces`` are the labels of all namespaces."""
+        self._volumes, self._namespaces = volumes or {}, namespaces or {}
         self._known: dict[PodShape, PodShape] = {}
 
     def parse(self, pod: Object) -> PodShape:
@@ -48,7 +53,9 @@ class ShapeParser:
         affinity = spec.get("affinity") or {}
         volumes = [self._volume(namespace, volume) for volume in spec.get("volumes") or ()]
         where, unknown = _where(spec, affinity, [terms for terms, _ in volumes])
-        apart, strange = _apart(namespace, affinity)
+        labels = pod["metadata"].get("labels") or {}
+        terms, strange = self._apart(namespace, labels, affinity)
+        spreads, uneven = _spreads(namespace, labels, spec)
         asked = requests(spec)
         if len(asked) > MOST_RESOURCES:
             strange.append(TOO_MANY_RESOURCES)
@@ -56,12 +63,17 @@ class ShapeParser:
         shape = PodShape(
             requests=amounts({**asked, PODS: 1}),
             where=where,
-            apart=apart,
+            apart=tuple(term for term in terms if term.key == HOSTNAME_LABEL),
+            wide=tuple(term for term in terms if term.key != HOSTNAME_LABEL),
+            spreads=spreads,
             ports=tuple(sorted(_ports(spec))),
             unknown=tuple(
                 dict.fromkeys(
                     [
-                        *(Obstacle(WaitReason.NOT_UNDERSTOOD, why) for why in (*unknown, *strange, *_unknown(spec))),
+                        *(
+                            Obstacle(WaitReason.NOT_UNDERSTOOD, why)
+                            for why in (*unknown, *strange, *uneven, *_unknown(spec))
+                        ),
                         *(Obstacle(WaitReason.CLAIM_MISSING, why) for _, why in volumes if why),
                     ]
                 )
@@ -74,6 +86,76 @@ class ShapeParser:
         if not claim:
             return (), ""
         return self._volumes.get((namespace, claim), ((), f"its volume claim {claim} does not exist"))
+
+    def _apart(
+        self, namespace: str, labels: Mapping[str, str], affinity: Object
+    ) -> tuple[tuple[AntiAffinity, ...], list[str]]:
+        """Return what a pod keeps apart from, and its unsupported demands about other pods."""
+        rules: list[AntiAffinity] = []
+        unknown: list[str] = []
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        if (affinity.get("podAffinity") or {}).get(required):
+            unknown.append("it has to be near other pods (podAffinity), which is not supported")
+        for term in (affinity.get("podAntiAffinity") or {}).get(required) or ():
+            key = term["topologyKey"]
+            if key != HOSTNAME_LABEL:
+                unknown.append(f"it keeps apart by {key}, which is not supported")
+            if term.get("labelSelector") is not None:
+                rules.append(AntiAffinity(self._spaces(namespace, term), _with_label_keys(term, labels), key))
+        rules = list(dict.fromkeys(rules))
+        if len(rules) > MOST_APART or any(len(rule.labels) > MOST_APART for rule in rules):
+            return (), [*unknown, TOO_MANY_APART]
+        return tuple(rules), unknown
+
+    def _spaces(self, namespace: str, term: Object) -> tuple[str, ...] | None:
+        """Return the namespaces of an anti-affinity's term; None for all."""
+        named, selector = term.get("namespaces") or (), term.get("namespaceSelector")
+        if selector is None:
+            return tuple(sorted(named or (namespace,)))
+        if not selector:
+            return None
+        wanted = label_requirements(selector)
+        matches = (
+            name
+            for name, labels in self._namespaces.items()
+            if all(is_fulfilled(requirement, labels) for requirement in wanted)
+        )
+        return tuple(sorted({*named, *matches}))
+
+
+def _with_label_keys(term: Object, labels: Mapping[str, str]) -> tuple[SelectorRequirement, ...]:
+    """Return the requirements of a term's selector with those by the pod's own labels. The API has written these into
+    a pod's selector already, but not into a template's (kubernetes 1.36, ``pkg/registry/core/pod``,
+    ``applyLabelKeysToLabelSelector``)."""
+    keys = [(SelectorOperator.IN, key) for key in term.get("matchLabelKeys") or ()]
+    keys += [(SelectorOperator.NOT_IN, key) for key in term.get("mismatchLabelKeys") or ()]
+    further = [SelectorRequirement(key, operator, (labels[key],)) for operator, key in keys if key in labels]
+    return tuple(dict.fromkeys((*label_requirements(term.get("labelSelector") or {}), *further)))
+
+
+def _spreads(namespace: str, labels: Mapping[str, str], spec: Object) -> tuple[tuple[HostSpread, ...], list[str]]:
+    """Return over what a pod has to be spread. A constraint without a selector counts no pods (kubernetes 1.36,
+    ``podtopologyspread``, ``countPodsMatchSelector``)."""
+    spreads: list[HostSpread] = []
+    unknown: list[str] = []
+    for item in spec.get("topologySpreadConstraints") or ():
+        if item.get("whenUnsatisfiable") != "DoNotSchedule":
+            continue
+        wanted = _with_label_keys(item, labels)
+        if item["topologyKey"] != HOSTNAME_LABEL:
+            unknown.append(f"it has to be spread over {item['topologyKey']}, which is not supported")
+        elif wanted and item.get("labelSelector") is not None:
+            spreads.append(
+                HostSpread(
+                    counted=AntiAffinity((namespace,), wanted),
+                    max_skew=int(item.get("maxSkew") or 1),
+                    itself=all(is_fulfilled(requirement, labels) for requirement in wanted),
+                    min_domains=int(item.get("minDomains") or 1),
+                    by_labels=item.get("nodeAffinityPolicy") != "Ignore",
+                    by_taints=item.get("nodeTaintsPolicy") == "Honor",
+                )
+            )
+    return tuple(dict.fromkeys(spreads)), unknown
 
 
 def requests(spec: Object) -> Resources:
@@ -172,30 +254,6 @@ def label_requirements(selector: Object) -> tuple[SelectorRequirement, ...]:
     return (*exact, *(requirement(expression) for expression in selector.get("matchExpressions") or ()))
 
 
-def _apart(namespace: str, affinity: Object) -> tuple[tuple[AntiAffinity, ...], list[str]]:
-    """Return what a pod keeps apart from by host, and its unsupported demands about other pods."""
-    rules: list[AntiAffinity] = []
-    unknown: list[str] = []
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    if (affinity.get("podAffinity") or {}).get(required):
-        unknown.append("it has to be near other pods (podAffinity), which is not supported")
-    for term in (affinity.get("podAntiAffinity") or {}).get(required) or ():
-        selects = term.get("namespaceSelector")
-        if term["topologyKey"] != HOSTNAME_LABEL:
-            unknown.append(f"it keeps apart by {term['topologyKey']}, which is not supported")
-        elif selects:
-            unknown.append("it keeps apart from namespaces by their labels, which is not supported")
-        elif term.get("labelSelector") is not None:
-            spaces = tuple(sorted(term.get("namespaces") or (namespace,)))
-            rules.append(
-                AntiAffinity(None if selects is not None else spaces, label_requirements(term["labelSelector"]))
-            )
-    rules = list(dict.fromkeys(rules))
-    if len(rules) > MOST_APART or any(len(rule.labels) > MOST_APART for rule in rules):
-        return (), [*unknown, TOO_MANY_APART]
-    return tuple(rules), unknown
-
-
 def _ports(spec: Object) -> Iterator[str]:
     """Yield the node ports that a pod uses (kubernetes 1.36, ``pkg/scheduler/util``, ``GetHostPorts``)."""
     for container in lasting_containers(spec):
@@ -213,8 +271,5 @@ def lasting_containers(spec: Object) -> Iterator[Object]:
 
 
 def _unknown(spec: Object) -> Iterator[str]:
-    for spread in spec.get("topologySpreadConstraints") or ():
-        if spread.get("whenUnsatisfiable") == "DoNotSchedule":
-            yield f"it has to be spread over {spread['topologyKey']}, which is not supported"
     if spec.get("resourceClaims"):
         yield "it claims devices (resourceClaims), which is not supported"

@@ -90,12 +90,32 @@ class SchedulingTaint:
 
 @dataclass(frozen=True, slots=True)
 class AntiAffinity:
-    """Pods that must not be on the same node: a required anti-affinity by host."""
+    """Pods that must not be on the same node, or not in the same zone: a required anti-affinity."""
 
     namespaces: tuple[str, ...] | None
     """Namespaces of these pods; None for all."""
     labels: tuple[SelectorRequirement, ...] = ()
     """Requirements on the pods' labels; without any, every pod of the namespaces."""
+    key: str = HOSTNAME_LABEL
+    """Label that nodes agree on which must not hold both."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostSpread:
+    """A pod's spreading over hosts with ``DoNotSchedule``: no host may have more than ``max_skew`` pods more than the
+    host with the fewest (kubernetes 1.36, ``pkg/scheduler/framework/plugins/podtopologyspread``, ``Filter``)."""
+
+    counted: AntiAffinity
+    """Namespace and labels of the pods that are counted."""
+    max_skew: int
+    itself: bool = True
+    """True when the pod is one of them."""
+    min_domains: int = 1
+    """Number of hosts below which the fewest are taken to be none."""
+    by_labels: bool = True
+    """True when only hosts count whose labels the pod accepts (``nodeAffinityPolicy``)."""
+    by_taints: bool = False
+    """True when only hosts count whose taints it tolerates (``nodeTaintsPolicy``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +149,10 @@ class PodShape:
     """Sum of its containers' requests plus its overhead, and one of ``pods``."""
     where: NodeConstraints = field(default_factory=NodeConstraints)
     apart: tuple[AntiAffinity, ...] = ()
+    """Anti-affinities by host."""
+    wide: tuple[AntiAffinity, ...] = ()
+    """Other anti-affinities, such as those by zone. Only those of running pods are understood."""
+    spreads: tuple[HostSpread, ...] = ()
     ports: tuple[str, ...] = ()
     """Ports of the node that it uses, such as ``TCP/8080``, or ``TCP/8080@10.0.0.1`` at one address of the node."""
     unknown: tuple[Obstacle, ...] = ()

@@ -52,7 +52,7 @@ def decide(
     shapes = [*shapes_of(snapshot.pods, snapshot.gangs), *_moving(nodes)]
     within = {gang.within for gang in snapshot.gangs if gang.within}
     apart = {*_apart(nodes), *(term for daemon in snapshot.daemons for term in daemon.shape.apart)}
-    ledger = CapacityLedger(shapes, apart=apart, keys=within)
+    ledger = CapacityLedger(shapes, apart=apart, closed=_closed(nodes), keys=within)
     review = review_purchases(snapshot, groups.pools, memory.purchases, memory.idle, now)
     groups.skip_unfit(now, snapshot.settings)
     rooms = _rooms(nodes, groups.pools, ledger, snapshot.daemons, review, now)
@@ -120,6 +120,16 @@ def _apart(nodes: Iterable[ClusterNode]) -> set[AntiAffinity]:
     return {term for node in nodes if node.apart for term in node.apart}
 
 
+def _closed(nodes: Iterable[ClusterNode]) -> dict[AntiAffinity, set[str]]:
+    """Return the anti-affinities of running pods by more than a host, with the values of the label where they run
+    (kubernetes 1.36, ``interpodaffinity``, ``satisfyExistingPodsAntiAffinity``)."""
+    closed: dict[AntiAffinity, set[str]] = {}
+    for node in nodes:
+        for term in node.wide:
+            closed.setdefault(term, set()).update(value for key, value in node.kind.labels if key == term.key)
+    return closed
+
+
 def _rooms(
     nodes: Iterable[ClusterNode],
     pools: Mapping[str, PoolOutlook],
@@ -145,8 +155,11 @@ def _rooms(
                 # Some of its resources are not registered yet: a device plugin starts last.
                 free, pods = new_node_content(pool, expected.kind, daemons)
             room = rooms[node.name] = NodeRoom(node.name, expected.kind, tier, ledger.vector(free), expected)
-            room.carry(map(ledger.daemon_need, pods))
+            if pods:
+                room.carry(map(ledger.daemon_need, pods))
             room.refuses = review.refusing.get(node.name, frozenset())
+        else:
+            ledger.add_outside(node)
     ledger.add_all(rooms.values())
     for pool in pools.values():
         for group in pool.groups:
@@ -167,7 +180,12 @@ def _as_expected(node: ClusterNode, pool: PoolOutlook) -> ClusterNode:
     kind = new_node_kind(pool, group) if group else node.kind
     labels = {**dict(kind.labels), **dict(node.kind.labels)}
     return replace(
-        node, kind=NodeKind(tuple(sorted(labels.items())), kind.taints), ports=frozenset(), identities=(), apart=()
+        node,
+        kind=NodeKind(tuple(sorted(labels.items())), kind.taints),
+        ports=frozenset(),
+        identities=(),
+        apart=(),
+        ended=(),
     )
 
 

@@ -74,6 +74,11 @@ def _obstacle(need: PodNeed, ledger: CapacityLedger, market: Market, domain: Dom
         beside = _beside_daemons(need, market)
         if beside:
             return Obstacle(WaitReason.DAEMON_SET_CONFLICT, f"no pool can hold this: {beside}")
+        shut = [offer.pool.name for offer in market.matching(need.shape.where) if need.closed & offer.domains]
+        if shut:
+            where = " and ".join(f"{key}={value}" for key, value in sorted(need.closed))
+            message = f"pods that run keep it out of {where}, where new nodes are or may be ({_listed(shut, ', ')})"
+            return Obstacle(WaitReason.NO_POOL_MATCHES, f"no pool can hold this: {message}")
         too_small = _too_small(need, ledger, market)
         reason = WaitReason.NO_MACHINE_FITS if too_small else WaitReason.NO_POOL_MATCHES
         return Obstacle(reason, f"no pool can hold this: {too_small or _unlike(need, market)}")

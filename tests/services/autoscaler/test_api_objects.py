@@ -14,7 +14,6 @@ from contract.objects import GANGS
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import CordonOrigin, NodeHealth
 from services.autoscaler.cluster_state import DAEMON_SETS, NAMESPACES, ListedObjects, cluster_state, list_objects
-from services.autoscaler.free_capacity import PodNeed
 from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.node_objects import DisruptionBudget, MachineFacts, NodeParser, budget_of
 from services.autoscaler.pod_defaults import PodDefaults
@@ -29,7 +28,6 @@ from services.autoscaler.pod_objects import (
 from services.autoscaler.pod_shapes import (
     AntiAffinity,
     NodeSelectorTerm,
-    PodShape,
     SchedulingTaint,
     SelectorOperator,
     SelectorRequirement,
@@ -80,71 +78,6 @@ def test_requests_are_the_sum_of_containers_and_sidecars_with_the_overhead() -> 
         "overhead": {"cpu": "100m"},
     }
     assert requests(spec) == {"cpu": 1850, "memory": GIB}
-
-
-def test_a_limit_stands_for_a_request_that_is_missing() -> None:
-    limited = {"name": "c", "resources": {"limits": {"cpu": "2", "nvidia.com/gpu": "8"}, "requests": {"cpu": "1"}}}
-    assert requests({"containers": [limited]}) == {"cpu": 1000, "nvidia.com/gpu": 8}
-    # A limit of the pod as a whole stands only for what no container asks for.
-    whole_pod = {"containers": [container(cpu="1")], "resources": {"limits": {"cpu": "4", "memory": "1Gi"}}}
-    assert requests(whole_pod) == {"cpu": 1000, "memory": GIB}
-
-
-def port(number: int, **more: Any) -> Object:
-    return {"containerPort": number, "hostPort": number, **more}
-
-
-def test_ports_of_the_node_are_those_of_containers_that_stay() -> None:
-    spec = {
-        "containers": [{"ports": [port(80), port(53, protocol="UDP"), port(81, hostIP="0.0.0.0")]}],
-        "initContainers": [
-            {"restartPolicy": "Always", "ports": [port(15001, hostIP="10.0.0.1")]},
-            {"ports": [port(99)]},
-        ],
-    }
-    parsed = ShapeParser().parse({"metadata": {}, "spec": spec})
-    assert parsed.ports == ("TCP/15001@10.0.0.1", "TCP/80", "TCP/81", "UDP/53")
-
-
-@pytest.mark.parametrize(
-    ("mine", "theirs", "conflict"),
-    [("TCP/80", "TCP/80", True), ("TCP/80", "UDP/80", False), ("TCP/80@a", "TCP/80@b", False),
-     ("TCP/80@a", "TCP/80@a", True), ("TCP/80", "TCP/80@a", True), ("TCP/80@a", "TCP/80", True),
-     ("TCP/80", "TCP/8080", False)],
-)  # fmt: skip
-def test_ports_conflict_by_address(mine: str, theirs: str, conflict: bool) -> None:
-    need, other = (PodNeed(PodShape((), ports=(text,)), (), matches=0, owns=0) for text in (mine, theirs))
-    assert need.excludes(other) is conflict
-
-
-def test_a_template_gets_what_the_api_would_give_its_pod() -> None:
-    limits = [{"type": "Pod"}, {"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"memory": "1Gi"}}]
-    overhead, scheduling = (
-        {"podFixed": {"cpu": "100m"}},
-        {"nodeSelector": {"sandbox": "yes"}, "tolerations": [{"key": "s"}]},
-    )
-    defaults = PodDefaults(
-        limit_ranges=[{"metadata": {"namespace": "team"}, "spec": {"limits": limits}}],
-        runtime_classes=[{"metadata": {"name": "kata"}, "overhead": overhead, "scheduling": scheduling}],
-        priority_classes=[
-            {"metadata": {"name": "high"}, "value": 1000},
-            {"metadata": {"name": "normal"}, "value": 5, "globalDefault": True},
-        ],
-    )
-    containers = [
-        {"ports": [{"containerPort": 9100}]},
-        {"resources": {"limits": {"cpu": "1"}, "requests": {"memory": "5Gi"}}},
-    ]
-    spec = {"hostNetwork": True, "runtimeClassName": "kata", "containers": containers}
-    shape = ShapeParser().parse(defaults.pod({"spec": spec}, "team"))
-    assert dict(shape.requests) == {"cpu": 3100, "memory": 6 * GIB, "pods": 1}
-    assert shape.ports == ("TCP/9100",)
-    assert shape.where.selector == (SelectorRequirement("sandbox", SelectorOperator.IN, ("yes",)),)
-    assert shape.where.tolerations == (Toleration("s", ""),)
-    assert dict(ShapeParser().parse(defaults.pod({"spec": spec}, "other")).requests)["cpu"] == 1100
-    assert (defaults.priority({}), defaults.priority({"priorityClassName": "high"})) == (5, 1000)
-    (unknown,) = defaults.missing({"priorityClassName": "none", "runtimeClassName": "kata"})
-    assert unknown.message == "its priority class none does not exist"
 
 
 def test_a_step_of_the_initialization_may_be_larger_than_the_sum() -> None:
@@ -204,6 +137,20 @@ def test_pods_that_keep_apart_by_host() -> None:
     assert ShapeParser().parse(pod("p", affinity=anti(labelSelector=None))).apart == ()
 
 
+def test_namespaces_by_their_labels() -> None:
+    shapes = ShapeParser(namespaces={"web": {"a": "b"}, "db": {"a": "c"}})
+    selects = anti(namespaceSelector={"matchLabels": {"a": "b"}})
+    assert shapes.parse(pod("p", affinity=selects)).apart[0].namespaces == ("web",)
+    selects = anti(namespaceSelector={"matchLabels": {"a": "b"}}, namespaces=["x"])
+    assert shapes.parse(pod("p", affinity=selects)).apart[0].namespaces == ("web", "x")
+
+
+def test_a_template_is_apart_from_pods_of_its_own_labels() -> None:
+    term = anti(matchLabelKeys=["hash"], mismatchLabelKeys=["tenant"])
+    (apart,) = ShapeParser().parse(pod("p", labels={"hash": "1", "tenant": "a"}, affinity=term)).apart
+    assert [str(one) for one in apart.labels] == ["app=dns", "hash=1", "tenant NotIn a"]
+
+
 HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -212,7 +159,6 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
     ("spec", "word"),
     [
         ({"affinity": anti(topologyKey="zone")}, "keeps apart by zone"),
-        ({"affinity": anti(namespaceSelector={"matchLabels": {"a": "b"}})}, "namespaces by their labels"),
         ({"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "zone"}]}}}, "near other pods"),
         ({"topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]}, "over zone"),
         ({"resourceClaims": [{"name": "gpu"}]}, "claims devices"),
