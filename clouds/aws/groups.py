@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from clouds.aws.disks import SYSTEM_DISK_GIB
 from clouds.aws.site import AwsSite
 from clouds.base.checks import zones_of
 from clouds.base.groups import PoolGroup, PoolGroups
@@ -13,6 +14,7 @@ from clouds.base.place import Place
 class AwsPoolGroups(PoolGroups[AwsSite]):
     """Auto scaling groups of pools in AWS. Each has a maximum of its own."""
 
+    default_disk_gib = SYSTEM_DISK_GIB
     word = "auto scaling group"
 
     def of_pool(self, place: Place[AwsSite], pool: str) -> tuple[PoolGroup, ...]:

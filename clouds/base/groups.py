@@ -25,6 +25,8 @@ class PoolGroup:
 class PoolGroups(Generic[SiteT]):
     """Groups of a cloud's pools. There are none by default."""
 
+    default_disk_gib: int | None = None
+    """Size of the system disk of machines whose pool names none, GiB; None when it is the image's own."""
     word = "group"
     """The cloud's word for one group, a singular noun such as ``scale set``."""
 

@@ -18,6 +18,8 @@ from services.autoscaler.cluster_snapshot import (
 from services.autoscaler.free_capacity import ANY, EquivalentNodes, NodeRoom, NodeRow, PodNeed, Tier, labels_of
 from services.autoscaler.pod_shapes import (
     COMMON,
+    NO_LIMIT,
+    VOLUMES_OF,
     AntiAffinity,
     HostSpread,
     NodeConstraints,
@@ -89,7 +91,7 @@ class CapacityLedger:
 
     def vector(self, resources: Resources) -> list[int]:
         """Return resources in the ledger's order, without those that no pod requests."""
-        return [resources.get(name, 0) for name in self.names]
+        return [resources.get(name, NO_LIMIT if name.startswith(VOLUMES_OF) else 0) for name in self.names]
 
     def need(self, shape: PodShape, identity: tuple[str, LabelPairs] = ("", ())) -> PodNeed:
         """Return a shape's need. ``identity`` is the pod's namespace and labels, which matter only when another pod

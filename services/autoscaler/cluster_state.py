@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -21,8 +21,8 @@ from services.autoscaler.decision_memory import DecisionMemoryStore
 from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.node_objects import MachineFacts, NodeParser, budget_of
 from services.autoscaler.pod_defaults import PodDefaults
-from services.autoscaler.pod_objects import Object, ShapeParser, Volumes, node_terms
-from services.autoscaler.pod_shapes import NodeSelectorTerm
+from services.autoscaler.pod_objects import Object, ShapeParser
+from services.autoscaler.volume_claims import VolumeClaims, volume_limits
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
@@ -34,6 +34,8 @@ PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 POD_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
+STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 NAME = AUTOSCALER
 """Name of the autoscaler's lease and of its memory, and prefix of its processes' names as holders of leases."""
 SCHEDULER = "kube-scheduler"
@@ -58,6 +60,8 @@ class ListedObjects:
     pod_groups: Sequence[Object] = ()
     claims: Sequence[Object] = ()
     volumes: Sequence[Object] = ()
+    storage_classes: Sequence[Object] = ()
+    csi_nodes: Sequence[Object] = ()
     limit_ranges: Sequence[Object] = ()
     runtime_classes: Sequence[Object] = ()
     priority_classes: Sequence[Object] = ()
@@ -93,9 +97,12 @@ def list_objects(items: Items, *, memory: DecisionMemory, now: datetime) -> List
     """Return everything that a decision depends on, from collections. A roll holds its pool's lease all the time; an
     autoscaler holds it only while it writes."""
     pods = items(PODS)
-    claims = any(_claims(pod) for pod in pods if is_pending(pod))
     leases = {item["metadata"]["name"]: holder_of(dict(item), now) for item in items(LEASES)}
     requests = items(REQUESTS)
+    templates = items(TEMPLATES) if requests else ()
+    claims = any(_claims(pod) for pod in pods if is_pending(pod)) or any(
+        _claims(template["template"]) for template in templates
+    )
     namespaces = {item["metadata"]["name"]: item["metadata"].get("labels") or {} for item in items(NAMESPACES)}
     return ListedObjects(
         pods=pods,
@@ -103,10 +110,12 @@ def list_objects(items: Items, *, memory: DecisionMemory, now: datetime) -> List
         budgets=items(BUDGETS),
         daemon_sets=items(DAEMON_SETS),
         requests=requests,
-        templates=items(TEMPLATES) if requests else (),
+        templates=templates,
         pod_groups=items(POD_GROUPS),
         claims=items(CLAIMS) if claims else (),
         volumes=items(VOLUMES) if claims else (),
+        storage_classes=items(STORAGE_CLASSES) if claims else (),
+        csi_nodes=items(CSI_NODES) if claims else (),
         limit_ranges=items(LIMIT_RANGES),
         runtime_classes=items(RUNTIME_CLASSES),
         priority_classes=items(PRIORITY_CLASSES),
@@ -140,14 +149,17 @@ def cluster_state(
 ) -> ClusterState:
     """Return listed objects as plain values. ``machines`` are the machines of all groups by node name; ``taints`` are
     those that a pool's nodes always have, by its name on nodes."""
-    shapes = ShapeParser(_volumes(listed.claims, listed.volumes), listed.namespaces)
+    claims = VolumeClaims(listed.claims, listed.volumes, listed.storage_classes)
+    shapes = ShapeParser(claims, listed.namespaces)
     defaults = PodDefaults(
         limit_ranges=listed.limit_ranges,
         runtime_classes=listed.runtime_classes,
         priority_classes=listed.priority_classes,
     )
     budgets = [budget for budget in map(budget_of, listed.budgets) if budget]
-    nodes = NodeParser(shapes, budgets=budgets, machines=machines, taints=taints, now=now)
+    nodes = NodeParser(
+        shapes, budgets=budgets, machines=machines, taints=taints, now=now, limits=volume_limits(listed.csi_nodes)
+    )
     on: dict[str, list[Object]] = {}
     running: dict[str, list[Object]] = {}
     over: dict[str, list[Object]] = {}
@@ -232,17 +244,5 @@ def _daemons(listed: ListedObjects, shapes: ShapeParser, defaults: PodDefaults) 
 
 
 def _claims(item: Object) -> bool:
-    return any("persistentVolumeClaim" in volume for volume in item["spec"].get("volumes") or ())
-
-
-def _volumes(claims: Iterable[Object], volumes: Iterable[Object]) -> Volumes:
-    """Return where claims' volumes can be used."""
-    known = {item["metadata"]["name"]: item for item in volumes}
-    by_claim: dict[tuple[str, str], tuple[tuple[tuple[NodeSelectorTerm, ...], ...], str]] = {}
-    for item in claims:
-        key = (item["metadata"]["namespace"], item["metadata"]["name"])
-        volume = known.get(str(item["spec"].get("volumeName") or ""))
-        # A volume that waits for its first pod is made where that pod is.
-        required = (volume["spec"].get("nodeAffinity") or {}).get("required") if volume else None
-        by_claim[key] = ((node_terms(required),) if required else (), "")
-    return by_claim
+    kinds = ("persistentVolumeClaim", "ephemeral")
+    return any(kind in volume for volume in item["spec"].get("volumes") or () for kind in kinds)

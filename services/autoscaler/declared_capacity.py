@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from clouds.base.machine_types import Rdma
+from clouds.registry import cloud_of
 from components.model.nodes.kubelet_reservations import MAX_PODS, SYSTEM_MIB, kube_reserved
 from components.model.nodes.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
 from contract.kubernetes.quantities import whole
@@ -30,7 +31,7 @@ KEPT_MIB = SYSTEM_MIB + 100
 
 def declared_capacity(environment: Environment, name: str) -> Resources:
     """Return the amounts that a new node of a pool has for pods, by its declared machine type. Local storage is
-    declared only by ``system_disk_gib``."""
+    known by ``system_disk_gib``, or by the cloud's default."""
     pool = environment.pools[name]
     machine = environment.machine_type(pool.machine_type)
     reserved = {key: whole(key, text) for key, text in kube_reserved(machine.vcpus).items()}
@@ -41,9 +42,10 @@ def declared_capacity(environment: Environment, name: str) -> Resources:
     # Zero GPUs are declared, too: a node that claims some is not believed.
     amounts = {PODS: MAX_PODS, "cpu": cores, "memory": memory, GPU_RESOURCE: machine.gpus}
     amounts |= {key: amount for key, amount in {"hugepages-1Gi": huge, "hugepages-2Mi": small}.items() if amount}
-    if pool.system_disk_gib:
+    disk = pool.system_disk_gib or cloud_of(environment.sites[pool.site]).groups.default_disk_gib
+    if disk:
         # The file system takes some of it; the kubelet reserves 1 GiB for itself and keeps 5 GiB free.
-        amounts["ephemeral-storage"] = int(pool.system_disk_gib * GIB * 0.9) - 6 * GIB
+        amounts["ephemeral-storage"] = int(disk * GIB * 0.9) - 6 * GIB
     return amounts | _adapters(environment, name)
 
 

@@ -12,7 +12,7 @@ from services.autoscaler.cluster_snapshot import (
     NodeHealth,
     ScalingPool,
 )
-from services.autoscaler.pod_shapes import Resources
+from services.autoscaler.pod_shapes import NO_LIMIT, VOLUMES_OF, Resources
 
 LEARNED = ("memory", "ephemeral-storage")
 """Resources whose amount on nodes is more precise than the pool's declaration. Cores and devices are those of the
@@ -45,8 +45,19 @@ def _typical(counts: Counter[tuple[tuple[str, int], ...]]) -> Resources:
     total = counts.total()
     skipped = (total - 1) // 2 if total >= MEDIAN_FROM else 0
     return {
-        name: _ranked(((capacity.get(name, 0), count) for capacity, count in every), skipped)
+        name: amount
         for name in {*chain(*(capacity for capacity, _ in every))}
+        # A node whose driver of volumes has not started yet has no limit.
+        if (
+            amount := _ranked(
+                (
+                    (capacity.get(name, NO_LIMIT if name.startswith(VOLUMES_OF) else 0), count)
+                    for capacity, count in every
+                ),
+                skipped,
+            )
+        )
+        != NO_LIMIT
     }
 
 

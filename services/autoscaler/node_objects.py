@@ -26,6 +26,7 @@ from services.autoscaler.pod_objects import (
 )
 from services.autoscaler.pod_shapes import PODS, AntiAffinity, NodeKind, Resources, SchedulingTaint, SelectorRequirement
 from services.autoscaler.scheduling_rules import is_fulfilled
+from services.autoscaler.volume_claims import ClaimedVolume, volume_counts
 
 PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))
 """Taints of nodes that are temporarily full, but neither starting nor dead."""
@@ -62,10 +63,12 @@ class NodeParser:
         machines: Mapping[str, MachineFacts],
         taints: Mapping[str, frozenset[tuple[str, str]]],
         now: datetime,
+        limits: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
         """``machines`` are the groups' machines by node name; ``taints`` are key and effect of the taints that a pool's
-        nodes always have, by the pool's name on nodes."""
+        nodes always have, by the pool's name on nodes; ``limits`` are the numbers of volumes that nodes allow."""
         self._shapes, self._budgets, self._machines, self._taints, self._now = shapes, budgets, machines, taints, now
+        self._limits = limits or {}
         self._kinds: dict[NodeKind, NodeKind] = {}
 
     def parse(self, item: Object, pods: Iterable[Object]) -> ClusterNode:
@@ -77,11 +80,13 @@ class NodeParser:
         taints = item["spec"].get("taints") or ()
         starting = [taint for taint in taints if _is_starting(taint) and (taint["key"], taint["effect"]) not in usual]
         has = {name: whole(name, text) for name, text in (item["status"].get("allocatable") or {}).items()}
+        has |= self._limits.get(metadata["name"], {})
         health, since = self._health(item, starting=bool(starting))
         known = self._machines.get(metadata["name"], MachineFacts(group="", machine=""))
         load = _Load(self._shapes, self._budgets, self._now, answers=health is not NodeHealth.SILENT)
         for pod in pods:
             load.add(pod)
+        load.add_volumes(has)
         annotations = metadata.get("annotations") or {}
         cordoned_at = parse_time(annotations.get(SCALE_IN, ""))
         return ClusterNode(
@@ -139,6 +144,7 @@ class _Load:
     ) -> None:
         self._shapes, self._budgets, self._now, self._answers = shapes, budgets, now, answers
         self.used: Resources = {}
+        self._volumes: list[ClaimedVolume] = []
         self.work = self.leaving = 0
         self.crowded = False
         """True when one of them has more anti-affinities than are supported: nothing is placed beside it."""
@@ -149,8 +155,16 @@ class _Load:
         self.wide: list[AntiAffinity] = []
         self.ports: list[str] = []
 
+    def add_volumes(self, has: Resources) -> None:
+        """Add the volumes for which the node has a limit. One that several pods use counts once."""
+        for name, count in volume_counts(self._volumes).items():
+            if name in has:
+                self.used[name] = count
+
     def add(self, item: Object) -> None:
         """Add one pod."""
+        if item["spec"].get("volumes"):
+            self._volumes += self._shapes.claims.of_pod(item)
         pod = pod_of(item)
         for name, amount in {**requests(item["spec"]), PODS: 1}.items():
             self.used[name] = self.used.get(name, 0) + amount

@@ -8,6 +8,7 @@ from typing import Any
 from contract.kubernetes.quantities import whole
 from contract.labels import HOSTNAME_LABEL
 from contract.reasons.autoscaler import Obstacle, WaitReason
+from services.autoscaler.node_terms import node_terms, requirement
 from services.autoscaler.pod_shapes import (
     COMMON,
     PODS,
@@ -23,10 +24,9 @@ from services.autoscaler.pod_shapes import (
     amounts,
 )
 from services.autoscaler.scheduling_rules import is_fulfilled
+from services.autoscaler.volume_claims import VolumeClaims, volume_counts
 
 Object = Mapping[str, Any]
-Volumes = Mapping[tuple[str, str], tuple[tuple[tuple[NodeSelectorTerm, ...], ...], str]]
-"""Claims of volumes by namespace and name: where their volumes can be used, and why one cannot be used yet."""
 
 
 MOST_APART, MOST_RESOURCES = 8, 16
@@ -41,22 +41,22 @@ class ShapeParser:
     """Shapes of pods; equal ones share one object."""
 
     def __init__(
-        self, volumes: Volumes | None = None, namespaces: Mapping[str, Mapping[str, str]] | None = None
+        self, claims: VolumeClaims | None = None, namespaces: Mapping[str, Mapping[str, str]] | None = None
     ) -> None:
         """``namespaces`` are the labels of all namespaces."""
-        self._volumes, self._namespaces = volumes or {}, namespaces or {}
+        self.claims, self._namespaces = claims or VolumeClaims(), namespaces or {}
         self._known: dict[PodShape, PodShape] = {}
 
     def parse(self, pod: Object) -> PodShape:
         """Return the shape of a pod, or of a pod template."""
         spec, namespace = pod["spec"], str(pod["metadata"].get("namespace", ""))
         affinity = spec.get("affinity") or {}
-        volumes = [self._volume(namespace, volume) for volume in spec.get("volumes") or ()]
-        where, unknown = _where(spec, affinity, [terms for terms, _ in volumes])
+        volumes = tuple(self.claims.of_pod(pod)) if spec.get("volumes") else ()
+        where, unknown = _where(spec, affinity, [volume.where for volume in volumes])
         labels = pod["metadata"].get("labels") or {}
         terms, strange = self._apart(namespace, labels, affinity)
         spreads, uneven = _spreads(namespace, labels, spec)
-        asked = requests(spec)
+        asked = requests(spec) | volume_counts(volumes)
         if len(asked) > MOST_RESOURCES:
             strange.append(TOO_MANY_RESOURCES)
             asked = {name: amount for name, amount in asked.items() if name in COMMON}
@@ -74,18 +74,12 @@ class ShapeParser:
                             Obstacle(WaitReason.NOT_UNDERSTOOD, why)
                             for why in (*unknown, *strange, *uneven, *_unknown(spec))
                         ),
-                        *(Obstacle(WaitReason.CLAIM_MISSING, why) for _, why in volumes if why),
+                        *(Obstacle(WaitReason.CLAIM_MISSING, volume.obstacle) for volume in volumes if volume.obstacle),
                     ]
                 )
             ),
         )
         return self._known.setdefault(shape, shape)
-
-    def _volume(self, namespace: str, volume: Object) -> tuple[tuple[tuple[NodeSelectorTerm, ...], ...], str]:
-        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        if not claim:
-            return (), ""
-        return self._volumes.get((namespace, claim), ((), f"its volume claim {claim} does not exist"))
 
     def _apart(
         self, namespace: str, labels: Mapping[str, str], affinity: Object
@@ -225,24 +219,6 @@ def _where(
         tolerations.append(Toleration(str(toleration.get("key") or ""), value, str(toleration.get("effect") or "")))
     alternatives = (*node_rules, *(terms for some in volumes for terms in some))
     return NodeConstraints(selector, alternatives, tuple(dict.fromkeys(tolerations))), unknown
-
-
-def node_terms(selector: Object) -> tuple[NodeSelectorTerm, ...]:
-    """Return the terms of a node selector."""
-    return tuple(
-        NodeSelectorTerm(
-            tuple(requirement(expression) for expression in term.get("matchExpressions") or ()),
-            tuple(requirement(field) for field in term.get("matchFields") or ()),
-        )
-        for term in selector.get("nodeSelectorTerms") or ()
-    )
-
-
-def requirement(item: Object) -> SelectorRequirement:
-    """Return a requirement of a selector."""
-    return SelectorRequirement(
-        item["key"], SelectorOperator(item["operator"]), tuple(map(str, item.get("values") or ()))
-    )
 
 
 def label_requirements(selector: Object) -> tuple[SelectorRequirement, ...]:

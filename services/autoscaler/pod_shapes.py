@@ -16,6 +16,11 @@ units. ``pods`` is the number of pods."""
 COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
 """Resources that every machine has. Others, especially GPUs, are compared first."""
 PODS = "pods"
+VOLUMES_OF = "attachable-volumes-csi-"
+"""Prefix of the names of nodes' limits of volumes, before the driver's name. A node that has none of a name has no
+limit."""
+NO_LIMIT = 1 << 30
+"""Amount of volumes on a node without a limit."""
 
 Amounts = tuple[tuple[str, int], ...]
 """Resources as a value that can be compared and hashed: sorted pairs, without zeros."""

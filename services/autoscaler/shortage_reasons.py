@@ -10,11 +10,13 @@ from services.autoscaler.free_capacity import PodNeed
 from services.autoscaler.machine_offers import Market, Offer
 from services.autoscaler.placement import Domain, ShortDemand
 from services.autoscaler.pod_demand import GangDemand
-from services.autoscaler.pod_shapes import PODS
+from services.autoscaler.pod_shapes import NO_LIMIT, PODS, VOLUMES_OF
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.scheduling_rules import mismatch
 
 UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+STORAGE = "ephemeral-storage"
+UNKNOWN_STORAGE = "local storage that is unknown until it has a node or `system_disk_gib`"
 NAMED = 3
 """Number of pools that are named in one reason."""
 
@@ -26,6 +28,8 @@ def quantity(name: str, amount: int) -> str:
     if name == "memory" or name == "ephemeral-storage" or name.startswith("hugepages-"):
         size, unit = next(((size, unit) for size, unit in UNITS if amount >= size), (1, "bytes"))
         return f"{float(f'{amount / size:.3g}'):g} {unit} of {name}"
+    if name.startswith(VOLUMES_OF):
+        return f"{amount} volumes of {name.removeprefix(VOLUMES_OF)}"
     return f"{amount} {name}"
 
 
@@ -129,7 +133,11 @@ def _too_small(need: PodNeed, ledger: CapacityLedger, market: Market) -> str:
 
     best = max(offers, key=nearness)
     empty = dict(zip(ledger.names, best.empty, strict=True))
-    has = ", ".join(quantity(name, max(0, empty[name])) for name, _ in need.shape.requests if name != PODS)
+    names = [name for name, _ in need.shape.requests if name != PODS and empty[name] != NO_LIMIT]
+    has = ", ".join(
+        UNKNOWN_STORAGE if name == STORAGE and name not in best.pool.capacity else quantity(name, max(0, empty[name]))
+        for name in names
+    )
     machine = best.pool.pool.machine_type or "a node"
     return f"asks {request_words(need)}; the largest machine is {machine} of pool {best.pool.name}, with {has}"
 

@@ -18,11 +18,13 @@ from contract.kubernetes.watch import Watch
 from services.autoscaler.cluster_state import (
     BUDGETS,
     CLAIMS,
+    CSI_NODES,
     DAEMON_SETS,
     LIMIT_RANGES,
     OPTIONAL,
     PRIORITY_CLASSES,
     RUNTIME_CLASSES,
+    STORAGE_CLASSES,
     TEMPLATES,
     VOLUMES,
     ListedObjects,
@@ -52,6 +54,8 @@ class WatchedLists:
             **{
                 path: Watch(api, path, keep=slim, changed=self._other, known=path not in OPTIONAL)
                 for path in (
+                    CSI_NODES,
+                    STORAGE_CLASSES,
                     BUDGETS,
                     CLAIMS,
                     DAEMON_SETS,

@@ -1,0 +1,28 @@
+"""Terms of node selectors in the API, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.autoscaler.pod_shapes import NodeSelectorTerm, SelectorOperator, SelectorRequirement
+
+Object = Mapping[str, Any]
+
+
+def node_terms(selector: Object) -> tuple[NodeSelectorTerm, ...]:
+    """Return the terms of a node selector."""
+    return tuple(
+        NodeSelectorTerm(
+            tuple(requirement(expression) for expression in term.get("matchExpressions") or ()),
+            tuple(requirement(field) for field in term.get("matchFields") or ()),
+        )
+        for term in selector.get("nodeSelectorTerms") or ()
+    )
+
+
+def requirement(item: Object) -> SelectorRequirement:
+    """Return a requirement of a selector."""
+    return SelectorRequirement(
+        item["key"], SelectorOperator(item["operator"]), tuple(map(str, item.get("values") or ()))
+    )

@@ -1,0 +1,134 @@
+"""Claims of volumes, and nodes' limits of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longhaul.cli.examples import example
+from services.autoscaler.cluster_state import CLAIMS, CSI_NODES, STORAGE_CLASSES, VOLUMES
+from tests.services.autoscaler.api_objects import Object, pod
+from tests.services.autoscaler.listed_cluster import Lists, Standing, actions, cpu_node, groups_of_pools, machine
+
+ZONE = "topology.kubernetes.io/zone"
+EBS = "ebs.csi.aws.com"
+GROWS = "grow prod-cpu from 0 to 1: for team/p"
+
+
+@pytest.fixture(name="groups")
+def _groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
+    return groups_of_pools(monkeypatch)
+
+
+def claim(name: str, *, status: str = "Bound", metadata: Object | None = None, **spec: Any) -> Object:
+    about = {"name": name, "namespace": "team", **(metadata or {})}
+    return {"metadata": about, "spec": spec, "status": {"phase": status}}
+
+
+def volume(name: str, *, zones: tuple[str, ...] = (), labels: Object | None = None, **spec: Any) -> Object:
+    expression = {"key": ZONE, "operator": "In", "values": list(zones)}
+    required = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}} if zones else {}
+    return {"metadata": {"name": name, "labels": labels or {}}, "spec": {"nodeAffinity": required, **spec}}
+
+
+def using(name: str, *claims: str, **more: Any) -> Object:
+    volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
+    return pod(name, requests={"cpu": "100m"}, volumes=volumes, **more)
+
+
+def lists(pods: list[Object], nodes: list[Object] | None = None, **kinds: list[Object]) -> Lists:
+    api = Lists(pods=pods, nodes=nodes or [])
+    paths = {"claims": CLAIMS, "volumes": VOLUMES, "classes": STORAGE_CLASSES, "csi_nodes": CSI_NODES}
+    api.lists |= {paths[kind]: items for kind, items in kinds.items()}
+    return api
+
+
+def class_(name: str, mode: str = "WaitForFirstConsumer", **more: Any) -> Object:
+    return {"metadata": {"name": name}, "provisioner": EBS, "volumeBindingMode": mode, **more}
+
+
+CLASSES = [class_("first"), class_("now", "Immediate"), class_("local", provisioner="kubernetes.io/no-provisioner")]
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        (claim("c", volumeName="v", status="Lost"), "its volume claim c has lost its volume"),
+        (claim("c", volumeName="v", metadata={"deletionTimestamp": "x"}), "its volume claim c is being deleted"),
+        (claim("c", volumeName="v", status="Pending"), "its volume claim c is not bound to its volume yet"),
+        (claim("c", volumeName="gone"), "volume gone of its claim c does not exist"),
+        (claim("c"), "its volume claim c has neither a volume nor a storage class"),
+        (claim("c", storageClassName="x"), "storage class x of its volume claim c does not exist"),
+        (claim("c", storageClassName="now"), "its volume claim c is not bound to a volume yet"),
+        (claim("c", storageClassName="local"), "storage class local of its volume claim c has no free volume"),
+        (claim("other"), "its volume claim c does not exist"),
+    ],
+)
+def test_a_claim_that_cannot_be_used_is_told(groups: dict[str, Standing], item: Object, reason: str) -> None:
+    api = lists([using("p", "c")], claims=[item], volumes=[volume("v")], classes=CLASSES)
+    (told,) = actions(api)
+    assert told.startswith("tell team/p: ")
+    assert told.endswith(reason)
+
+
+def test_a_volume_that_is_made_for_its_first_pod_asks_for_its_class_s_zones(groups: dict[str, Standing]) -> None:
+    waits = claim("c", storageClassName="first", status="Pending")
+
+    def decided(*zones: str) -> list[str]:
+        allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": list(zones)}]}] if zones else []
+        return actions(lists([using("p", "c")], claims=[waits], classes=[class_("first", allowedTopologies=allowed)]))
+
+    assert decided() == [GROWS]
+    assert decided("us-east-1a", "us-east-1b", "us-east-1c") == [GROWS]
+    (told,) = decided("us-east-1a")
+    assert "in each of its zones" in told
+
+
+def test_zones_of_a_volume(groups: dict[str, Standing]) -> None:
+    bound = claim("c", volumeName="v")
+    pool = example("prod").pools["cpu"].model_copy(update={"min": 0, "zones": ("a",)})
+
+    def decided(item: Object) -> list[str]:
+        return actions(lists([using("p", "c")], claims=[bound], volumes=[item]), pools={"cpu": pool})
+
+    old = "failure-domain.beta.kubernetes.io/zone"
+    for zone, grows in (("us-east-1a", True), ("us-east-1b", False)):
+        assert (decided(volume("v", zones=(zone,))) == [GROWS]) is grows
+        assert (decided(volume("v", labels={old: zone})) == [GROWS]) is grows
+    assert decided(volume("v", labels={ZONE: "us-east-1c__us-east-1a"})) == [GROWS]
+
+
+def test_a_generic_ephemeral_volume_is_claimed_by_its_pod(groups: dict[str, Standing]) -> None:
+    template = {"spec": {"storageClassName": "first"}}
+    waits = pod("p", volumes=[{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}])
+    assert actions(lists([waits], classes=CLASSES)) == [GROWS]
+    other = claim("p-scratch", storageClassName="first", status="Pending")
+    assert actions(lists([waits], claims=[other], classes=CLASSES))[0].endswith("p-scratch is not its own")
+    other["metadata"]["ownerReferences"] = [{"uid": "uid-p"}]
+    assert actions(lists([waits], claims=[other], classes=CLASSES)) == [GROWS]
+
+
+def test_a_node_has_no_more_volumes_than_its_driver_allows(groups: dict[str, Standing]) -> None:
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    names = [str(number) for number in range(27)]
+    claims = [claim(name, volumeName=f"v{name}") for name in names]
+    volumes = [volume(f"v{name}", csi={"driver": EBS, "volumeHandle": name}) for name in names]
+    pods = [using("full", *names[:26], node="i-0"), using("same", names[0], node="i-0"), using("next", names[26])]
+
+    def decided(limit: int | None) -> list[str]:
+        driver = {"name": EBS, "allocatable": {"count": limit} if limit else None}
+        csi_nodes = [{"metadata": {"name": "i-0"}, "spec": {"drivers": [driver]}}]
+        return actions(lists(pods, [cpu_node("i-0")], claims=claims, volumes=volumes, csi_nodes=csi_nodes))
+
+    assert decided(26) == ["grow prod-cpu from 1 to 2: for team/next"]
+    assert decided(27) == []
+    assert decided(None) == []
+
+
+def test_unknown_local_storage_is_not_zero(groups: dict[str, Standing]) -> None:
+    environment = example("prod")
+    pool = environment.pools["h100-azure"].model_copy(update={"fallbacks": ()})
+    waits = pod("p", requests={"ephemeral-storage": "10Gi"}, tolerations=[{"operator": "Exists"}])
+    (told,) = actions(Lists(pods=[waits]), pools={"h100-azure": pool})
+    assert told.endswith("with local storage that is unknown until it has a node or `system_disk_gib`")
