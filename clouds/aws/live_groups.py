@@ -18,7 +18,7 @@ from clouds.aws.groups import AwsPoolGroups
 from clouds.aws.session import AwsError, aws_errors, prompt, shared
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
-from clouds.base.live_groups import GroupState, Life, LiveMachine
+from clouds.base.live_groups import GroupState, Life, LiveMachine, WholeObservation
 from clouds.base.place import Place
 from clouds.base.refusals import Cause, Refusal, cause_of
 
@@ -68,11 +68,12 @@ condition keys for Amazon EC2 Auto Scaling"). The ``Describe`` actions cannot be
 can."""
 
 
-class AwsGroup:
+class AwsGroup(WholeObservation):
     """An auto scaling group. A roll terminates its machines one by one; the group replaces each with a new one and
     keeps its size."""
 
     in_place = False
+    looks_apart_s = 0.0
     ends_at_once = 100
     """Limit of ``InstanceIds`` (Auto Scaling API, ``TerminateInstanceInAutoScalingGroup``)."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +16,10 @@ scripts in your Linux VM by using action Run Commands": one at a time; Azure/azu
 TOO_MANY, NOT_THERE = 429, 404
 """Status codes for too many requests, and for something that does not exist."""
 
+OF_RESOURCE = "Resource"
+"""Last word of the name of a limit that one resource has. Those of a subscription end in ``SubscriptionMaximum``
+(Azure/azure-cli, test_create_flexible_vmss_with_priority_mix_policy.yaml)."""
+
 PASSING = (0, 408, 409, 412, 429, 500, 502, 503, 504)
 """Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``; 409, while another
 operation on the resource runs (one that refuses machines is excluded below); and 412, which means that somebody else
@@ -26,9 +30,18 @@ class AzureError(CloudError):
     """Raised when Azure refuses a request or does not answer. The message names the resource and, where
     it is known, the remedy."""
 
-    def __init__(self, message: str, *, status: int = 0, code: str = "", cloud_message: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        code: str = "",
+        cloud_message: str = "",
+        alone: bool = False,
+        retry_s: float = 0.0,
+    ) -> None:
         """``status`` is 0 when there was no answer. ``code`` and ``cloud_message`` are Azure's own words; they are
-        empty when there was no credential."""
+        empty when there was no credential. ``alone`` and ``retry_s``: see :class:`CloudError`."""
         passing = status in PASSING and not (status == 409 and refuses_machines(code, cloud_message))
         super().__init__(
             message,
@@ -37,6 +50,8 @@ class AzureError(CloudError):
             code=code,
             busy=status == TOO_MANY or code == BUSY,
             absent=status == NOT_THERE,
+            alone=alone,
+            retry_s=retry_s,
         )
         self.status, self.cloud_message = status, cloud_message
 
@@ -69,9 +84,23 @@ def _refusal(what: str, answer: Any) -> AzureError:
         error = answer.json().get("error", {})
     except ValueError:
         error = {}
+    return refusal(what, error, status=answer.status_code, reason=answer.reason, headers=answer.headers)
+
+
+def refusal(what: str, error: Mapping[str, Any], *, status: int, reason: str, headers: Mapping[str, str]) -> AzureError:
+    """Return the error for an answer whose document has this ``error``. ``reason`` is the text of the HTTP status."""
     inner = (error.get("innererror") or {}).get("code")
-    code, text = str(inner or error.get("code") or answer.status_code), str(error.get("message", answer.reason))
-    return AzureError(f"{what}: {code}: {text}", status=answer.status_code, code=code, cloud_message=text)
+    code, text = str(inner or error.get("code") or status), str(error.get("message", reason))
+    limits = [str(detail.get("target") or "") for detail in error.get("details") or ()]
+    after = str(headers.get("Retry-After") or "")
+    return AzureError(
+        f"{what}: {code}: {text}",
+        status=status,
+        code=code,
+        cloud_message=text,
+        alone=status == TOO_MANY and bool(limits) and all(limit.endswith(OF_RESOURCE) for limit in limits),
+        retry_s=float(after) if after.isdecimal() else 0.0,
+    )
 
 
 def server_of(url: str) -> tuple[str, str | None, int]:

@@ -8,34 +8,30 @@ reference", Virtual Machine Scale Sets (2024-07-01), `manualupgrade` and `virtua
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from clouds.azure.groups import AzurePoolGroups
 from clouds.azure.names import resource_group_path
-from clouds.azure.refusals import SIGNS
 from clouds.azure.resource_manager import ResourceManager
-from clouds.azure.session import RequestSender
+from clouds.azure.scale_set_documents import machine_of, refusal_of, target
+from clouds.azure.scale_set_observer import ScaleSetObserver, SetList
+from clouds.azure.session import RequestSender, credentials
 from clouds.azure.site import AzureSite
 from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.errors import CloudError
-from clouds.base.live_groups import GroupState, Life, LiveMachine
+from clouds.base.live_groups import GroupObservation, GroupState, Life, LiveMachine
+from clouds.base.locked_cache import locked_cache
 from clouds.base.place import Place
-from clouds.base.refusals import Refusal, cause_of
+from clouds.base.refusals import Refusal
 
 LOOK_S = 5.0
 """Seconds between two looks at a machine that is being updated to a model."""
 TAKES_OVER_S = 900.0
 """Time limit for that update, seconds."""
-LIVES = {"deleting": Life.LEAVING, "creating": Life.CHANGING, "updating": Life.CHANGING, "migrating": Life.CHANGING}
-
-FAILED = "ProvisioningState/failed"
-POWER, UNMADE = "PowerState/", ("PowerState/deallocated", "PowerState/deallocating")
-
+READ_S = 5.0
+"""Time after :meth:`AzureGroup.size` in which :meth:`AzureGroup.resize` relies on what it has read, seconds."""
 
 SCALES = (
     "Microsoft.Compute/virtualMachineScaleSets/read",
@@ -53,8 +49,11 @@ class AzureGroup:
     """A scale set."""
 
     in_place = True
+    looks_apart_s = 15.0
+    """4 a minute, of the 10 that ``scale_set_observer.py`` names."""
     ends_at_once = 1000
     """Larger than any scale set, so there is no limit."""
+    apart_s = 5.0
 
     def __init__(
         self,
@@ -64,12 +63,24 @@ class AzureGroup:
         session: RequestSender | None = None,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
+        sets: SetList | None = None,
     ) -> None:
-        """``resource_group`` is the path of the resource group."""
+        """``resource_group`` is the path of the resource group. ``sets`` is the list of its scale sets that several
+        groups share."""
         self._name, self._clock, self._wait = name, clock, wait
         self._manager = ResourceManager(session)
         self._promptly = ResourceManager(session, prompt=True)
         self._path = f"{resource_group}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
+        self._observer = ScaleSetObserver(
+            self._path, sets=sets or SetList(resource_group, session=session, clock=clock), session=session, clock=clock
+        )
+        self._read: tuple[float, dict[str, Any]] | None = None
+        """Document that :meth:`size` has read, and when."""
+
+    def observe(self, nodes: frozenset[str]) -> GroupObservation:
+        """Return the scale set for an autoscaler. Its machines may be those of an earlier observation. A refusal is not
+        waited for: the caller waits as long as Azure requests."""
+        return self._observer.observe(nodes)
 
     def look(self) -> GroupState:
         """Return the scale set and its machines, which are read page by page."""
@@ -109,22 +120,31 @@ class AzureGroup:
 
     def size(self) -> int:
         """Return the capacity (learn.microsoft.com, "Virtual Machine Scale Sets - Update": the SKU's ``capacity``)."""
-        return int(self._document()["sku"]["capacity"])
+        document = self._document()
+        self._read = self._clock(), document
+        return int(document["sku"]["capacity"])
 
     def resize(self, count: int) -> None:
         """Set the capacity, and leave the rest of the SKU unchanged. Each request is sent once: a repeat could
-        overwrite a size that somebody has set since. Azure answers 412 when somebody has changed the scale set in
-        between (REST reference, "Virtual Machine Scale Sets - Update", ``If-Match``)."""
-        document = self._promptly.get(self._path, version=COMPUTE_VERSION)
+        overwrite a size that somebody has set since. Azure answers 412 when somebody has changed the scale set since it
+        was read (REST reference, "Virtual Machine Scale Sets - Update", ``If-Match``), here or just before by
+        :meth:`size`."""
+        read, self._read = self._read, None
+        if read and self._clock() - read[0] <= READ_S:
+            document = read[1]
+        else:
+            document = self._promptly.get(self._path, version=COMPUTE_VERSION)
         body = {"sku": {**document["sku"], "capacity": count}}
         only = {"If-Match": str(document["etag"])} if document.get("etag") else {}
-        self._promptly.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body, headers=only)
+        with self._observer.written():
+            self._promptly.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body, headers=only)
 
     def end(self, machines: Sequence[str]) -> None:
         """Delete machines in one request, which lowers the capacity by their number (REST reference, "Virtual Machine
         Scale Sets - Delete Instances")."""
         body = {"instanceIds": list(machines)}
-        self._promptly.ask("POST", f"{self._path}/delete", version=COMPUTE_VERSION, body=body)
+        with self._observer.written():
+            self._promptly.ask("POST", f"{self._path}/delete", version=COMPUTE_VERSION, body=body)
 
     def made_at(self, machines: Sequence[LiveMachine]) -> dict[str, str]:
         """Return the times of creation. One request for the list is cheaper than one for each machine."""
@@ -161,49 +181,12 @@ def live_groups(place: Place[AzureSite], name: str) -> dict[str, AzureGroup]:
     """Return the pool's scale sets by name."""
     where = resource_group_path(place)
     return {
-        group.name: AzureGroup(group.name, resource_group=where) for group in AzurePoolGroups().of_pool(place, name)
+        group.name: AzureGroup(group.name, resource_group=where, sets=_sets(where, credentials()))
+        for group in AzurePoolGroups().of_pool(place, name)
     }
 
 
-def target(document: Mapping[str, Any]) -> str:
-    """Return the image's version and a digest of the rest of the model, because Azure does not number models."""
-    profile = document["properties"].get("virtualMachineProfile") or {}
-    image = str(profile.get("storageProfile", {}).get("imageReference", {}).get("id") or "")
-    model = json.dumps([document["sku"].get("name"), profile], sort_keys=True)
-    return f"{image.rpartition('/')[2] or 'image'}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
-
-
-def machine_of(item: Mapping[str, Any]) -> LiveMachine | None:
-    """Return one machine; None while it has no name yet. A scale set's machine is named by its computer name."""
-    properties = item.get("properties") or {}
-    name = str((properties.get("osProfile") or {}).get("computerName") or "").lower()
-    if not name:
-        return None
-    protection = properties.get("protectionPolicy") or {}
-    return LiveMachine(
-        id=str(item["instanceId"]),
-        node=name,
-        current=bool(properties.get("latestModelApplied")),
-        life=LIVES.get(str(properties.get("provisioningState", "")).lower(), Life.PRESENT),
-        keep_reason="it is protected from the scale set's actions"
-        if protection.get("protectFromScaleSetActions")
-        else "",
-    )
-
-
-def refusal_of(item: Mapping[str, Any]) -> Refusal | None:
-    """Return why a machine was not made; None when it was made. A machine that is running or stopped has failed at
-    something else: provisioning states are those of the last operation (learn.microsoft.com, "States and billing status
-    of Azure Virtual Machines")."""
-    properties = item.get("properties") or {}
-    statuses = (properties.get("instanceView") or {}).get("statuses") or []
-    failed = next((status for status in statuses if str(status.get("code", "")).startswith(FAILED)), None)
-    powers = [code for status in statuses if (code := str(status.get("code", ""))).startswith(POWER)]
-    if failed is None or any(code not in UNMADE for code in powers):
-        return None
-    at = str(failed.get("time") or properties["timeCreated"])
-    code = str(failed["code"]).removeprefix(FAILED).removeprefix("/")
-    words = ": ".join(filter(None, (code, str(failed.get("message") or ""))))
-    return Refusal(
-        cause=cause_of(words, SIGNS), at=datetime.fromisoformat(at), words=words, machine=str(item["instanceId"])
-    )
+@locked_cache
+def _sets(resource_group: str, _credentials: tuple[str | None, ...]) -> SetList:
+    """Return the list of scale sets that all groups of a resource group share."""
+    return SetList(resource_group)

@@ -10,9 +10,15 @@ from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.machine_lists import ListedMachine, MachineList, Presence
 from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
 
+MACHINES = "virtualMachines"
+"""Last part of the path of the list of a scale set's machines."""
 INTERFACES_VERSION = "2018-10-01"
 """API version of the only call that lists every interface of a scale set (Azure/azure-rest-api-specs,
 vmssNetworkInterface.json)."""
+
+
+PAGE_S = 10.0
+"""Shortest time between two questions for each page of the longest list of machines, seconds."""
 
 
 class AzureMachineList(MachineList):
@@ -23,6 +29,14 @@ class AzureMachineList(MachineList):
         self._region, self._manager = site.region, manager or ResourceManager()
         self._groups = [(pool, group) for pool in environment.pools_of(site.name) for group in pool.groups]
         self._resource_group = f"/subscriptions/{site.subscription}/resourceGroups/{site.resource_group}"
+        self._pages: dict[str, int] = {}
+        """Number of pages of each scale set's last list of machines."""
+
+    @property
+    def apart_s(self) -> float:
+        """Shortest time between two questions, seconds: 6 requests a minute for each scale set. An autoscaler uses 4
+        (``scale_set_observer.py``, which names the limit)."""
+        return PAGE_S * max(self._pages.values(), default=1)
 
     def everything(self) -> Mapping[str, ListedMachine]:
         """Return every machine of the site's pools."""
@@ -39,7 +53,7 @@ class AzureMachineList(MachineList):
         # Interfaces first: a machine created between the two listings lacks its address once, but no machine gets
         # another's.
         addresses = dict(self._addresses(group))
-        for item in self._list(group, "virtualMachines", COMPUTE_VERSION):
+        for item in self._list(group, MACHINES, COMPUTE_VERSION):
             properties = item.get("properties", {})
             name = str(properties.get("osProfile", {}).get("computerName") or "").lower()
             if not name:
@@ -73,4 +87,9 @@ class AzureMachineList(MachineList):
 
     def _list(self, group: str, kind: str, version: str) -> Iterator[dict[str, Any]]:
         path = f"{self._resource_group}/providers/Microsoft.Compute/virtualMachineScaleSets/{group}/{kind}"
-        return self._manager.pages(path, version=version)
+        pages = 0
+        for page in self._manager.page_by_page(path, version=version):
+            pages += 1
+            yield from page
+        if kind == MACHINES:
+            self._pages[group] = pages

@@ -82,11 +82,13 @@ class AzurePoolQuarantine(PoolQuarantine[AzureSite]):
             begun = manager.ask("DELETE", path, version=COMPUTE_VERSION)
             manager.finished(begun, what=f"{suspect.node}: its deletion", limit_s=LIMIT_S)
         set_path = _set(place, suspect)
-        sku = manager.get(set_path, version=COMPUTE_VERSION)["sku"]
+        document = manager.get(set_path, version=COMPUTE_VERSION)
+        sku = document["sku"]
         # An autoscaler may have requested more meanwhile.
         if int(sku["capacity"]) < suspect.wanted:
             body = {"sku": {**sku, "capacity": suspect.wanted}}
-            manager.ask("PATCH", set_path, version=COMPUTE_VERSION, body=body)
+            unchanged = {"If-Match": str(document["etag"])} if document.get("etag") else {}
+            manager.ask("PATCH", set_path, version=COMPUTE_VERSION, body=body, headers=unchanged)
 
     def release(self, place: Place[AzureSite], kept: tuple[str, ...]) -> None:
         """Delete the snapshot."""

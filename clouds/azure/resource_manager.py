@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from clouds.azure.errors import AzureError, server_of
-from clouds.azure.session import RequestSender, shared
+from clouds.azure.session import TRIES, RequestSender, shared
 from clouds.base.pauses import growing_pauses
 from contract.azure import MANAGEMENT
 
@@ -25,9 +25,17 @@ read 45 times, and 15 times more each minute (learn.microsoft.com, "Compute thro
 class ResourceManager:
     """Azure's resource manager: documents and lists by their path. Every method raises :class:`AzureError`."""
 
-    def __init__(self, session: RequestSender | None = None, *, root: str = MANAGEMENT, prompt: bool = False) -> None:
-        """With ``prompt``, each request is sent once, with short time limits; it excludes ``session``."""
-        self._given, self._root, self._prompt = session, root, prompt
+    def __init__(
+        self,
+        session: RequestSender | None = None,
+        *,
+        root: str = MANAGEMENT,
+        prompt: bool = False,
+        tries: int = TRIES,
+    ) -> None:
+        """With ``prompt``, each request is sent once, with short time limits. ``tries`` is the number of repeats after
+        an answer with an error that passes. Both are ignored with ``session``."""
+        self._given, self._root, self._prompt, self._tries = session, root, prompt, tries
 
     def get(self, path: str, *, version: str, **query: str) -> dict[str, Any]:
         """Return a document. ``query`` holds options of OData, without their ``$``."""
@@ -43,8 +51,13 @@ class ResourceManager:
             raise
 
     def pages(self, path: str, *, version: str, **query: str) -> Iterator[dict[str, Any]]:
-        """Yield every entry of a list. Raise ``AzureError`` when an answer has no list, or when the next page is on
-        another server, which would get the token."""
+        """Yield every entry of a list, like :meth:`page_by_page`."""
+        for page in self.page_by_page(path, version=version, **query):
+            yield from page
+
+    def page_by_page(self, path: str, *, version: str, **query: str) -> Iterator[list[dict[str, Any]]]:
+        """Yield every page of a list, which takes a request each. Raise ``AzureError`` when an answer has no list, or
+        when the next page is on another server, which would get the token."""
         url = self._url(path, version, query)
         while url:
             page = self._document(url)
@@ -52,7 +65,7 @@ class ResourceManager:
             if not isinstance(entries, list):
                 # Otherwise an answer without a list would mean that nothing exists any more.
                 raise AzureError(f"{path}: the answer holds no list")
-            yield from entries
+            yield entries
             url = page.get("nextLink") or ""
             if url and server_of(url) != server_of(self._root):
                 raise AzureError(f"{path}: its next page is at another address: {url.partition('?')[0]}")
@@ -106,7 +119,7 @@ class ResourceManager:
 
     @property
     def _session(self) -> RequestSender:
-        return self._given or shared(prompt=self._prompt)
+        return self._given or shared(prompt=self._prompt, tries=self._tries)
 
     def _url(self, path: str, version: str, query: Mapping[str, str]) -> str:
         more = "".join(f"&${name}={quote(value)}" for name, value in query.items())

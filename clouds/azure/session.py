@@ -133,11 +133,11 @@ def transport(*, connect_s: float = TIMEOUT_S, read_s: float = TIMEOUT_S) -> Req
     return RequestsTransport(session=session, connection_timeout=connect_s, read_timeout=read_s)
 
 
-def shared(*, prompt: bool = False) -> AzureSession:
+def shared(*, prompt: bool = False, tries: int = TRIES) -> AzureSession:
     """Return the session with the resource manager that all callers with the same credentials share. Signing in and
-    opening connections take far longer than a request, and an environment has dozens of machines. ``prompt``:
-    see :class:`AzureSession`."""
-    return _shared(credentials(), prompt)
+    opening connections take far longer than a request, and an environment has dozens of machines. ``prompt`` and
+    ``tries``: see :class:`AzureSession`."""
+    return _shared(credentials(), prompt, tries)
 
 
 def kept_credential() -> KeptTokens:
@@ -151,8 +151,8 @@ def _kept(_credentials: tuple[str | None, ...]) -> KeptTokens:
 
 
 @locked_cache
-def _shared(_credentials: tuple[str | None, ...], prompt: bool) -> AzureSession:
-    return AzureSession(MANAGEMENT, prompt=prompt)
+def _shared(_credentials: tuple[str | None, ...], prompt: bool, tries: int) -> AzureSession:
+    return AzureSession(MANAGEMENT, prompt=prompt, tries=tries)
 
 
 def credentials() -> tuple[str | None, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from clouds.base.refusals import Refusal
+
+MOST_AGES = 100
+"""Maximum number of machines of a group whose age is asked for."""
 
 
 class Life(StrEnum):
@@ -48,6 +51,16 @@ class GroupState:
     machines: tuple[LiveMachine, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class GroupObservation:
+    """A group as an autoscaler needs it."""
+
+    group: GroupState
+    made: Mapping[str, str] = field(default_factory=dict)
+    """Creation times of machines that are not nodes, by machine id."""
+    refusals: Sequence[Refusal] = ()
+
+
 class Rolled(Protocol):
     """Machines that are observed and replaced together. Every method raises :class:`CloudError` when the cloud refuses
     or does not answer."""
@@ -56,6 +69,8 @@ class Rolled(Protocol):
     """True when a machine is replaced under its own name; false when it is terminated and another machine follows. In
     place, the replacement has a second step, :meth:`rebuild`, and the old Node must be deleted before the machine joins
     again."""
+    looks_apart_s: float
+    """Shortest time between two looks in a long row that the cloud's limits allow, seconds."""
 
     def look(self) -> GroupState:
         """Return the group and all of its machines, read at the same time."""
@@ -87,6 +102,12 @@ class LiveGroup(Rolled, Scaled, Protocol):
 
     ends_at_once: int
     """Largest number of machines that one request can end."""
+    apart_s: float
+    """Shortest time between two observations that the cloud's limits allow, seconds."""
+
+    def observe(self, nodes: frozenset[str]) -> GroupObservation:
+        """Return what an autoscaler needs to know, when these are the names of all nodes. Refusals may be left out when
+        every machine is a node. Raise :class:`CloudError` when the cloud refuses or does not answer."""
 
     def end(self, machines: Sequence[str]) -> None:
         """End the machines with these ids, and lower the group's size by their number in the same step. The group makes
@@ -103,3 +124,27 @@ class LiveGroup(Rolled, Scaled, Protocol):
 
     def console(self, machine: LiveMachine) -> str:
         """Return the command that shows a machine's console output, for a machine that is not a node."""
+
+
+class WholeObservation:
+    """Observes a group by asking for all of it, as a cloud allows that answers about a group and its machines in one
+    request."""
+
+    apart_s = 0.0
+
+    def observe(self: LiveGroup, nodes: frozenset[str]) -> GroupObservation:
+        """Return the group, the ages of machines that are not nodes, and refusals when a machine is missing. A group
+        whose machines are all nodes takes one request, which is the case for most groups."""
+        group = self.look()
+        joining = unjoined(group.machines, nodes)
+        owes = joining or group.wanted > sum(machine.counted for machine in group.machines)
+        return GroupObservation(
+            group=group,
+            made=self.made_at(joining[:MOST_AGES]) if joining else {},
+            refusals=self.refusals() if owes else (),
+        )
+
+
+def unjoined(machines: Iterable[LiveMachine], nodes: Container[str]) -> list[LiveMachine]:
+    """Return the machines that are to stay and are not nodes. ``nodes`` are the names of all nodes."""
+    return [machine for machine in machines if machine.life is not Life.LEAVING and machine.node not in nodes]

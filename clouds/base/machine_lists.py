@@ -41,6 +41,11 @@ class ListedMachine:
 class MachineList(ABC):
     """List of one site's machines. Both methods raise :class:`CloudError` rather than return a part."""
 
+    @property
+    def apart_s(self) -> float:
+        """Shortest time between two questions that the cloud's limits allow, seconds."""
+        return 0.0
+
     def __init__(self, site: str) -> None:
         self.site = site
 

@@ -72,6 +72,7 @@ class HostGroup:
     """Bare-metal hosts that are nodes. Other hosts are not rolled: `longhaul hosts` sets them up."""
 
     in_place = False
+    looks_apart_s = 0.0
 
     def __init__(
         self,

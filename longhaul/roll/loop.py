@@ -118,7 +118,7 @@ class Roll:
             if self.plan.done:
                 return
             self._take(view)
-            self.wait(max(LOOK_S, len(view.machines) / LOOKS_A_SECOND))
+            self.wait(max(LOOK_S, self.cloud.looks_apart_s, len(view.machines) / LOOKS_A_SECOND))
 
     def _take(self, view: View) -> None:
         """Run the steps, until too many have failed or the lease is lost. The time that a step takes (a host's upgrade

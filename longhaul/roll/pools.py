@@ -41,6 +41,7 @@ class JoinedGroups:
     def __init__(self, groups: Mapping[str, Rolled]) -> None:
         self._groups = groups
         self.in_place = all(group.in_place for group in groups.values())
+        self.looks_apart_s = max(group.looks_apart_s for group in groups.values())
 
     def look(self) -> GroupState:
         """Look at all groups. Machine ids get their group as a prefix, since each group numbers its own machines."""

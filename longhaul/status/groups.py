@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
-from clouds.base.live_groups import GroupState, Life, LiveGroup, LiveMachine
+from clouds.base.live_groups import MOST_AGES, GroupState, LiveGroup, LiveMachine, unjoined
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
 from longhaul.status.observed import ClusterView, ReportedGroups
 
 if TYPE_CHECKING:
     from components.model import Environment
-
-MOST = 100
-"""Maximum number of machines of a group whose age is asked for."""
 
 
 def ask_pool(environment: Environment, name: str, cluster: Callable[[], ClusterView]) -> ReportedGroups:
@@ -38,11 +35,9 @@ def _together(looks: Iterable[tuple[LiveGroup, GroupState]], *, nodes: set[str])
     for group, look in looks:
         machines += look.machines
         wanted += look.wanted
-        unjoined = [
-            machine for machine in look.machines if machine.life is not Life.LEAVING and machine.node not in nodes
-        ][:MOST]
-        if unjoined:
-            ages = group.made_at(unjoined)
-            made |= {machine.node: ages[machine.id] for machine in unjoined if machine.id in ages}
-            consoles |= {machine.node: group.console(machine) for machine in unjoined}
+        joining = unjoined(look.machines, nodes)[:MOST_AGES]
+        if joining:
+            ages = group.made_at(joining)
+            made |= {machine.node: ages[machine.id] for machine in joining if machine.id in ages}
+            consoles |= {machine.node: group.console(machine) for machine in joining}
     return ReportedGroups(machines=tuple(machines), wanted=wanted, made=made, consoles=consoles)

@@ -18,12 +18,13 @@ class GroupPauses:
         self._clock, self._lock = clock, threading.Lock()
         self._failed: dict[str, tuple[int, float, str]] = {}
 
-    def failed(self, name: str, reason: str) -> None:
-        """Begin a pause. A failure during a pause does not extend it, since its request was sent before the pause."""
+    def failed(self, name: str, reason: str, *, retry_s: float = 0.0) -> None:
+        """Begin a pause, which lasts ``retry_s`` seconds if the cloud has requested that. A failure during a pause does
+        not extend it, since its request was sent before the pause."""
         with self._lock:
             count, until, _ = self._failed.get(name, (0, 0.0, ""))
             if self._clock() >= until:
-                pause_s = min(FIRST_S * 2 ** min(count, 10), MOST_S)
+                pause_s = min(retry_s or FIRST_S * 2 ** min(count, 10), MOST_S)
                 self._failed[name] = (count + 1, self._clock() + pause_s, reason)
 
     def answered(self, name: str) -> None:

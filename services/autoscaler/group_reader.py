@@ -1,5 +1,5 @@
-"""Reads the groups of all pools: one request for each group and none for single machines, all clouds at the same time.
-A cloud that does not answer delays no other."""
+"""Reads the groups of all pools, all clouds at the same time, by as few requests as each needs. A cloud that does not
+answer delays no other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from clouds.base.groups import PoolGroup
-from clouds.base.live_groups import GroupState, Life, LiveGroup
+from clouds.base.live_groups import GroupState, LiveGroup
 from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 16
 """Number of groups in a cloud's region that are asked at the same time."""
-MOST = 100
-"""Maximum number of machines of a group whose age is asked for."""
 LIMIT_S = 10.0
 """Time after which a decision is made without a group's answer, seconds."""
 
@@ -91,11 +89,11 @@ class GroupReader:
         begun: dict[str, Future[GroupAnswer]] = {}
         for name, live in self.groups.items():
             at, answer = self._answers.get(name, (0.0, None))
-            if answer is not None and self._clock() - at < keeps_s(name):
+            if answer is not None and self._clock() - at < max(keeps_s(name), live.group.apart_s):
                 answers[name] = answer
             elif name in self._late and not self._late[name].done():
                 answers[name] = self._unreported(live, f"{live.cloud} has not answered yet")
-            elif closed := self._patience.closed(live.cloud):
+            elif closed := self._patience.closed(live.cloud) or self._patience.closed(name):
                 answers[name] = self._unreported(live, closed)
             else:
                 self._late.pop(name, None)
@@ -130,6 +128,7 @@ class GroupReader:
         else:
             # A late answer ends no pause: the next ones would be late as well.
             self._patience.answered(live.cloud)
+            self._patience.answered(name)
             self._last[name] = answer
         self._answers[name] = (self._clock(), answer)
         return answer
@@ -140,18 +139,15 @@ class GroupReader:
 
     def _ask(self, live: DeclaredGroup, nodes: frozenset[str]) -> GroupAnswer:
         try:
-            answer = _ask(live.declared, live.group, nodes)
+            observation = live.group.observe(nodes)
         except CloudError as error:
             if error.passing or not error.answered:
-                self._patience.failed(live.cloud, str(error))
+                where = live.declared.name if error.alone else live.cloud
+                self._patience.failed(where, str(error), retry_s=error.retry_s)
             return GroupAnswer(declared=live.declared, error=str(error))
-        return answer
-
-
-def _ask(declared: PoolGroup, live: LiveGroup, nodes: frozenset[str]) -> GroupAnswer:
-    group = live.look()
-    unjoined = [machine for machine in group.machines if machine.life is not Life.LEAVING and machine.node not in nodes]
-    made = live.made_at(unjoined[:MOST]) if unjoined else {}
-    # A group whose machines are all nodes is not asked, which is the case for most groups.
-    owes = unjoined or group.wanted > sum(machine.counted for machine in group.machines)
-    return GroupAnswer(declared=declared, group=group, made=made, refusals=live.refusals() if owes else ())
+        return GroupAnswer(
+            declared=live.declared,
+            group=observation.group,
+            made=observation.made,
+            refusals=observation.refusals,
+        )

@@ -70,7 +70,7 @@ class GroupWriter:
         pending = Obstacle(WaitReason.CLOUD_SILENT, "its last request is not answered yet")
         closed_groups = {pool: pending for pool, job in self._jobs.items() if not job.done()}
         for name, live in self._reader.groups.items():
-            pause = self._patience.closed(name)
+            pause = self._patience.closed(live.cloud) or self._patience.closed(name)
             if pause:
                 closed_groups.setdefault(live.pool, Obstacle(WaitReason.CLOUD_SILENT, pause))
         return closed_groups
@@ -171,6 +171,7 @@ class GroupWriter:
             finally:
                 self._reader.forget(name)
             self._patience.answered(name)
+            self._patience.answered(self._reader.groups[name].cloud)
             for action in agreed:
                 self._decision_log.done(action)
 
@@ -209,7 +210,9 @@ class GroupWriter:
         self._metrics.count(CALLS_FAILED, pool=action.pool, verb=action.verb)
         self._decision_log.not_done(action, str(error))
         if error.passing or not error.answered:
-            self._patience.failed(name, str(error))
+            # A cloud that has too many requests from everybody gets none for its other groups either.
+            where = self._reader.groups[name].cloud if error.busy and not error.alone else name
+            self._patience.failed(where, str(error), retry_s=error.retry_s)
         elif action.verb is Verb.GROW:
             with self._lock:
                 self._refused[action.pool] = str(error)

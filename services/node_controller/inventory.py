@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 
 LISTING_S = 20.0
 """Seconds between two listings: a machine that is gone may go unnoticed for this long. Three calls a minute for each
-page are far from EC2's limit of 20 a second (docs.aws.amazon.com, "Request throttling for the Amazon EC2 API") and from
-Azure's for scale sets."""
+page are far from EC2's limit of 20 a second (docs.aws.amazon.com, "Request throttling for the Amazon EC2 API"); a cloud
+that allows fewer says so in :attr:`MachineList.apart_s`."""
 
 SHARE = 0.1
 """Largest share of the time that listings may take: with thousands of machines they come less often."""
@@ -91,11 +91,11 @@ class Inventory:
             began = self._clock()
             if began >= due:
                 self._attempt(self.list)
-                due = self._clock() + max(LISTING_S, (self._clock() - began) / SHARE)
+                due = self._clock() + max(LISTING_S, (self._clock() - began) / SHARE, self.source.apart_s)
             else:
                 self._attempt(self.ask)
             # Further queries wait for the end of this one and for the shortest time between two.
-            stop.wait(ASK_S)
+            stop.wait(max(ASK_S, self.source.apart_s))
             self._wake.wait(max(0.0, due - self._clock()))
 
     def wake(self) -> None:

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from clouds.aws import live_groups as aws
 from clouds.azure import live_groups as azure
-from clouds.base.live_groups import GroupState, LiveMachine
+from clouds.base.live_groups import GroupState, LiveMachine, WholeObservation
 from clouds.base.place import Place
 from clouds.base.refusals import Cause, Refusal
 from components.model.prices.book import PriceBook
@@ -46,7 +46,7 @@ GPUS, MEMBERS = 8, 200
 
 
 @dataclass
-class Standing:
+class Standing(WholeObservation):
     """A group in memory."""
 
     ends_at_once = 1

@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 from clouds.aws import live_groups as aws
-from clouds.base.live_groups import GroupState, LiveMachine
+from clouds.base.live_groups import GroupState, LiveMachine, WholeObservation
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from components.model import Environment
@@ -42,7 +42,7 @@ class Told:
     ended: tuple[str, ...] = ()
 
 
-class Standing:
+class Standing(WholeObservation):
     """A group in the autoscaler's memory, whose machines come and go at once."""
 
     ends_at_once = aws.AwsGroup.ends_at_once

@@ -169,6 +169,7 @@ class FakeGroup:
     target: str = "v2"
     wanted: int = 0
     takes_s: float = 30.0
+    looks_apart_s: float = 0.0
     joins: bool = True
     """True when new machines become nodes."""
     machines: dict[str, LiveMachine] = field(default_factory=dict)

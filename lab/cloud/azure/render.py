@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE
-from lab.cloud.azure.schema import user_assigned_identity, virtual_network
+from lab.cloud.azure.schema import scale_set, scale_set_instance, user_assigned_identity, virtual_network
 from lab.cloud.azure.schema.base import TypeSpec
 from lab.cloud.store import DocumentStore, ResourceDocument
 from lab.desired import MachineState
@@ -30,7 +30,7 @@ def render(types: dict[str, TypeSpec], store: DocumentStore, document: ResourceD
         "id": document.id,
         "name": document.name,
         "type": spec.type,
-        "etag": f'W/"{document.etag}"',
+        "etag": scale_set.etag_of(document) if spec.type == scale_set_instance.TYPE else f'W/"{document.etag}"',
         **shown,
         "properties": properties,
     }

@@ -145,7 +145,8 @@ class ScaleSets:
         group, here = self._known(group_id), [instance for instance in chosen if not instance.hidden.get("deleting")]
         sku = {**group.body["sku"], "capacity": group.body["sku"]["capacity"] - len(here)}
         with self._store.transaction():
-            self._store.put(group.id, type=TYPE, body={**group.body, "sku": sku})
+            hidden = {**group.hidden, "writes": group.hidden["writes"] + 1}
+            self._store.put(group.id, type=TYPE, body={**group.body, "sku": sku}, hidden=hidden)
             self._end(chosen, operation)
         return self._follow(group_id, operation)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from clouds.azure.errors import AzureError
+from clouds.azure.errors import refusal
 from tests.lab.cloud.conftest import Live
 
 
@@ -24,6 +24,11 @@ class Operator:
         self.asked.append((method, f"{parts.path.rpartition('/')[2]}?{parts.query}"))
         answer = self._live.arm(method, parts.path, body, headers=headers, **dict(parse_qsl(parts.query)))
         if answer.status_code >= 400:
-            error = answer.json()["error"]
-            raise AzureError(answer.text, status=answer.status_code, code=error["code"], cloud_message=error["message"])
+            raise refusal(
+                f"{method} {parts.path}",
+                answer.json()["error"],
+                status=answer.status_code,
+                reason=answer.reason,
+                headers=answer.headers,
+            )
         return answer

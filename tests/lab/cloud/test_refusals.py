@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from clouds.azure.live_groups import AzureGroup, refusal_of
+from clouds.azure.live_groups import AzureGroup
+from clouds.azure.scale_set_documents import refusal_of
 from clouds.base.errors import CloudError
 from clouds.base.refusals import Cause
 from lab.desired import MachineState

@@ -220,6 +220,7 @@ class Instances:
     """A group whose instances are nodes of the real API."""
 
     in_place = False
+    looks_apart_s = 0.0
 
     def __init__(self, api: Api) -> None:
         self.api = api

@@ -4,7 +4,7 @@ kubelets and of the scheduler."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -17,9 +17,8 @@ from clouds.aws import live_groups as aws
 from clouds.aws.live_groups import AwsGroup
 from clouds.azure import live_groups as azure
 from clouds.azure.live_groups import AzureGroup
-from clouds.base.live_groups import GroupState, Life, LiveGroup, LiveMachine
+from clouds.base.live_groups import GroupObservation, GroupState, Life, LiveGroup, LiveMachine
 from clouds.base.place import Place
-from clouds.base.refusals import Refusal
 from components.model import Environment
 from components.model.autoscaler import rights
 from components.model.prices.book import PriceBook
@@ -110,7 +109,7 @@ class Wired:
 
     def __init__(self, world: World, name: str, group: LiveGroup) -> None:
         self._world, self._name, self._group = world, name, group
-        self.ends_at_once = group.ends_at_once
+        self.ends_at_once, self.apart_s = group.ends_at_once, group.apart_s
 
     def _asked(self) -> LiveGroup:
         self._world.fuse.check()
@@ -124,11 +123,8 @@ class Wired:
     def look(self) -> GroupState:
         return self._asked().look()
 
-    def made_at(self, machines: Sequence[LiveMachine]) -> Mapping[str, str]:
-        return self._asked().made_at(machines)
-
-    def refusals(self) -> Sequence[Refusal]:
-        return self._asked().refusals()
+    def observe(self, nodes: frozenset[str]) -> GroupObservation:
+        return self._asked().observe(nodes)
 
     def size(self) -> int:
         return self._asked().size()

@@ -12,7 +12,7 @@ import pytest
 from clouds.aws import live_groups as aws
 from clouds.azure import live_groups as azure
 from clouds.base.errors import CloudError
-from clouds.base.live_groups import GroupState, LiveMachine
+from clouds.base.live_groups import GroupState, LiveMachine, WholeObservation
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from components.model.prices.book import PriceBook
@@ -72,7 +72,7 @@ class Lists(Api):
 
 
 @dataclass
-class Standing:
+class Standing(WholeObservation):
     """A group that may only be read."""
 
     machines: tuple[LiveMachine, ...] = ()

@@ -12,7 +12,7 @@ import pytest
 from clouds.aws import live_groups as aws
 from clouds.azure import live_groups as azure
 from clouds.base.errors import CloudError
-from clouds.base.live_groups import GroupState
+from clouds.base.live_groups import GroupState, WholeObservation
 from clouds.base.place import Place
 from clouds.base.refusals import Refusal
 from longhaul.cli.examples import example
@@ -22,7 +22,7 @@ NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass
-class Empty:
+class Empty(WholeObservation):
     """A group of no machine, which may be slow or refuse."""
 
     looks: int = 0
@@ -113,6 +113,34 @@ def test_a_region_that_throttles_is_asked_for_none_of_its_groups(
     clock.now += 5
     assert errors(reader) == {"a100": "you may not do that"}
     assert errors(reader) == {"a100": "you may not do that"}, "a refusal is about one group"
+
+
+def test_a_group_with_too_many_requests_of_its_own_is_left_alone_and_no_other(
+    reader: GroupReader, groups: dict[str, Empty], clock: Clock
+) -> None:
+    groups["a100"].refuses = CloudError("too many requests", passing=True, busy=True, alone=True, retry_s=40.0)
+    assert errors(reader) == {"a100": "too many requests"}
+    groups["a100"].refuses = None
+    for seconds, left in ((0, 40), (39, 1)):
+        clock.now += seconds
+        assert errors(reader) == {"a100": f"too many requests; it is asked again in {left} s"}
+    clock.now += 1
+    assert errors(reader) == {}
+    groups["a100"].refuses = CloudError("too many requests", passing=True, busy=True, retry_s=40.0)
+    assert errors(reader)["a100"] == "too many requests"
+    clock.now += 39
+    assert set(errors(reader)) == {"h100-west", "a100", "a10g-spot"}, "the subscription's limit, in its region"
+
+
+def test_a_group_is_observed_no_more_often_than_its_cloud_allows(
+    reader: GroupReader, groups: dict[str, Empty], clock: Clock
+) -> None:
+    errors(reader)
+    groups["cpu"].apart_s = 5.0
+    for seconds, looks in ((0.0, 1), (4.9, 1), (5.0, 2)):
+        clock.now = 100.0 + seconds
+        errors(reader)
+        assert groups["cpu"].looks == looks
 
 
 def test_what_a_cloud_told_last_is_known_while_it_does_not_tell(

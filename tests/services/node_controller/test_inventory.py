@@ -13,7 +13,7 @@ from services.node_controller.inventory import Inventory
 
 
 class Source:
-    site = "use1"
+    site, apart_s = "use1", 0.0
 
     def __init__(self, *names: str) -> None:
         self.names, self.broken = list(names), False
