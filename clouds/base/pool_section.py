@@ -50,6 +50,11 @@ class Pool(Section):
     """Node labels."""
     taints: Annotated[tuple[Taint, ...], Replaces.NEW_NODES] = ()
     """Node taints."""
+    startup_taints: Annotated[tuple[Taint, ...], Replaces.NEW_NODES] = Field(
+        default=(), examples=[[{"key": "example.com/agent-not-ready", "effect": "NoSchedule"}]]
+    )
+    """Taints with which nodes register in addition, until an agent that runs on each node takes them off. To the
+    autoscaler, a node with such a taint is starting."""
     spot: Annotated[bool, Replaces.NEW_NODES] = False
     """True when the machines are spare capacity that the cloud may take back at any time."""
     zones: Annotated[tuple[str, ...], Replaces.STATE] = Field(default=(), examples=[["a"]])

@@ -69,7 +69,7 @@ def pool_files(
             gpus=pool_promise(environment, pool_name),
             huge_pages=HugePages(gib=pool.huge_pages_gib, mib_2=huge_pages_2mib(environment, pool_name)),
         ),
-        taints=pool_taints(environment, pool_name),
+        taints=(*pool_taints(environment, pool_name), *pool.startup_taints),
         deletion_notice=pool.deletion_notice_min is not None,
     )
     files[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)

@@ -146,9 +146,10 @@ def cluster_state(
     machines: Mapping[str, MachineFacts],
     taints: Mapping[str, frozenset[tuple[str, str]]],
     now: datetime,
+    startup: Mapping[str, frozenset[tuple[str, str]]] | None = None,
 ) -> ClusterState:
     """Return listed objects as plain values. ``machines`` are the machines of all groups by node name; ``taints`` are
-    those that a pool's nodes always have, by its name on nodes."""
+    those that a pool's nodes always have, by its name on nodes; ``startup`` are those until their agents run."""
     claims = VolumeClaims(listed.claims, listed.volumes, listed.storage_classes)
     shapes = ShapeParser(claims, listed.namespaces)
     defaults = PodDefaults(
@@ -158,7 +159,13 @@ def cluster_state(
     )
     budgets = [budget for budget in map(budget_of, listed.budgets) if budget]
     nodes = NodeParser(
-        shapes, budgets=budgets, machines=machines, taints=taints, now=now, limits=volume_limits(listed.csi_nodes)
+        shapes,
+        budgets=budgets,
+        machines=machines,
+        taints=taints,
+        now=now,
+        startup=startup,
+        limits=volume_limits(listed.csi_nodes),
     )
     on: dict[str, list[Object]] = {}
     running: dict[str, list[Object]] = {}

@@ -14,7 +14,13 @@ from services.autoscaler.cluster_snapshot import ClusterSnapshot, Gang
 from services.autoscaler.cluster_state import ListedObjects, cluster_state, list_all
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.scaling_decision import decide
-from services.autoscaler.scaling_pools import autoscaler_settings, machine_facts, pool_taints, scaling_pools
+from services.autoscaler.scaling_pools import (
+    autoscaler_settings,
+    machine_facts,
+    pool_taints,
+    scaling_pools,
+    startup_taints,
+)
 from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.shared_limits import shared_limits
 
@@ -79,7 +85,13 @@ def evaluate(
 ) -> Evaluation:
     """Return the decision. ``closed`` has the reasons why pools must be left alone, in addition to those that are being
     rolled; ``were`` are the machines that were nodes at the last look."""
-    cluster = cluster_state(listed, machines=machine_facts(asked), taints=pool_taints(environment), now=now)
+    cluster = cluster_state(
+        listed,
+        machines=machine_facts(asked),
+        taints=pool_taints(environment),
+        startup=startup_taints(environment),
+        now=now,
+    )
     roll = Obstacle(WaitReason.POOL_ROLLING, "it is being rolled")
     rolled = {name: roll for name in environment.pools if on_nodes(name) in listed.rolled}
     known = scaling_pools(environment, asked, cluster.nodes, prices=prices, closed={**(closed or {}), **rolled})

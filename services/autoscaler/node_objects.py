@@ -63,12 +63,14 @@ class NodeParser:
         machines: Mapping[str, MachineFacts],
         taints: Mapping[str, frozenset[tuple[str, str]]],
         now: datetime,
+        startup: Mapping[str, frozenset[tuple[str, str]]] | None = None,
         limits: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
         """``machines`` are the groups' machines by node name; ``taints`` are key and effect of the taints that a pool's
-        nodes always have, by the pool's name on nodes; ``limits`` are the numbers of volumes that nodes allow."""
+        nodes always have, by the pool's name on nodes; ``startup`` are such taints until their agents
+        run; ``limits`` are the numbers of volumes that nodes allow."""
         self._shapes, self._budgets, self._machines, self._taints, self._now = shapes, budgets, machines, taints, now
-        self._limits = limits or {}
+        self._startup, self._limits = startup or {}, limits or {}
         self._kinds: dict[NodeKind, NodeKind] = {}
 
     def parse(self, item: Object, pods: Iterable[Object]) -> ClusterNode:
@@ -78,7 +80,13 @@ class NodeParser:
         pool = labels.get(POOL_LABEL, "")
         usual = self._taints.get(pool, frozenset())
         taints = item["spec"].get("taints") or ()
-        starting = [taint for taint in taints if _is_starting(taint) and (taint["key"], taint["effect"]) not in usual]
+        startup = self._startup.get(pool, frozenset())
+        starting = [
+            taint
+            for taint in taints
+            if (_is_starting(taint) or (taint["key"], taint["effect"]) in startup)
+            and (taint["key"], taint["effect"]) not in usual
+        ]
         has = {name: whole(name, text) for name, text in (item["status"].get("allocatable") or {}).items()}
         has |= self._limits.get(metadata["name"], {})
         health, since = self._health(item, starting=bool(starting))

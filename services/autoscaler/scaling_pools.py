@@ -176,6 +176,14 @@ def autoscaler_settings(environment: Environment) -> AutoscalerSettings:
     return AutoscalerSettings(share=settings.leaving_percent / 100, joining=settings.joining)
 
 
+def startup_taints(environment: Environment) -> dict[str, frozenset[tuple[str, str]]]:
+    """Return key and effect of the taints that a pool's nodes have until their agents run, by its name on nodes."""
+    return {
+        name: frozenset((taint.key, taint.effect) for taint in pool.startup_taints)
+        for name, pool in environment.pools.items()
+    }
+
+
 def pool_taints(environment: Environment) -> dict[str, frozenset[tuple[str, str]]]:
     """Return key and effect of the taints that a pool's nodes always have, by its name on nodes."""
     by_pool = {

@@ -144,8 +144,8 @@ class VolumeClaims:
         free = False
         for item in self._volumes.values():
             claim = item["spec"].get("claimRef")
-            own = claim and (claim.get("namespace"), claim.get("name")) == (namespace, name)
-            if item["spec"].get("storageClassName") == class_ and (own or not claim):
+            mine = claim and (claim.get("namespace"), claim.get("name")) == (namespace, name)
+            if item["spec"].get("storageClassName") == class_ and (mine or not claim):
                 required = (item["spec"].get("nodeAffinity") or {}).get("required")
                 if not required:
                     return ClaimedVolume()

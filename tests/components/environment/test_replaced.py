@@ -28,6 +28,7 @@ OTHER: Mapping[str, Any] = {
     "spare": 1,
     "labels": {"team": "b"},
     "taints": (Taint(key="example.com/a", effect="NoSchedule"),),
+    "startup_taints": (Taint(key="example.com/agent-not-ready", effect="NoSchedule"),),
     "spot": True,
     "reservation": Reservation(id="cr-0123456789abcdef0"),
     "efa": {"use1": True},

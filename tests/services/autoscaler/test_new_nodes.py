@@ -8,6 +8,7 @@ import pytest
 
 from clouds.aws.machine_types import AwsMachineTypes
 from clouds.azure.machine_types import AzureMachineTypes
+from clouds.base.pool_section import Taint
 from contract.kubernetes.paths import NAMESPACES
 from longhaul.cli.examples import example
 from services.autoscaler.cluster_state import DAEMON_SETS
@@ -187,3 +188,15 @@ def test_the_architecture_of_aws_machines(machine_type: str, arch: str) -> None:
 )  # fmt: skip
 def test_the_architecture_of_azure_machines(machine_type: str, arch: str) -> None:
     assert AzureMachineTypes().architecture(machine_type) == arch
+
+
+def test_a_node_is_starting_while_its_agents_are(groups: dict[str, Standing]) -> None:
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    taints = [{"key": "example.com/agent-not-ready", "effect": "NoSchedule"}]
+    api = Lists(
+        pods=[pod("web", requests={"cpu": "1"})], nodes=[cpu_node("i-0", made="2026-03-01T11:58:00Z", taints=taints)]
+    )
+    assert actions(api) == ["grow prod-cpu from 1 to 2: for team/web"]
+    startup = (Taint(key="example.com/agent-not-ready", effect="NoSchedule"),)
+    pool = example("prod").pools["cpu"].model_copy(update={"min": 0, "startup_taints": startup})
+    assert actions(api, pools={"cpu": pool}) == []
