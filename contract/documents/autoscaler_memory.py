@@ -56,6 +56,10 @@ class DecisionMemory:
     """Times since which nodes have had no work, by node."""
     learned: Mapping[str, dict[str, int]] = field(default_factory=dict)
     """Amounts that nodes of a pool really have for pods, by pool: a declared type promises a little too much."""
+    unfit: Mapping[str, datetime] = field(default_factory=dict)
+    """Times since which nodes have not been fit for pods, by node, where the API does not tell."""
+    joining: Mapping[str, datetime] = field(default_factory=dict)
+    """Times since which machines have been without a node, by machine id."""
     purchases: Mapping[str, Mapping[str, Purchase]] = field(default_factory=dict)
     """Requests for machines by pool and by the key of the shape of the pods that waited for them."""
 
@@ -69,6 +73,8 @@ def to_document(memory: DecisionMemory) -> dict[str, Any]:
         "backoff": {name: _of_backoff(pause) for name, pause in sorted(memory.backoff.items())},
         "idle": _times(memory.idle),
         "learned": {name: dict(sorted(capacity.items())) for name, capacity in sorted(memory.learned.items())},
+        "unfit": _times(memory.unfit),
+        "joining": _times(memory.joining),
         "purchases": {
             pool: {key: _of_purchase(purchase) for key, purchase in sorted(shapes.items())}
             for pool, shapes in sorted(memory.purchases.items())
@@ -88,6 +94,8 @@ def of_document(document: Mapping[str, Any]) -> DecisionMemory:
         learned={
             name: {key: int(value) for key, value in capacity.items()} for name, capacity in document["learned"].items()
         },
+        unfit=_read(document["unfit"]),
+        joining=_read(document["joining"]),
         purchases={
             pool: {key: _purchase(purchase) for key, purchase in shapes.items()}
             for pool, shapes in document["purchases"].items()

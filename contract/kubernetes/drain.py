@@ -22,6 +22,9 @@ OVERDUE = timedelta(minutes=1)
 """Time after which overdue pods no longer keep a machine whose node does not answer: nothing on it can end them, and
 the controllers that recreate them wait until they are gone."""
 
+BUDGET = "poddisruptionbudget"
+"""Kind in the details of a refusal (kubernetes 1.36, ``pkg/registry/core/pod/storage/eviction.go``)."""
+
 LOOK_S = 5.0
 """Longest time between two looks at a node that is being drained when no change of a pod is reported, seconds."""
 
@@ -137,10 +140,10 @@ def evict(api: Api, pod: DrainPod) -> str:
         api.post(path_of("api", "v1", "namespaces", pod.namespace, "pods", pod.name, "eviction"), body)
     except ApiError as error:
         # 404: it no longer exists. 409: another pod of its name exists, or the budget just changed. 429: the budget
-        # forbids it.
+        # forbids it. 500: two budgets select it, or a webhook fails. 403 of a budget: its numbers are not settled.
         if error.status == 404:
             return ""
-        if error.status not in (409, 429):
+        if error.status not in (409, 429, 500) and error.details.get("kind") != BUDGET:
             raise
         return str(error)
     return ""

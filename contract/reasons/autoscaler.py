@@ -91,6 +91,8 @@ class EndReason(StrEnum):
     """The node has long not been ready, and no work runs on it."""
     NEVER_JOINED = "NeverJoined"
     """The machine has not become a node in time."""
+    NEVER_READY = "NeverReady"
+    """The node has not been fit for pods since it registered, and its time for that is over."""
     NEVER_MADE = "NeverMade"
     """The cloud counts a machine that it could not make."""
 

@@ -11,7 +11,7 @@ from components.model.nodes.host_nodes import HOSTS
 from contract.annotations import KEEP, ROLL, SCALE_IN
 from contract.kubernetes.drain import OVERDUE, DrainPod, pod_of
 from contract.kubernetes.quantities import whole
-from contract.kubernetes.readiness import ready_condition
+from contract.kubernetes.readiness import is_ready, ready_condition
 from contract.kubernetes.times import parse_time
 from contract.labels import HOSTNAME_LABEL, HOSTS_POOL_LABEL, INTERRUPTED, POOL_LABEL
 from contract.taints import CORDON, QUARANTINE_TAINT, STARTING
@@ -34,11 +34,16 @@ PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "mem
 
 @dataclass(frozen=True, kw_only=True)
 class DisruptionBudget:
-    """A disruption budget that allows no disruption at the moment."""
+    """A disruption budget, as the Eviction API reads it (kubernetes 1.36,
+    ``pkg/registry/core/pod/storage/eviction.go``)."""
 
     namespace: str
     name: str
     selector: tuple[SelectorRequirement, ...]
+    allows: bool = False
+    """True when a ready pod may leave now."""
+    allows_unready: bool = False
+    """True when a pod that is not ready may leave all the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +94,7 @@ class NodeParser:
         ]
         has = {name: whole(name, text) for name, text in (item["status"].get("allocatable") or {}).items()}
         has |= self._limits.get(metadata["name"], {})
-        health, since = self._health(item, starting=bool(starting))
+        health, since = self._health(item, starting)
         known = self._machines.get(metadata["name"], MachineFacts(group="", machine=""))
         load = _Load(self._shapes, self._budgets, self._now, answers=health is not NodeHealth.SILENT)
         for pod in pods:
@@ -130,7 +135,7 @@ class NodeParser:
         kind = NodeKind(pairs, kept)
         return self._kinds.setdefault(kind, kind)
 
-    def _health(self, item: Object, *, starting: bool) -> tuple[NodeHealth, datetime | None]:
+    def _health(self, item: Object, starting: Sequence[Object]) -> tuple[NodeHealth, datetime | None]:
         made = parse_time(item["metadata"].get("creationTimestamp", ""))
         keys = {taint["key"] for taint in item["spec"].get("taints") or ()}
         if INTERRUPTED in keys:
@@ -138,7 +143,7 @@ class NodeParser:
         ready = ready_condition(item)
         since = ready.since or made
         if ready.is_true:
-            return (NodeHealth.STARTING, made) if starting else (NodeHealth.READY, since)
+            return (NodeHealth.STARTING, _tainted_since(starting)) if starting else (NodeHealth.READY, since)
         # A node that was never ready reports this since its registration.
         never = made is None or since is None or since - made < timedelta(seconds=1)
         return (NodeHealth.STARTING, made) if never else (NodeHealth.SILENT, since)
@@ -195,7 +200,7 @@ class _Load:
         elif pod.work:
             self.work += 1
         else:
-            blocked = _block_reason(pod, dict(labels), self._budgets)
+            blocked = _block_reason(item, pod, dict(labels), self._budgets)
             self.moving.append(MovablePod(id=str(pod), shape=shape or self._shapes.parse(item), block_reason=blocked))
 
 
@@ -205,13 +210,30 @@ def _is_plain(spec: Object) -> bool:
     return not ports and "podAntiAffinity" not in (spec.get("affinity") or {})
 
 
-def _block_reason(pod: DrainPod, labels: Mapping[str, str], budgets: Sequence[DisruptionBudget]) -> str:
-    for budget in budgets:
-        if budget.namespace == pod.namespace and all(
-            is_fulfilled(requirement, labels) for requirement in budget.selector
-        ):
+def _block_reason(item: Object, pod: DrainPod, labels: Mapping[str, str], budgets: Sequence[DisruptionBudget]) -> str:
+    if (item.get("status") or {}).get("phase") == "Pending":
+        return ""
+    matches = [
+        budget
+        for budget in budgets
+        if budget.namespace == pod.namespace
+        and all(is_fulfilled(requirement, labels) for requirement in budget.selector)
+    ]
+    if len(matches) > 1:
+        names = " and ".join(sorted(budget.name for budget in matches))
+        return f"disruption budgets {names} select it, and pods with several are never evicted"
+    for budget in matches:
+        if not (budget.allows or (budget.allows_unready and not is_ready(item))):
             return f"disruption budget {budget.name} allows none"
     return ""
+
+
+def _tainted_since(taints: Iterable[Mapping[str, Any]]) -> datetime | None:
+    """Return the time since which a node has had taints; None when one of them does not tell. The API servers set the
+    time of none, and controllers only that of taints that end pods (k8s.io/api/core/v1, ``Taint.TimeAdded``)."""
+    times = [parse_time(str(taint.get("timeAdded") or "")) for taint in taints]
+    known = [time for time in times if time]
+    return min(known) if len(known) == len(times) else None
 
 
 def _is_starting(taint: Mapping[str, Any]) -> bool:
@@ -234,13 +256,17 @@ def _keep(annotations: Mapping[str, str], taints: Iterable[Mapping[str, Any]]) -
 
 
 def budget_of(item: Object) -> DisruptionBudget | None:
-    """Return a disruption budget that allows no disruption at the moment; None when it allows one."""
-    if (item.get("status") or {}).get("disruptionsAllowed", 0) > 0:
-        return None
-    selector = item["spec"].get("selector")
+    """Return a disruption budget; None when it selects no pods."""
+    spec, status, metadata = item["spec"], item.get("status") or {}, item["metadata"]
+    selector = spec.get("selector")
     if selector is None:
         return None
-    metadata = item["metadata"]
+    current = status.get("observedGeneration", 0) >= metadata.get("generation", 0)
+    enough = status.get("currentHealthy", 0) >= status.get("desiredHealthy", 0) > 0
     return DisruptionBudget(
-        namespace=metadata["namespace"], name=metadata["name"], selector=label_requirements(selector)
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        selector=label_requirements(selector),
+        allows=current and status.get("disruptionsAllowed", 0) > 0,
+        allows_unready=enough or spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
     )

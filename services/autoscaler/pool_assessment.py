@@ -27,6 +27,7 @@ from services.autoscaler.pool_failures import (
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.unfit_times import dated_machines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,8 @@ class PoolAssessment:
     backoff: dict[str, Backoff]
     learned: dict[str, Resources]
     lost: frozenset[str]
+    joining: dict[str, datetime]
+    """Times since which machines have been without a node, by machine id."""
 
     def skip_unfit(self, now: datetime, settings: AutoscalerSettings) -> None:
         """Skip the pools whose last machines became nodes and never fit for pods."""
@@ -60,6 +63,7 @@ def assess_pools(
     """Return every pool with its expected machines, the groups to set back, and the new memory about them. ``were`` are
     the ids of machines that were nodes at the last decision."""
     strays = Counter(node.pool for node in nodes if node.pool and not node.group and not node.machine)
+    pools, joining = dated_machines(pools, memory.joining, memory.asked, memory.lost | former_nodes, now)
     # Machines that are being removed remain nodes for some minutes, but no group counts them.
     counts = Counter(node.group for node in nodes if node.group and node.counted)
     judged = PoolAssessment(
@@ -69,6 +73,7 @@ def assess_pools(
         backoff={},
         learned=learned_capacity(nodes, memory),
         lost=_lost(pools, memory.lost | former_nodes),
+        joining=joining,
     )
     for pool in sorted(pools, key=lambda candidate: candidate.name):
         groups = list(_views(pool, counts, strays[pool.name], memory=memory, lost=judged.lost, now=now))
@@ -87,7 +92,11 @@ def assess_pools(
             judged.backoff[pool.name] = failure
             if now < failure.until:
                 view.blocked = skipped(failure, now)
-                judged.actions.extend(filter(None, [shrink_to_present(view, group, failure) for group in groups]))
+                judged.actions.extend(
+                    filter(
+                        None, [shrink_to_present(view, group, failure, unlisted=strays[pool.name]) for group in groups]
+                    )
+                )
         if pool.closed:
             view.blocked = pool.closed
         elif not view.is_frozen:

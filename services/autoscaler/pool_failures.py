@@ -98,14 +98,18 @@ def skipped(failure: Backoff, now: datetime) -> Obstacle:
     return Obstacle(failure.obstacle.reason, f"{failure.obstacle}; {again}")
 
 
-def shrink_to_present(pool: PoolOutlook, view: GroupOutlook, failure: Backoff) -> ScalingAction | None:
+def shrink_to_present(
+    pool: PoolOutlook, view: GroupOutlook, failure: Backoff, *, unlisted: int
+) -> ScalingAction | None:
     """Return the action that lowers a failed group's size to its existing machines; None when nothing is to be done.
-    The group may still try to reach its minimum."""
+    The group may still try to reach its minimum. ``unlisted`` nodes of the pool count, which no group lists: a list may
+    lack machines, and its cloud would choose which ones to end."""
     group = view.group
     if group.error:
         return None
-    view.size = min(view.size, group.machines)
-    least = max(group.machines, group.min) + len(group.refused)
+    there = group.machines + unlisted
+    view.size = min(view.size, there)
+    least = max(there, group.min) + len(group.refused)
     if pool.pool.closed or group.wanted <= least:
         return None
     return ScalingAction(

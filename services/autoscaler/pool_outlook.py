@@ -36,8 +36,12 @@ class GroupOutlook:
             machine for machine in group.unjoined if machine.made_at is not None and now - machine.made_at > join
         )
         """Machines that should have been nodes for long."""
-        self.lost = sum(machine.id in lost for machine in self.late)
-        """Number of those that were nodes: somebody may have deleted these, with work on the machines."""
+        self.lost = sum(machine.id in lost for machine in group.unjoined)
+        """Number of machines that were nodes: somebody may have deleted these, with work on the machines."""
+        self.gone = len(
+            {machine.id for machine in self.late} | {machine.id for machine in group.unjoined if machine.id in lost}
+        )
+        """Number of machines without a node that are not expected to become one."""
         self.nodes = nodes
         self.size = group.wanted - len(group.refused)
         """Number of machines that it should have after this decision's first steps."""
@@ -62,7 +66,7 @@ class GroupOutlook:
     @property
     def coming(self) -> int:
         """Return the number of machines that are expected to become nodes."""
-        return 0 if self.overdue else max(0, self.present - self.nodes - len(self.late))
+        return 0 if self.overdue else max(0, self.present - self.nodes - self.gone)
 
 
 class PoolOutlook:

@@ -211,7 +211,7 @@ class _Judge:
         still start."""
         empty = not (node.work or node.moving or node.leaving)
         if node.health is NodeHealth.STARTING:
-            late = node.made is not None and self._now - node.made > self._pool.pool.join
+            late = node.since is not None and self._now - node.since > self._pool.pool.join
             return (NEVER_READY if late and empty else None), ""
         if not empty:
             return (USED if node.health is NodeHealth.READY else None), ""

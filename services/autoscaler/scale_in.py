@@ -21,6 +21,7 @@ from services.autoscaler.pool_failures import format_duration
 from services.autoscaler.pool_outlook import PoolOutlook, unjoined
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.unfit_times import was_never_fit
 
 UNTOUCHED = (KeepReason.POOL_FROZEN, KeepReason.TOO_MANY_DEAD, KeepReason.MACHINE_UNKNOWN)
 """Reasons for which a node stays as it is, a cordon included."""
@@ -103,7 +104,7 @@ class ScaleIn:
         for pool in self._pools.values():
             # A machine that was never a node has no work, however many of them there are.
             dead = sum(group.lost for group in pool.view.groups) + sum(map(self._looks_dead, pool.nodes))
-            size = sum(len(group.late) for group in pool.view.groups) + len(pool.nodes)
+            size = sum(group.gone for group in pool.view.groups) + len(pool.nodes)
             silent, every = silent + dead, every + size
             most = self._most_at_once(size)
             # Machines that are ending are already excluded from their groups' size.
@@ -135,8 +136,10 @@ class ScaleIn:
         """Return whether a node looks dead: it does not answer, or has been starting for longer than its pool
         allows."""
         if node.health is NodeHealth.STARTING:
+            # A node that was never fit for pods is none that died.
             pool = self._pools.get(node.pool)
-            return pool is not None and is_stuck(node, pool.view.pool.join, self._now)
+            stuck = pool is not None and is_stuck(node, pool.view.pool.join, self._now)
+            return stuck and not was_never_fit(node)
         return node.health is NodeHealth.SILENT
 
     def _needed(self, node: ClusterNode) -> bool:
@@ -271,6 +274,11 @@ class ScaleIn:
             room, pool.late = room - (not going), pool.late - (not going)
             silent = format_duration(self._now - node.since) if node.since else ""
             self._end(node, EndReason.NODE_DEAD, f"it has not been ready for {silent}, and no work is on it")
+        for node in pool.nodes:
+            if pool.late > 0 and self._never_got_ready(node, pool):
+                pool.late -= 1
+                message = f"it is not fit for pods within {format_duration(pool.view.pool.join)}, and no work is on it"
+                self._end(node, EndReason.NEVER_READY, message)
         for group in pool.view.groups:
             for machine in unjoined(group):
                 if pool.late <= 0:
@@ -289,10 +297,18 @@ class ScaleIn:
                 )
 
     def _is_dead(self, node: ClusterNode) -> bool:
-        if not node.machine or node.since is None or not self._looks_dead(node):
+        if node.since is None or not self._looks_dead(node):
             return False
+        return self._may_end(node) and self._now - node.since >= self._settings.dead
+
+    def _never_got_ready(self, node: ClusterNode, pool: _Pool) -> bool:
+        stuck = was_never_fit(node) and is_stuck(node, pool.view.pool.join, self._now)
+        return stuck and not node.moving and self._may_end(node)
+
+    @staticmethod
+    def _may_end(node: ClusterNode) -> bool:
         kept = node.keep or node.work or node.leaving or node.cordon is CordonOrigin.OTHERS
-        return not kept and self._now - node.since >= self._settings.dead
+        return bool(node.machine) and not kept
 
     def _end(self, node: ClusterNode, reason: EndReason, message: str) -> None:
         self.actions.append(

@@ -34,6 +34,7 @@ from services.autoscaler.scale_in import ScaleIn, is_stuck
 from services.autoscaler.scaling_actions import ORDER, ScalingAction, ScalingDecision, Verb
 from services.autoscaler.shortage_reasons import shortage_action, unknown_demands
 from services.autoscaler.spare_nodes import reserve_spares
+from services.autoscaler.unfit_times import dated_nodes
 
 NAMED = 3
 """Number of pods that are named in the reason for a group's growth."""
@@ -46,7 +47,7 @@ def decide(
     arguments, and not on their order."""
     nodes = sorted(snapshot.nodes, key=lambda node: node.name)
     pools = tuple(pools)
-    nodes = list(_without_ended(nodes, pools))
+    nodes = list(dated_nodes(_without_ended(nodes, pools), memory.unfit, now))
     groups = assess_pools(pools, nodes, memory, now, settings=snapshot.settings, former_nodes=snapshot.former_nodes)
     alone = [pod for pod in snapshot.pods if not pod.gang]
     shapes = [*shapes_of(snapshot.pods, snapshot.gangs), *_moving(nodes)]
@@ -93,6 +94,8 @@ def decide(
             backoff=groups.backoff,
             idle=scale_in.idle,
             learned=groups.learned,
+            unfit={node.name: node.since for node in nodes if node.health is NodeHealth.STARTING and node.since},
+            joining=groups.joining,
             purchases=remember_purchases(review, market, now),
         ),
         placed=tuple(sorted(placer.placed, key=lambda placement: (placement.node, placement.gang, placement.pods))),

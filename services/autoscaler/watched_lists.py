@@ -14,6 +14,7 @@ from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.drain import OVER
 from contract.kubernetes.lease import LEASES
 from contract.kubernetes.paths import NAMESPACES, NODES, PODS
+from contract.kubernetes.readiness import is_ready
 from contract.kubernetes.watch import Watch
 from services.autoscaler.cluster_state import (
     BUDGETS,
@@ -31,6 +32,7 @@ from services.autoscaler.cluster_state import (
     is_pending,
     list_objects,
 )
+from services.autoscaler.gang_objects import gang_of_pod
 
 CONTAINER = ("name", "resources", "ports", "restartPolicy")
 """Fields of a container that matter to a decision."""
@@ -39,6 +41,8 @@ POD = (
     "tolerations", "topologySpreadConstraints",
 )  # fmt: skip
 """Fields of a pod that matter to a decision, in addition to its containers and volumes."""
+READY = [{"type": "Ready", "status": "True"}]
+"""Conditions of a ready pod."""
 NODE_STATUS = ("allocatable", "conditions")
 
 
@@ -121,9 +125,10 @@ def slim(item: Object) -> Object:
 
 
 def slim_pod(item: Object) -> Object | None:
-    """Return the fields of a pod that matter; None when it has ended."""
+    """Return the fields of a pod that matter; None when it has ended. A member of a gang that has succeeded still
+    counts for it."""
     status = item.get("status") or {}
-    if status.get("phase") in OVER:
+    if status.get("phase") in OVER and not (status["phase"] == "Succeeded" and gang_of_pod(item)):
         return None
     spec = item["spec"]
     kept = {key: spec[key] for key in POD if key in spec}
@@ -133,6 +138,8 @@ def slim_pod(item: Object) -> Object | None:
     if "volumes" in spec:
         kept["volumes"] = [volume for volume in spec["volumes"] if "projected" not in volume]
     shown = {key: status[key] for key in ("phase", "nominatedNodeName") if key in status}
+    if spec.get("nodeName") and is_ready(item):
+        shown["conditions"] = READY
     return {"metadata": slim(item)["metadata"], "spec": kept, "status": shown}
 
 

@@ -126,3 +126,25 @@ def test_work_on_a_node(cluster: FakeCluster) -> None:
     cluster.pod("job", "a")
     cluster.pod("agent", "a", owner="DaemonSet")
     assert [str(pod) for pod in work_on(pods_on(cluster, "a"))] == ["team/job"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "ends"), [(500, "", False), (403, "poddisruptionbudget", False), (403, "pods", True)]
+)
+def test_a_pod_that_the_api_never_evicts_ends_no_drain(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, status: int, kind: str, ends: bool
+) -> None:
+    """Two budgets that select one pod are answered with 500: the other pods leave all the same."""
+    cluster.pod("a-twice", "a")
+    cluster.pod("job", "a")
+    post = cluster.post
+
+    def refuse(path: str, body: Any, **more: Any) -> Any:
+        if "/a-twice/" in path:
+            raise ApiError("more than one PodDisruptionBudget", status=status, details={"kind": kind})
+        return post(path, body, **more)
+
+    monkeypatch.setattr(cluster, "post", refuse)
+    with pytest.raises(ApiError if ends else DrainError):
+        drain(cluster, "a", limit_s=60, clock=lambda: cluster.seconds)
+    assert cluster.evicted == ([] if ends else ["job"])

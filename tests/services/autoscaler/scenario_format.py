@@ -176,6 +176,7 @@ def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> Cluster
         counted=not raw.get("leaves", raw.get("standby", False)),
         health=NodeHealth(raw.get("health", "ending" if raw.get("leaves") else "ready")),
         since=ago(raw.get("since")),
+        made=ago(raw.get("made")),
         cordon=CordonOrigin(raw.get("cordon", "")),
         cordoned_at=ago(raw.get("cordoned")),
         keep=raw.get("keep", ""),
@@ -294,6 +295,8 @@ def memory(raw: Mapping[str, Any]) -> DecisionMemory:
             for name, pause in raw.get("backoff", {}).items()
         },
         idle={name: ago(text) or NOW for name, text in raw.get("idle", {}).items()},
+        unfit={name: ago(text) or NOW for name, text in raw.get("unfit", {}).items()},
+        joining={name: ago(text) or NOW for name, text in raw.get("joining", {}).items()},
         learned={name: resources(one) for name, one in raw.get("learned", {}).items()},
     )
 

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from contract.documents.autoscaler_memory import DecisionMemory
-from contract.kubernetes.lease import LEASES
 from contract.kubernetes.quantities import whole
 from contract.objects import GANGS
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import CordonOrigin, NodeHealth
 from services.autoscaler.cluster_state import DAEMON_SETS, NAMESPACES, ListedObjects, cluster_state, list_objects
 from services.autoscaler.gang_objects import gang_of_pod, gangs
-from services.autoscaler.node_objects import DisruptionBudget, MachineFacts, NodeParser, budget_of
+from services.autoscaler.node_objects import DisruptionBudget, MachineFacts, NodeParser
 from services.autoscaler.pod_defaults import PodDefaults
 from services.autoscaler.pod_objects import (
     MOST_APART,
@@ -276,13 +275,6 @@ def test_what_keeps_a_node() -> None:
     assert nodes(machines=standby).parse(node("n"), []).keep == "AWS has it as Standby"
 
 
-def test_a_budget_counts_while_it_allows_nothing() -> None:
-    item = {"metadata": {"namespace": "a", "name": "b"}, "spec": {"selector": {"matchLabels": {"app": "c"}}}}
-    selector = (SelectorRequirement("app", SelectorOperator.IN, ("c",)),)
-    assert budget_of(item) == DisruptionBudget(namespace="a", name="b", selector=selector)
-    assert budget_of({**item, "status": {"disruptionsAllowed": 1}}) is None
-
-
 def request(**more: Any) -> Object:
     spec = {"provisioningClassName": GANGS, "podSets": [{"podTemplateRef": {"name": "t"}, "count": 4}]}
     spec |= {key: more.pop(key) for key in ("parameters", "provisioningClassName") if key in more}
@@ -382,18 +374,6 @@ def test_daemon_sets_of_teams_come_last_and_only_if_their_pods_are_made() -> Non
     listed = list_objects(lambda path: collections.get(path, []), memory=DecisionMemory(), now=NOW)
     found = cluster_state(listed, machines={}, taints={}, now=NOW).daemons
     assert [one.name for one in found] == ["kube-system/1", "monitoring/2", "a-team/900", "a-team/901"]
-
-
-@pytest.mark.parametrize(("renewed", "works"), [("-5s", True), ("-5min", False), (None, True)])
-def test_a_scheduler_whose_lease_has_expired_is_not_at_work(renewed: str | None, works: bool) -> None:
-    """A cluster whose scheduler takes no lease is believed."""
-    ago = {"-5s": timedelta(seconds=5), "-5min": timedelta(minutes=5)}
-    leases = []
-    if renewed:
-        spec = {"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": (NOW - ago[renewed]).isoformat()}
-        leases = [{"metadata": {"name": "kube-scheduler"}, "spec": spec}]
-    collections: dict[str, list[Object]] = {LEASES: leases}
-    assert list_objects(lambda path: collections.get(path, []), memory=DecisionMemory(), now=NOW).scheduling is works
 
 
 def test_a_volume_says_where_its_pods_may_be() -> None:
