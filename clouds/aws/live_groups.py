@@ -103,6 +103,7 @@ class AwsGroup(WholeObservation):
             target=f"{template}:{version}",
             wanted=int(group["DesiredCapacity"]),
             machines=tuple(machines(group, template, version)),
+            least=int(group.get("MinSize") or 0),
         )
 
     def replace(self, machine: LiveMachine) -> None:
@@ -131,10 +132,10 @@ class AwsGroup(WholeObservation):
         with aws_errors(self._subject):
             self._promptly("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
 
-    def end(self, machines: Sequence[str]) -> None:
+    def end(self, machines: Sequence[str], *, replaced: bool = False) -> None:
         """Terminate instances in one call, which lowers the desired capacity by their number (Auto Scaling API,
-        ``TerminateInstanceInAutoScalingGroup``). A group cannot become smaller than its minimum: then several instances
-        are refused, and a single one is terminated and replaced."""
+        ``TerminateInstanceInAutoScalingGroup``). A group cannot become smaller than its minimum: then instances are
+        refused, and a single one that may be replaced is."""
         if len(machines) > 1:
             called = f"{machines[0]} and {len(machines) - 1} more"
             self._terminate(called, smaller=True, AutoScalingGroupName=self._name, InstanceIds=list(machines))
@@ -143,7 +144,7 @@ class AwsGroup(WholeObservation):
         try:
             self._terminate(only, smaller=True, InstanceId=only)
         except AwsError as error:
-            if AT_LEAST not in error.cloud_message:
+            if AT_LEAST not in error.cloud_message or not replaced:
                 raise
             self._terminate(only, smaller=False, InstanceId=only)
 

@@ -139,7 +139,7 @@ class AzureGroup:
         with self._observer.written():
             self._promptly.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body, headers=only)
 
-    def end(self, machines: Sequence[str]) -> None:
+    def end(self, machines: Sequence[str], *, replaced: bool = False) -> None:
         """Delete machines in one request, which lowers the capacity by their number (REST reference, "Virtual Machine
         Scale Sets - Delete Instances")."""
         body = {"instanceIds": list(machines)}

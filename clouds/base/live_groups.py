@@ -49,6 +49,8 @@ class GroupState:
     wanted: int
     """Number of machines that the group should have."""
     machines: tuple[LiveMachine, ...]
+    least: int = 0
+    """Number of machines below which its cloud lets it not fall."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +111,11 @@ class LiveGroup(Rolled, Scaled, Protocol):
         """Return what an autoscaler needs to know, when these are the names of all nodes. Refusals may be left out when
         every machine is a node. Raise :class:`CloudError` when the cloud refuses or does not answer."""
 
-    def end(self, machines: Sequence[str]) -> None:
-        """End the machines with these ids, and lower the group's size by their number in the same step. The group makes
-        a replacement only when it would fall below its cloud's minimum. After an error, machines that were not ended
-        remain. Raise :class:`CloudError` when the cloud refuses or does not answer."""
+    def end(self, machines: Sequence[str], *, replaced: bool = False) -> None:
+        """End the machines with these ids, and lower the group's size by their number in the same step. When the group
+        would fall below its cloud's minimum, it makes a replacement if ``replaced``, and otherwise the cloud refuses.
+        After an error, machines that were not ended remain. Raise :class:`CloudError` when the cloud refuses or does
+        not answer."""
 
     def made_at(self, machines: Sequence[LiveMachine]) -> Mapping[str, str]:
         """Return the times at which machines were made, in RFC 3339, by their ids. Machines that the cloud does not

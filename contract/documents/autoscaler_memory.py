@@ -51,7 +51,7 @@ class DecisionMemory:
     """Ids of machines that were nodes and are not any more: somebody may have deleted their Nodes while the machines
     still have work."""
     backoff: Mapping[str, Backoff] = field(default_factory=dict)
-    """Failed pools by name."""
+    """Failures by pool, and of pools with several groups by :func:`backoff_key`."""
     idle: Mapping[str, datetime] = field(default_factory=dict)
     """Times since which nodes have had no work, by node."""
     learned: Mapping[str, dict[str, int]] = field(default_factory=dict)
@@ -62,6 +62,12 @@ class DecisionMemory:
     """Times since which machines have been without a node, by machine id."""
     purchases: Mapping[str, Mapping[str, Purchase]] = field(default_factory=dict)
     """Requests for machines by pool and by the key of the shape of the pods that waited for them."""
+
+
+def backoff_key(pool: str, group: str, *, groups: int) -> str:
+    """Return the key of a group's failures; ``groups`` is the number of its pool's groups. The only group of a pool is
+    the pool."""
+    return pool if groups == 1 else f"{pool}/{group}"
 
 
 def to_document(memory: DecisionMemory) -> dict[str, Any]:

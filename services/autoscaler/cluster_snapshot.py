@@ -141,6 +141,8 @@ class ScalingGroup:
     standby."""
     max: int
     min: int = 0
+    min_by_hand: bool = False
+    """True when its cloud has a larger minimum than is declared; ``min`` is the cloud's then."""
     leaving: int = 0
     """Number of machines that are being removed."""
     unjoined: tuple[UnjoinedMachine, ...] = ()

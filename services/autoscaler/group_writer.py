@@ -19,11 +19,12 @@ from clouds.base.live_groups import Life, LiveGroup
 from clouds.base.phrases import counted
 from components.model.autoscaler.leases import ROLLS
 from components.model.nodes.labels import on_nodes
+from contract.documents.autoscaler_memory import backoff_key
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.election import terms
 from contract.kubernetes.lease import HeldError, holding
-from contract.reasons.autoscaler import Obstacle, WaitReason
+from contract.reasons.autoscaler import EndReason, Obstacle, WaitReason
 from services.autoscaler.decision_log import DecisionLog
 from services.autoscaler.evaluation import Evaluation
 from services.autoscaler.group_pauses import GroupPauses
@@ -34,6 +35,8 @@ from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.termination_check import TerminationCheck
 from services.metrics import ServiceMetrics
 
+REPLACED = (EndReason.NEVER_JOINED, EndReason.NEVER_READY)
+"""Reasons to end machines that a group may make anew at its smallest size."""
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
 CHECKS_S = 1.0
 """Time for last checks before a call that ends machines, seconds: the first check should not be outdated when the last
@@ -98,7 +101,8 @@ class GroupWriter:
             self._jobs[pool] = self._threads.submit(self._write_pool, pool, groups, asked, evaluation)
 
     def finish(self, limit_s: float | None) -> dict[str, str]:
-        """Wait for the writes that were begun, and return the pools whose growth was refused, with the reason."""
+        """Wait for the writes that were begun, and return the keys of the groups whose growth was refused
+        (:func:`~contract.documents.autoscaler_memory.backoff_key`), with the reason."""
         done, _ = wait(self._jobs.values(), timeout=limit_s)
         for pool in [pool for pool, job in self._jobs.items() if job in done]:
             self._jobs.pop(pool).result()
@@ -179,7 +183,7 @@ class GroupWriter:
         """Write one step to a group of this size, and return its new size."""
         action = step[0]
         if action.size is None:
-            live.end([end.machine for end in step])
+            live.end([end.machine for end in step], replaced=all(end.reason in REPLACED for end in step))
             for end in step:
                 self._metrics.count(MACHINES_ENDED, pool=end.pool, reason=end.reason)
             return size - len(step)
@@ -215,7 +219,8 @@ class GroupWriter:
             self._patience.failed(where, str(error), retry_s=error.retry_s)
         elif action.verb is Verb.GROW:
             with self._lock:
-                self._refused[action.pool] = str(error)
+                groups = sum(live.pool == action.pool for live in self._reader.groups.values())
+                self._refused[backoff_key(action.pool, name, groups=groups)] = str(error)
 
 
 def _steps(actions: Sequence[ScalingAction], asked: GroupAnswer, *, at_once: int) -> Iterator[Sequence[ScalingAction]]:

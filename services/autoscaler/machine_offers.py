@@ -78,6 +78,8 @@ class Offer:
         """Return why it has no machine left."""
         if self.pool.blocked:
             return self.pool.blocked
+        if self.group.blocked:
+            return self.group.blocked
         if self.group.group.error:
             message = f"its cloud does not report {self.group.name}: {self.group.group.error}"
             return Obstacle(WaitReason.CLOUD_SILENT, message)
@@ -192,16 +194,28 @@ class Market:
             pools = self._closed_to[need] = self._closed.get(need.shape, {})
         return pools
 
-    def ranked(self, need: PodNeed, count: int, domain: tuple[str, str] | None) -> list[tuple[Offer, int]]:
+    def ranked(
+        self, need: PodNeed, count: int, domain: tuple[str, str] | None, *, fewest: bool = False
+    ) -> list[tuple[Offer, int]]:
         """Return the offers with machines left for some pods, in the order in which to ask: by declared priority,
-        reservations first, then by total price, spot, region and name. A pool is followed by its fallbacks."""
+        reservations first, then by total price, spot, region and name. A pool is followed by its fallbacks. With
+        ``fewest``, the machines come first that hold most of the pods, whatever the pools' order is."""
         fitting = self.fitting(need)
 
-        def rank(name: str) -> tuple[bool, int, bool, Decimal, bool, str, str]:
+        def rank(name: str) -> tuple[int, bool, int, bool, Decimal, bool, str, str]:
             offer, each = fitting[name][0]
             pool = offer.pool.pool
             price = UNPRICED if pool.price is None else pool.price * -(-count // each)
-            return (not pool.racks, pool.priority, not pool.reserved, price, not pool.spot, pool.region, name)
+            return (
+                -each if fewest else 0,
+                not pool.racks,
+                pool.priority,
+                not pool.reserved,
+                price,
+                not pool.spot,
+                pool.region,
+                name,
+            )
 
         closed = self._closed_pools(need)
         left = {
@@ -217,18 +231,28 @@ class Market:
         order: dict[str, None] = {}
         # Fallbacks of a pool without machines left take its place.
         for name in sorted(fitting, key=rank) if len(left) > 1 else left:
-            _followed(name, fitting, order)
+            if fewest:
+                order[name] = None
+            else:
+                _followed(name, fitting, order)
         return [offer for name in order for offer in left.get(name, ())]
 
     def buy(
-        self, need: PodNeed, names: tuple[str, ...], *, buyer: str, domain: tuple[str, str] | None = None
+        self,
+        need: PodNeed,
+        names: tuple[str, ...],
+        *,
+        buyer: str,
+        domain: tuple[str, str] | None = None,
+        fewest: bool = False,
     ) -> list[tuple[NodeRoom, int]]:
-        """Ask for machines for as many of the pods as possible, and place the pods there. ``names`` are the pods'
-        names; ``buyer`` is a text that names their gang, empty for pods that start alone."""
+        """Ask for machines for as many of the pods as possible, and place the pods there; for the ``fewest`` machines
+        if so. ``names`` are the pods' names; ``buyer`` is a text that names their gang, empty for pods that start
+        alone."""
         placed: list[tuple[NodeRoom, int]] = []
         reason = GrowthReason.GANG_WAITS if buyer else GrowthReason.PODS_WAIT
         tried: set[str] = set()
-        for offer, each in self.ranked(need, len(names), domain):
+        for offer, each in self.ranked(need, len(names), domain, fewest=fewest):
             pool = offer.pool.name
             once = not buyer and (need.shape, pool) in self._trials
             while names and offer.left > 0 and pool not in tried:
@@ -247,6 +271,10 @@ class Market:
         for offer in self.offers:
             while offer.group.size + offer.bought < offer.group.group.min and offer.left > 0:
                 self._make(offer, GrowthReason.BELOW_MIN, "its least size", ())
+
+    def is_limited(self) -> bool:
+        """Return whether a limit that pools share is used up."""
+        return any(limit.amount <= 0 for limit in self.limits)
 
     def add_spares(self, pool: str, number: int) -> None:
         """Ask a pool for up to ``number`` spare nodes."""

@@ -127,27 +127,38 @@ class Placer:
     def _best(self, demand: GangDemand, domains: list[Domain | None]) -> Parts | tuple[int, Demand, Domain | None]:
         """Place a gang in the best domain, and return its parts; otherwise return the number of members that fit into
         the roomiest domain, the first member that does not, and the domain."""
-        best: tuple[tuple[object, ...], Domain | None] | None = None
+        best: tuple[tuple[object, ...], Domain | None, bool] | None = None
         failed: tuple[int, Demand, Domain | None] = (-1, demand.members[0], domains[0] if domains else None)
         for domain in domains:
             if domain and (hopeless := self._hopeless_in(demand, domain)):
                 failed = max(failed, hopeless, key=lambda failure: failure[0])
                 continue
             checkpoint = self._ledger.checkpoint()
-            parts, fitted, short = self._all(demand, domain)
+            parts, fitted, short, fewest = self._attempts(demand, domain, checkpoint)
             if short is None:
                 cost = self._cost(parts, domain)
                 if not cost[0] and not cost[1]:
                     # Nothing is better than existing room.
                     return parts
                 if best is None or cost < best[0]:
-                    best = (cost, domain)
+                    best = (cost, domain, fewest)
             elif fitted > failed[0]:
                 failed = (fitted, short, domain)
             self._ledger.undo_to(checkpoint)
         if best is None:
             return (max(failed[0], 0), *failed[1:])
-        return self._all(demand, best[1])[0]
+        return self._all(demand, best[1], fewest=best[2])[0]
+
+    def _attempts(
+        self, demand: GangDemand, domain: Domain | None, checkpoint: int
+    ) -> tuple[Parts, int, Demand | None, bool]:
+        """Place members like :meth:`_all`. When a limit that pools share is used up before all have room, try it with
+        as few machines as possible, whatever their pools' order is. The last value tells whether that was so."""
+        parts, fitted, short = self._all(demand, domain)
+        if short is None or not self._market.is_limited():
+            return parts, fitted, short, False
+        self._ledger.undo_to(checkpoint)
+        return *self._all(demand, domain, fewest=True), True
 
     def _hopeless_in(self, demand: GangDemand, domain: Domain) -> tuple[int, Demand, Domain | None] | None:
         """Return the first member that cannot fit into a domain by numbers alone; None when placing is worth an
@@ -161,12 +172,15 @@ class Placer:
                 return min(bound, count), member, domain
         return None
 
-    def _all(self, demand: GangDemand, domain: Domain | None) -> tuple[Parts, int, Demand | None]:
-        """Place members until one has no room. Return the parts, the number of placed members, and that member."""
+    def _all(
+        self, demand: GangDemand, domain: Domain | None, *, fewest: bool = False
+    ) -> tuple[Parts, int, Demand | None]:
+        """Place members until one has no room, on the ``fewest`` machines if so. Return the parts, the number of placed
+        members, and that member."""
         parts: Parts = []
         fitted = 0
         for member in demand.members:
-            some, rest = self._place(member, buyer=f"gang {demand.gang.name}", domain=domain)
+            some, rest = self._place(member, buyer=f"gang {demand.gang.name}", domain=domain, fewest=fewest)
             parts += some
             fitted += len(member.pods) - len(rest)
             if rest:
@@ -182,7 +196,9 @@ class Placer:
         worst = max((pool.priority for pool in new), default=0)
         return bool(new), cordoned, worst, price, len(new), domain[1] if domain else ""
 
-    def _place(self, demand: Demand, *, buyer: str, domain: Domain | None) -> tuple[Parts, tuple[str, ...]]:
+    def _place(
+        self, demand: Demand, *, buyer: str, domain: Domain | None, fewest: bool = False
+    ) -> tuple[Parts, tuple[str, ...]]:
         """Place pods in the order of all room. Return the parts, and the pods without room."""
         need, count = demand.need, len(demand.pods)
         placed = self._ledger.place(need, count, tiers=PRESENT, domain=domain)
@@ -193,7 +209,7 @@ class Placer:
             placed += more
         if count and need.spreads:
             # Each new machine changes where the next pods may be.
-            first = self._market.buy(need, demand.pods[-count:][:1], buyer=buyer, domain=domain)
+            first = self._market.buy(need, demand.pods[-count:][:1], buyer=buyer, domain=domain, fewest=fewest)
             while first:
                 placed += first
                 count -= 1
@@ -201,9 +217,9 @@ class Placer:
                 count -= sum(some for _, some in more)
                 placed += more
                 rest = demand.pods[-count:][:1] if count else ()
-                first = self._market.buy(need, rest, buyer=buyer, domain=domain) if rest else []
+                first = self._market.buy(need, rest, buyer=buyer, domain=domain, fewest=fewest) if rest else []
         elif count:
-            placed += self._market.buy(need, demand.pods[-count:], buyer=buyer, domain=domain)
+            placed += self._market.buy(need, demand.pods[-count:], buyer=buyer, domain=domain, fewest=fewest)
         parts: Parts = []
         begun = 0
         for room, some in placed:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from contract.documents.autoscaler_memory import Backoff, DecisionMemory
-from contract.reasons.autoscaler import EndReason
+from clouds.base.phrases import counted
+from contract.documents.autoscaler_memory import Backoff, DecisionMemory, backoff_key
+from contract.reasons.autoscaler import EndReason, KeepReason, Obstacle
 from services.autoscaler.cluster_snapshot import (
     ClusterNode,
     ScalingPool,
@@ -20,7 +21,7 @@ from services.autoscaler.pool_failures import (
     lacking_since,
     latest_failure,
     next_backoff,
-    next_pool_backoff,
+    next_group_backoff,
     shrink_to_present,
     skipped,
 )
@@ -42,6 +43,27 @@ class PoolAssessment:
     lost: frozenset[str]
     joining: dict[str, datetime]
     """Times since which machines have been without a node, by machine id."""
+
+    def note_failures(
+        self, view: PoolOutlook, memory: DecisionMemory, now: datetime, *, settings: AutoscalerSettings, unlisted: int
+    ) -> None:
+        """Skip the groups of a pool that failed, and set them back: what one refuses another may have."""
+        several = len(view.groups) > 1
+        for group in view.groups:
+            key = backoff_key(view.name, group.name, groups=len(view.groups))
+            failure = next_group_backoff(group, memory.backoff.get(key), now, settings)
+            if failure:
+                self.backoff[key] = failure
+                if now < failure.until:
+                    obstacle = skipped(failure, now)
+                    words = f"{group.name}: {obstacle}" if several else obstacle.message
+                    group.blocked = Obstacle(obstacle.reason, words)
+                    shrink = shrink_to_present(view, group, failure, unlisted=unlisted)
+                    self.actions.extend([shrink] if shrink else [])
+        whole = next_group_backoff(None, memory.backoff.get(view.name), now, settings) if several else None
+        if whole:
+            self.backoff[view.name] = whole
+            view.blocked = skipped(whole, now) if now < whole.until else None
 
     def skip_unfit(self, now: datetime, settings: AutoscalerSettings) -> None:
         """Skip the pools whose last machines became nodes and never fit for pods."""
@@ -87,19 +109,11 @@ def assess_pools(
             if since is not None:
                 judged.asked[group.name] = since
                 group.failed = growth_failure(pool, group, since, memory, now)
-        failure = next_pool_backoff(view, memory.backoff.get(pool.name), now, settings)
-        if failure:
-            judged.backoff[pool.name] = failure
-            if now < failure.until:
-                view.blocked = skipped(failure, now)
-                judged.actions.extend(
-                    filter(
-                        None, [shrink_to_present(view, group, failure, unlisted=strays[pool.name]) for group in groups]
-                    )
-                )
+        judged.note_failures(view, memory, now, settings=settings, unlisted=strays[pool.name])
         if pool.closed:
             view.blocked = pool.closed
         elif not view.is_frozen:
+            judged.actions.extend(filter(None, (_set_by_hand(group, memory) for group in groups)))
             judged.actions.extend(action for group in groups for action in _never_made(view, group))
     for name in judged.learned.keys() - judged.pools.keys():
         del judged.learned[name]
@@ -135,6 +149,21 @@ def _views(
 def _lost(pools: Iterable[ScalingPool], known: frozenset[str]) -> frozenset[str]:
     """Return the ids of machines that are not nodes, but are ``known`` as former nodes."""
     return known & {machine.id for pool in pools for group in pool.groups for machine in group.unjoined}
+
+
+def _set_by_hand(view: GroupOutlook, memory: DecisionMemory) -> ScalingAction | None:
+    """Return the message about a size, or a smallest size, that somebody else set; None without one."""
+    group, known = view.group, memory.sizes.get(view.name)
+    size = group.wanted - len(group.refused)
+    if group.min_by_hand:
+        message = (
+            f"its cloud keeps at least {counted(group.min, 'machine')}: somebody else set this, it is not declared"
+        )
+        return ScalingAction(verb=Verb.HOLD, target=view.name, reason=KeepReason.MIN_SET_BY_HAND, message=message)
+    if known is not None and size > known and not view.blocked:
+        message = f"its size is {size} and was {known}: somebody else set it"
+        return ScalingAction(verb=Verb.HOLD, target=view.name, reason=KeepReason.SIZE_SET_BY_HAND, message=message)
+    return None
 
 
 def _never_made(pool: PoolOutlook, view: GroupOutlook) -> Iterator[ScalingAction]:

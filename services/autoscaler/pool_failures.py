@@ -70,17 +70,15 @@ def latest_failure(failures: Iterable[GroupFailure]) -> Obstacle | None:
     return latest.obstacle if latest else None
 
 
-def next_pool_backoff(
-    view: PoolOutlook, known: Backoff | None, now: datetime, settings: AutoscalerSettings
+def next_group_backoff(
+    group: GroupOutlook | None, known: Backoff | None, now: datetime, settings: AutoscalerSettings
 ) -> Backoff | None:
-    """Return the record of a pool's failures; None when there is none."""
+    """Return the record of a group's failures, or of a whole pool's; None when there is none."""
     if known and now < known.until:
         # After a jump of the clock, a pool is not skipped for longer than the maximum.
         return replace(known, until=min(known.until, now + settings.backoff_most))
-    for group in view.groups:
-        if group.failed:
-            named = f"{group.name}: " if len(view.groups) > 1 else ""
-            return next_backoff(known, Obstacle(group.failed.reason, f"{named}{group.failed}"), now, settings)
+    if group and group.failed:
+        return next_backoff(known, group.failed, now, settings)
     return known if known and now < known.until + settings.backoff_most else None
 
 

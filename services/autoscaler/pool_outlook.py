@@ -50,6 +50,8 @@ class GroupOutlook:
         if group.error:
             # Machines that were requested after the cloud's last answer will come all the same.
             self.size = max(self.size, nodes, expected)
+        self.blocked: Obstacle | None = None
+        """Reason for which it is asked for nothing; None when it may be asked."""
         self.failed: Obstacle | None = None
         """Reason why it has not made the requested machines; None when it has, or still may."""
 
@@ -61,7 +63,7 @@ class GroupOutlook:
     @property
     def room(self) -> int:
         """Return the number of machines by which the group may still grow."""
-        return 0 if self.group.error else max(0, self.group.max - self.present)
+        return 0 if self.group.error or self.blocked else max(0, self.group.max - self.present)
 
     @property
     def coming(self) -> int:

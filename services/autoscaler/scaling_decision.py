@@ -69,9 +69,9 @@ def decide(
     )
     market.request_minimum()
     placer = Placer(ledger, market, joining=joining)
-    _seat_nominated(alone, rooms, ledger)
+    _seat_nominated(snapshot.pods, rooms, ledger)
     waiting = [pod for pod in alone if pod.nominated not in rooms]
-    gangs = _gangs(snapshot, ledger)
+    gangs = _gangs(snapshot, rooms, ledger)
     _place(placer, group_pods(waiting, ledger), gangs, nodes)
     reserve_spares(groups.pools, ledger, market)
     scale_in = ScaleIn(groups.pools, rooms, ledger=ledger, placer=placer, settings=snapshot.settings, now=now)
@@ -215,12 +215,19 @@ def _seat_nominated(pods: Iterable[PendingPod], rooms: Mapping[str, NodeRoom], l
             ledger.reserve(rooms[pod.nominated], ledger.need(pod.shape, (pod.namespace, pod.labels)), 1)
 
 
-def _gangs(snapshot: ClusterSnapshot, ledger: CapacityLedger) -> list[GangDemand]:
+def _gangs(snapshot: ClusterSnapshot, rooms: Mapping[str, NodeRoom], ledger: CapacityLedger) -> list[GangDemand]:
+    """Return the demand of gangs. Members for which the scheduler is making room count as if they ran there."""
     waiting: dict[str, list[PendingPod]] = {}
+    seated: dict[str, list[PendingPod]] = {}
     for pod in snapshot.pods:
         if pod.gang:
-            waiting.setdefault(pod.gang, []).append(pod)
-    return gang_demands(snapshot.gangs, waiting, ledger)
+            (seated if pod.nominated in rooms else waiting).setdefault(pod.gang, []).append(pod)
+    gangs = {gang.name: gang for gang in snapshot.gangs}
+    for name, pods in seated.items():
+        gang = gangs.get(name, Gang(name=name))
+        on = tuple(sorted((*gang.on, *(pod.nominated for pod in pods))))
+        gangs[name] = replace(gang, on=on, runs=(*gang.runs, *(pod.shape for pod in pods)))
+    return gang_demands(gangs.values(), waiting, ledger)
 
 
 def _place(

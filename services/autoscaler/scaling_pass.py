@@ -165,7 +165,7 @@ class PassRunner:
         return refused
 
     def _failed(self, memory: DecisionMemory, refused: Mapping[str, str], now: datetime) -> DecisionMemory:
-        """Return a memory in which these pools have failed."""
+        """Return a memory in which these groups have failed."""
         failures = {
             name: next_backoff(
                 memory.backoff.get(name), Obstacle(WaitReason.REFUSED, f"refused: {why}"), now, self._settings
@@ -189,7 +189,9 @@ class PassRunner:
         self._metrics.replace(IDLE_NODES, {(reason,): number for reason, number in idle.items()})
         pauses = decision.memory.backoff.items()
         skipped: dict[LabelValues, float] = {
-            (name, str(pause.obstacle.reason)): 1 for name, pause in pauses if evaluation.now < pause.until
+            (name.partition("/")[0], str(pause.obstacle.reason)): 1
+            for name, pause in pauses
+            if evaluation.now < pause.until
         }
         self._metrics.replace(POOLS_SKIPPED, skipped)
 

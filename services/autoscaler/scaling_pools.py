@@ -12,7 +12,8 @@ from clouds.base.prices import MachineKey
 from clouds.base.refusals import Cause, Refusal
 from components.model.autoscaler.section import Autoscaler
 from components.model.nodes.host_nodes import HOSTS
-from components.model.pools.declared import declared_pools
+from components.model.pools.declared import declared_pool
+from contract.documents.pools import DeclaredPool
 from contract.kubernetes.times import parse_time
 from contract.labels import GROUP_LABEL, HOSTS_POOL_LABEL
 from contract.reasons.autoscaler import Obstacle, WaitReason
@@ -65,7 +66,8 @@ def scaling_pools(
     amounts = _prices(environment, prices)
     names = {node.name for node in nodes}
     labelled = _labelled(asked, nodes)
-    known = {pool.name: pool for pool in declared_pools(environment)}
+    typed = [name for name, pool in environment.pools.items() if pool.machine_type in environment.known_types]
+    known = {name: declared_pool(environment, name) for name in typed}
     settings = environment.autoscaler or Autoscaler()
     scaled = [
         ScalingPool(
@@ -73,10 +75,12 @@ def scaling_pools(
             site=declared.site,
             region=environment.sites[declared.site].region,
             groups=tuple(_group(group, names, labelled=group.declared.name in labelled) for group in asked[name]),
-            labels=tuple(sorted({**new_node_labels(environment, name), **known[name].labels}.items())),
+            labels=_labels(environment, name, known),
             variants=zone_variants(environment, name),
-            taints=tuple((taint.key, taint.value, taint.effect) for taint in known[name].taints),
-            capacity=declared_capacity(environment, name),
+            taints=tuple((taint.key, taint.value, taint.effect) for taint in known[name].taints)
+            if name in known
+            else (),
+            capacity=declared_capacity(environment, name) if name in known else {},
             machine_type=declared.machine_type,
             min=declared.min,
             max=declared.max,
@@ -86,7 +90,7 @@ def scaling_pools(
             price=amounts.get(name),
             spot=declared.spot,
             reserved=declared.reservation is not None,
-            closed=closed.get(name),
+            closed=closed.get(name) or (None if name in known else _unknown_type(declared.machine_type)),
             join=timedelta(minutes=declared.join_minutes or settings.join_minutes),
             idle=timedelta(minutes=declared.idle_minutes or settings.idle_minutes),
         )
@@ -95,6 +99,16 @@ def scaling_pools(
     if environment.hosts:
         scaled.append(ScalingPool(name=HOSTS, site="", racks=True))
     return tuple(scaled)
+
+
+def _labels(environment: Environment, name: str, known: Mapping[str, DeclaredPool]) -> LabelPairs:
+    """Return the labels of a pool's new node."""
+    return tuple(sorted({**new_node_labels(environment, name), **known[name].labels}.items())) if name in known else ()
+
+
+def _unknown_type(machine_type: str) -> Obstacle:
+    """Return why a pool of an unknown type is left alone: the others go on."""
+    return Obstacle(WaitReason.TYPE_UNKNOWN, f"its machine type {machine_type} is unknown to this autoscaler")
 
 
 def _group(asked: GroupAnswer, nodes: set[str], *, labelled: bool) -> ScalingGroup:
@@ -119,7 +133,8 @@ def _group(asked: GroupAnswer, nodes: set[str], *, labelled: bool) -> ScalingGro
         wanted=asked.group.wanted,
         machines=len(staying),
         max=declared.max,
-        min=declared.min,
+        min=max(declared.min, asked.group.least),
+        min_by_hand=asked.group.least > declared.min,
         leaving=len(asked.group.machines) - len(there),
         unjoined=tuple(
             UnjoinedMachine(id=machine.id, made_at=parse_time(made.get(machine.id, "")))

@@ -73,7 +73,7 @@ class Standing(WholeObservation):
         self._machines += tuple(LiveMachine(id=one, node=one, current=True) for one in names)
         self._told.put(Told(at=time.monotonic(), group=self._name, made=names))
 
-    def end(self, machines: Sequence[str]) -> None:
+    def end(self, machines: Sequence[str], *, replaced: bool = False) -> None:
         """End machines, and lower the size by them."""
         self._machines = tuple(one for one in self._machines if one.id not in machines)
         self._told.put(Told(at=time.monotonic(), group=self._name, ended=tuple(machines)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from contract.documents.autoscaler_memory import DecisionMemory
+from contract.documents.autoscaler_memory import DecisionMemory, backoff_key
 from contract.documents.pools import DeclaredPool
 from contract.kubernetes.connection import Object
 from contract.kubernetes.readiness import is_ready
@@ -47,8 +47,10 @@ def _declared(
     now: datetime,
 ) -> PoolCapacity:
     asked = [at for group, at in memory.asked.items() if group in pool.groups]
-    backoff = memory.backoff.get(pool.name)
-    skipped = backoff if backoff is not None and now < backoff.until else None
+    groups = [memory.backoff.get(backoff_key(pool.name, name, groups=len(pool.groups))) for name in pool.groups]
+    pauses = [pause for pause in (memory.backoff.get(pool.name), *groups) if pause and now < pause.until]
+    whole = memory.backoff.get(pool.name) in pauses or len(pauses) == len(groups)
+    skipped = min(pauses, key=lambda pause: pause.until) if pauses and whole else None
     return PoolCapacity(
         name=pool.name,
         site=pool.site,

@@ -133,8 +133,8 @@ class Wired:
         self._asked().resize(count)
         self._wrote(f"size {count}")
 
-    def end(self, machines: Sequence[str]) -> None:
-        self._asked().end(machines)
+    def end(self, machines: Sequence[str], *, replaced: bool = False) -> None:
+        self._asked().end(machines, replaced=replaced)
         self._wrote(f"end {' '.join(machines)}")
 
 
@@ -152,6 +152,8 @@ class World:
         """Things that happen before a question about a group is answered, by pool."""
         self.fuse = Fuse()
         self.ahead = timedelta()
+        self.lacking: set[str] = set()
+        """Pools whose nodes have 7 of their 8 GPUs."""
         self.lines: list[str] = []
         self.metrics = ServiceMetrics(METRICS)
         self.real: dict[str, LiveGroup] = {
@@ -237,6 +239,7 @@ class World:
             item["metadata"]["name"]
             for item in self.admin.items(NODES)
             if not item["spec"].get("unschedulable") and item["metadata"]["name"] not in taken
+            if item["metadata"]["labels"]["longhaul.dev/pool"] not in self.lacking
         ]
         waiting = [pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")]
         for pod, node in zip(waiting, free, strict=False):
@@ -255,12 +258,14 @@ class World:
 
     def health(self, name: str, ready: str) -> None:
         """Have a node report that it is ready, or have it go silent a while after it was made."""
-        made = self.admin.get(NODES + path_of(name))["metadata"]["creationTimestamp"]
+        metadata = self.admin.get(NODES + path_of(name))["metadata"]
+        made = metadata["creationTimestamp"]
+        has = {**HAS, "nvidia.com/gpu": "7" if metadata["labels"]["longhaul.dev/pool"] in self.lacking else "8"}
         at = datetime.fromisoformat(made) + (timedelta() if ready == "True" else timedelta(seconds=30))
         moment = at.isoformat(timespec="seconds").replace("+00:00", "Z")
         condition = {"type": "Ready", "status": ready, "reason": "Test", "message": "a test says so"}
         condition |= {"lastHeartbeatTime": moment, "lastTransitionTime": moment}
-        status = {"conditions": [condition], "allocatable": HAS, "capacity": HAS}
+        status = {"conditions": [condition], "allocatable": has, "capacity": has}
         self.admin.patch(f"{NODES}{path_of(name)}/status", {"status": status})
 
     def pods(self, count: int, *, first: int = 0, **metadata: Any) -> None:
@@ -290,7 +295,7 @@ class World:
 
     def reset(self) -> None:
         """Return to an empty cluster with groups of no machine."""
-        self.fuse, self.ahead, self.trouble = Fuse(), timedelta(), {}
+        self.fuse, self.ahead, self.trouble, self.lacking = Fuse(), timedelta(), {}, set()
         self.end_pods()
         self.limit(None)
         for group in self.real.values():

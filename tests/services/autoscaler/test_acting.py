@@ -52,6 +52,21 @@ def test_what_aws_refuses_is_asked_of_azure(world: World) -> None:
     assert "do not have sufficient m6id.xlarge capacity" in memory["backoff"]["h100"]["message"]
 
 
+def test_a_machine_with_7_of_8_gpus_is_told_and_the_next_pool_is_asked(world: World) -> None:
+    world.lacking = {"h100"}
+    world.pods(1)
+    for ahead in (timedelta(), timedelta(minutes=3), IDLE + timedelta(minutes=3), IDLE + timedelta(minutes=6)):
+        world.ahead = ahead
+        with world.process() as passes:
+            world.settle(passes)
+        if not ahead:
+            assert world.calls == ["h100 size 1"]
+    assert world.calls[:2] == ["h100 size 1", "h100-azure size 1"]
+    assert world.calls[2].startswith("h100 end i-")
+    assert len(world.calls) == 3
+    assert all(pod["spec"].get("nodeName") for pod in world.admin.items(PODS))
+
+
 def test_pods_are_told_once_what_they_wait_for(world: World) -> None:
     world.pods(4)
     with world.process() as passes:

@@ -129,6 +129,23 @@ def test_a_new_node_has_what_its_machine_type_declares(environment: Environment)
     assert "ephemeral-storage" not in declared_capacity(environment, "h100-azure")
 
 
+def test_an_unknown_machine_type_stops_its_own_pool_alone(
+    environment: Environment, groups: dict[str, Standing]
+) -> None:
+    """A file may be newer than an image."""
+    newer = environment.pools["cpu"].model_copy(update={"machine_type": "m99.huge"})
+    pools = environment.model_copy(update={"pools": {**environment.pools, "cpu": newer}})
+    waits = pod("train", requests={"nvidia.com/gpu": "8"}, tolerations=TOLERATES, nodeSelector={"gpu": "h100"})
+    evaluation = evaluate_cluster(pools, Lists(pods=[waits]), PriceBook())
+    assert [action_line(action) for action in evaluation.decision.actions] == [
+        "grow prod-h100 from 0 to 1: for team/train"
+    ]
+    asked: dict[str, tuple[Any, ...]] = dict.fromkeys(pools.pools, ())
+    known = {one.name: one for one in scaling_pools(pools, asked, [], prices=PriceBook(), closed={})}
+    assert str(known["cpu"].closed) == "its machine type m99.huge is unknown to this autoscaler"
+    assert known["h100"].closed is None
+
+
 def test_prices_of_one_currency_are_compared(environment: Environment) -> None:
     asked: dict[str, tuple[Any, ...]] = dict.fromkeys(environment.pools, ())
 

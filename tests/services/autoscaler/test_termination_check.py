@@ -110,8 +110,8 @@ def test_the_machines_of_one_call_are_looked_at_right_before_it(world: World, mo
     group = world.real["h100"]
     end, ended = group.end, list[str]()
 
-    def ends(machines: Sequence[str]) -> None:
-        end(machines)
+    def ends(machines: Sequence[str], *, replaced: bool = False) -> None:
+        end(machines, replaced=replaced)
         ended.extend(machines)
         world.admin.patch(f"{NODES}/{names[-1]}", {"metadata": {"annotations": {"longhaul.dev/keep": "true"}}})
 
@@ -127,11 +127,11 @@ def test_one_that_is_gone_keeps_no_other_from_going(world: World, monkeypatch: p
     group = world.real["h100"]
     end, calls = group.end, list[list[str]]()
 
-    def ends(machines: Sequence[str]) -> None:
+    def ends(machines: Sequence[str], *, replaced: bool = False) -> None:
         if not calls:
             client("ec2").terminate_instances(InstanceIds=names[-1:])
         calls.append(list(machines))
-        end(machines)
+        end(machines, replaced=replaced)
 
     monkeypatch.setattr(group, "end", ends)
     with world.process() as process:

@@ -67,14 +67,17 @@ def test_what_is_ended_goes_and_the_group_is_smaller_by_it(site: Site, group: Aw
     until(lambda: [one.id for one in group.look().machines] == [first])
 
 
-def test_at_its_least_size_a_group_makes_another_for_what_is_ended(site: Site, group: AwsGroup) -> None:
+def test_at_its_least_size_a_group_makes_another_only_for_what_may_be_replaced(site: Site, group: AwsGroup) -> None:
     site.pool(2, MinSize=1)
     first, second = (one.id for one in group.look().machines)
     with pytest.raises(CloudError, match=f"the end of {first} and 1 more: .*min-size=1") as refused:
         group.end([first, second])
     assert (refused.value.answered, refused.value.passing) == (True, False)
     group.end([first])
-    group.end([second])
+    with pytest.raises(CloudError, match=f"the end of {second}: .*min-size=1"):
+        group.end([second])
+    assert ([machine.id for machine in group.look().machines], group.look().least) == ([second], 1)
+    group.end([second], replaced=True)
     assert group.size() == 1
     until(lambda: [one.id for one in group.look().machines] not in ([], [second]))
 
