@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from contract.reasons.autoscaler import GrowthReason, Obstacle, WaitReason
@@ -132,7 +132,7 @@ class Market:
         joining: int,
         daemons: Sequence[DaemonPod],
         closed: Mapping[PodShape, Mapping[str, Obstacle]],
-        trials: Container[tuple[PodShape, str]],
+        trials: Collection[tuple[PodShape, str]],
     ) -> None:
         """``joining`` is the maximum number of machines that may be joining at once. ``closed`` has the pools that must
         not be asked for a shape, with the reason; for shapes and pools in ``trials`` one machine is asked for."""
@@ -157,6 +157,8 @@ class Market:
         """Offer of each new machine, by the name of its room."""
         self._matching: dict[NodeConstraints, list[Offer]] = {}
         self._fitting: dict[PodNeed, dict[str, list[tuple[Offer, int]]]] = {}
+        self._tried: set[tuple[PodShape, str]] = set()
+        """Shapes and pools of ``trials`` that this decision has asked."""
         self._closed_to: dict[PodNeed, Mapping[str, Obstacle]] = {}
 
     def matching(self, where: NodeConstraints) -> list[Offer]:
@@ -251,15 +253,14 @@ class Market:
         alone."""
         placed: list[tuple[NodeRoom, int]] = []
         reason = GrowthReason.GANG_WAITS if buyer else GrowthReason.PODS_WAIT
-        tried: set[str] = set()
         for offer, each in self.ranked(need, len(names), domain, fewest=fewest):
             pool = offer.pool.name
-            once = not buyer and (need.shape, pool) in self._trials
-            while names and offer.left > 0 and pool not in tried:
+            once = bool(self._trials) and not buyer and (need.shape, pool) in self._trials
+            while names and offer.left > 0 and not (once and (need.shape, pool) in self._tried):
                 pods, names = names[:each], names[each:]
                 room = self._make(offer, reason, buyer, pods, need.shape)
                 if once:
-                    tried.add(pool)
+                    self._tried.add((need.shape, pool))
                 self._ledger.reserve(room, need, len(pods))
                 placed.append((room, len(pods)))
             if not names:

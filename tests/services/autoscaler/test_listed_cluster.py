@@ -104,6 +104,8 @@ def test_what_an_api_server_lists_becomes_a_decision(server: ApiServer) -> None:
 
     movable = {"labels": {"app": "web"}, "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}
     pod(api, "web", node="idle", **movable)
+    # Budgets say nothing of pods that have not started.
+    api.patch(f"{PODS}/web/status", {"status": {"phase": "Running"}})
     api.delete(f"{PODS}/waits-0", uid=api.get(f"{PODS}/waits-0")["metadata"]["uid"], grace_s=0)
     memory = to_document(DecisionMemory(idle={"idle": api.now() - timedelta(hours=1)}))
     remembered = {"metadata": {"name": "longhaul-autoscaler"}, "data": {"memory": json.dumps(memory)}}

@@ -110,6 +110,16 @@ def test_a_retry_is_one_machine_until_one_helps() -> None:
     assert not real.cluster.pods
 
 
+def test_pods_of_several_priorities_are_tried_with_one_machine_too() -> None:
+    pods = [{**TRAIN, "count": 3}, {**TRAIN, "name": "urgent", "count": 3, "priority": 5}]
+    real = RealCluster({"pools": {"east": EAST}, "pods": pods}, becomes={"east": less(gpu=1)})
+    real.run(10 * MINUTE)
+    first = real.bought["east"]
+    real.run(60 * MINUTE)
+    assert first <= 7
+    assert real.bought["east"] <= first + 3
+
+
 def test_pods_that_come_anew_under_other_names_are_known_by_what_they_ask() -> None:
     real = RealCluster({"pools": {"east": EAST}}, becomes={"east": less(gpu=1)})
     count = 0

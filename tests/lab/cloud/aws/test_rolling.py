@@ -74,7 +74,7 @@ def test_at_its_least_size_a_group_makes_another_only_for_what_may_be_replaced(s
         group.end([first, second])
     assert (refused.value.answered, refused.value.passing) == (True, False)
     group.end([first])
-    with pytest.raises(CloudError, match=f"the end of {second}: .*min-size=1"):
+    with pytest.raises(CloudError, match=f"the end of {second}: .*min size constraint"):
         group.end([second])
     assert ([machine.id for machine in group.look().machines], group.look().least) == ([second], 1)
     group.end([second], replaced=True)
