@@ -176,7 +176,7 @@ class CapacityLedger:
                     matches = self._matches(*identity)
                     for bit in self._counted:
                         if bit & matches:
-                            room.counts[bit] = room.counts.get(bit, 0) + sign
+                            room.count(bit, sign)
 
     def add_new(self, room: NodeRoom) -> None:
         """Add a node that is to be made, until it is undone."""
@@ -340,7 +340,7 @@ class CapacityLedger:
         room.owns |= need.owns
         room.ports |= need.ports
         for bit in need.counted:
-            room.counts[bit] = room.counts.get(bit, 0) + count
+            room.count(bit, count)
         if room.row:
             room.row.stale = True
         self._journal.append(lambda: _give_back(room, need, count, former))
@@ -396,5 +396,5 @@ def _give_back(room: NodeRoom, need: PodNeed, count: int, former: tuple[int, int
         room.free[index] += amount * count
     room.taken -= count
     for bit in need.counted:
-        room.counts[bit] -= count
+        room.count(bit, -count)
     room.matches, room.owns, room.ports = former

@@ -6,7 +6,7 @@ class into rows of a few nodes. A row knows the most that any of its nodes has f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 
 from services.autoscaler.cluster_snapshot import ClusterNode
@@ -98,6 +98,10 @@ class PodNeed:
         return bool(self.matches & other.owns or self.owns & other.matches or self.taken_by & other.ports)
 
 
+NO_COUNTS: Mapping[int, int] = {}
+"""Counts of a node without pods that count; shared, since nearly all nodes have none."""
+
+
 class NodeRoom:
     """Free amounts on one node."""
 
@@ -109,7 +113,7 @@ class NodeRoom:
     def __init__(self, name: str, kind: NodeKind, tier: Tier, free: list[int], node: ClusterNode | None = None) -> None:
         self.name, self.kind, self.tier, self.free, self.node = name, kind, tier, free, node
         self.matches, self.owns = 0, 0
-        self.counts: dict[int, int] = {}
+        self.counts: Mapping[int, int] = NO_COUNTS
         """Number of pods by the bits of spreadings that count them."""
         self.ports: frozenset[str] = held_ports(node.ports) if node and node.ports else frozenset()
         self.taken = 0
@@ -121,6 +125,10 @@ class NodeRoom:
         self.refuses: frozenset[PodShape] = frozenset()
         """Shapes that the scheduler does not place on it although they should fit."""
         self.row: NodeRow | None = None
+
+    def count(self, bit: int, number: int) -> None:
+        """Count pods for a spreading."""
+        self.counts = {**self.counts, bit: self.counts.get(bit, 0) + number}
 
     def carry(self, daemons: Iterable[PodNeed]) -> None:
         """Count daemon sets' pods that will be on it. Their requests are not among the free amounts already."""
