@@ -12,7 +12,6 @@ use):
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from components.model.network.address_plan import FRONTEND
 from components.model.secrets.certificates import ETCD_CLIENT
 from components.model.secrets.vault import etcd_state_secret, vault_url
 from components.model.vpn.section import MACHINES
+from contract.documents.node_answers import Departure, Removal, Survival, of_text
 
 DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 """Environment variable that ``longhaul destroy`` sets to the environment's name once the operator confirmed."""
@@ -115,7 +115,7 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
         if not others:
             return
         try:
-            answer = json.loads(server.run(server.machine, f"longhaul-node leave --frontend {frontend}"))
+            departure = of_text(Departure, server.run(server.machine, f"longhaul-node leave --frontend {frontend}"))
         except CloudError as error:
             if error.busy:
                 raise GuardRefusedError(
@@ -125,10 +125,9 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
             return  # a machine that cannot be asked does not serve
         except ValueError:
             return
-        if not answer.get("left"):
-            reason = answer.get("reason", "it gives no reason")
+        if not departure.left:
             raise GuardRefusedError(
-                f"{server.machine} must stay: {reason}. `longhaul status` shows the other API servers; run "
+                f"{server.machine} must stay: {departure.reason}. `longhaul status` shows the other API servers; run "
                 "`longhaul up` again when one of them is ready."
             )
 
@@ -207,7 +206,7 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
     silent: list[str] = []
     for peer in peers:
         try:
-            answer = json.loads(ask(peer))
+            survival = of_text(Survival, ask(peer))
         except CloudError as error:
             if not error.absent:
                 silent.append(f"{peer} ({error.code or 'no answer'})")
@@ -215,11 +214,11 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
         except ValueError:
             silent.append(f"{peer} (no answer)")
             continue
-        if answer.get("survives"):
+        if survival.survives:
             return
-        reason = answer.get("reason", "no reason given")
         raise GuardRefusedError(
-            f"{machine} must stay: without it its etcd cluster loses quorum ({reason}). Bring its peers back first."
+            f"{machine} must stay: without it its etcd cluster loses quorum ({survival.reason}). Bring its peers back "
+            "first."
         )
     if not silent:
         raise GuardRefusedError(only)
@@ -250,16 +249,16 @@ def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = Fa
     command = f"longhaul-node remove --member {machine}{' --if-dead' if if_dead else ''}"
     for peer in peers:
         try:
-            answer = json.loads(run(peer, command))
+            removal = of_text(Removal, run(peer, command))
         except CloudError as error:
             refusals.append(f"{peer}: {error.code or 'no answer'}")
             continue
         except ValueError:
             refusals.append(f"{peer}: its answer cannot be read")
             continue
-        if answer.get("removed") or answer.get("alive"):
+        if removal.removed or removal.alive:
             return
-        refusals.append(f"{peer}: {answer.get('reason', 'it gives no reason')}")
+        refusals.append(f"{peer}: {removal.reason}")
     raise GuardRefusedError(
         f"{machine} must stay: no other member removes it from its etcd cluster first "
         f"({'; '.join(refusals) or 'there is none'}). `longhaul status` shows the members; run "

@@ -6,7 +6,6 @@ API. The resource's input is the machine's id, so that it waits again for a repl
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from clouds.registry import cloud_of, machines_at
 from components.control_plane.replacement import CloudMachine
 from components.model import Environment
 from components.model.sites.places import place_of
+from contract.documents.node_answers import NodeReport, of_text, reason_of
 
 Properties = dict[str, Any]
 
@@ -71,7 +71,7 @@ class ReadinessProvider(ResourceProvider):
 
     def _wait(self, props: Properties) -> Properties:
         answer = await_ready(machines_at(props), machine=props["machine"], deadline_s=float(props["deadline_s"]))
-        return {**props, "cluster": str(answer.get("cluster", ""))}
+        return {**props, "cluster": answer.cluster}
 
 
 def machines_of(environment: Environment) -> ControlMachines:
@@ -107,39 +107,33 @@ class RoleMachines:
         return ""
 
 
-def await_ready(machines: ControlMachines, *, machine: str, deadline_s: float) -> dict[str, Any]:
-    """Ask until ``machine`` reports that it is ready, and return its answer. Raise ``NotReadyError`` after
+def await_ready(machines: ControlMachines, *, machine: str, deadline_s: float) -> NodeReport:
+    """Ask until ``machine`` reports that it is ready, and return its report. Raise ``NotReadyError`` after
     ``deadline_s`` seconds."""
     deadline = time.monotonic() + deadline_s
     apart = growing_pauses(PAUSE_S, APART_S)
     while True:
         began = time.monotonic()
-        answer = _ask(machines, machine=machine, wait_s=min(WAIT_S, deadline_s))
-        if answer.get("ready"):
-            return answer
-        if any(check.get("final") and not check.get("ok") for check in answer.get("checks", [])):
-            raise NotReadyError(f"{machine} will not be ready: {_why(answer)}")
+        report = _ask(machines, machine=machine, wait_s=min(WAIT_S, deadline_s))
+        if isinstance(report, NodeReport) and report.ready:
+            return report
+        reason = reason_of(report.checks) if isinstance(report, NodeReport) else report
+        if isinstance(report, NodeReport) and any(check.final and not check.ok for check in report.checks):
+            raise NotReadyError(f"{machine} will not be ready: {reason}")
         if time.monotonic() > deadline:
-            raise NotReadyError(f"{machine} is not ready after {deadline_s:.0f} s: {_why(answer)}")
+            raise NotReadyError(f"{machine} is not ready after {deadline_s:.0f} s: {reason}")
         time.sleep(max(PAUSE_S, next(apart) - (time.monotonic() - began)))
 
 
-def _ask(machines: ControlMachines, *, machine: str, wait_s: float) -> dict[str, Any]:
-    """Return the machine's answer. A machine that does not answer yet counts as not ready."""
+def _ask(machines: ControlMachines, *, machine: str, wait_s: float) -> NodeReport | str:
+    """Return the machine's report, or the reason why there is none."""
     try:
         output = machines.run_command(machine, f"longhaul-node ready --wait {wait_s:.0f}", timeout_s=ASK_S)
+        return of_text(NodeReport, output.stdout)
     except CloudError as error:
-        return {"ready": False, "error": str(error)}
-    try:
-        answer = json.loads(output.stdout)
+        return str(error)
     except ValueError:
-        return {"ready": False, "error": f"no answer: {output.stdout or output.stderr!r}"}
-    return answer if isinstance(answer, dict) else {"ready": False, "error": f"unexpected answer {answer!r}"}
-
-
-def _why(answer: dict[str, Any]) -> str:
-    failed = [f"{check['name']}: {check['detail']}" for check in answer.get("checks", []) if not check.get("ok")]
-    return answer.get("error") or "; ".join(failed) or "it gives no reason"
+        return f"no answer: {output.stdout or output.stderr!r}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,36 +4,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedClients:
     """Clients that a machine refuses."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     """Names of their Nodes, in alphabetical order. Names of people are left out: there may be hundreds."""
-    digest: str
+    digest: str = ""
     """Digest of all names."""
-    loaded: bool
+    loaded: bool = False
     """True when the running kube-apiserver uses this very list."""
     ended: bool = False
     """True when the server was started after the list changed: no connection from before is left."""
     error: str = ""
     """Reason why that is not known; empty when it is."""
-
-    @classmethod
-    def of_document(cls, answer: Mapping[str, Any]) -> RefusedClients:
-        """Read an answer; missing parts are empty. Raise ``TypeError`` when its names are not a list."""
-        return cls(
-            names=tuple(map(str, answer.get("names") or ())),
-            digest=str(answer.get("digest") or ""),
-            loaded=bool(answer.get("loaded")),
-            ended=bool(answer.get("ended")),
-            error=str(answer.get("error") or ""),
-        )
 
 
 def digest_of(names: Sequence[str]) -> str:

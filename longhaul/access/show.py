@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from components.model.identity.sign_in import settings
 from contract.documents import issuers
+from contract.documents.node_answers import ServerIssuers
 from contract.documents.refusals import RefusedClients, digest_of
 from longhaul.control_plane.refusal_lists import ask, servers
 from longhaul.report.text import table
@@ -26,6 +27,14 @@ ASK = (
     """printf '{"issuers": %s, "revoked": %s}' """
     f'"$(longhaul-node issuers --wait {LOAD_S})" "$(longhaul-node revoked)"'
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessAnswer:
+    """A machine's answer to :data:`ASK`."""
+
+    issuers: ServerIssuers
+    revoked: RefusedClients
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +62,11 @@ def views(people: PeopleVault, revoked: Revoked) -> list[ServerView]:
 
     def view(name: str) -> ServerView:
         try:
-            answer = ask(people, name, ASK)
-            refusals = RefusedClients.of_document(answer["revoked"])
+            answer = ask(AccessAnswer, people, name, ASK)
             return ServerView(
-                name=name, issuers=_issuers(answer["issuers"], digest), revoked=_revoked(refusals, revoked)
+                name=name, issuers=_issuers(answer.issuers, digest), revoked=_revoked(answer.revoked, revoked)
             )
-        except (CommandError, KeyError, TypeError, AttributeError) as error:
+        except CommandError as error:
             return ServerView(name=name, issuers=f"{UNKNOWN}: {error}", revoked=UNKNOWN)
 
     names = servers(people)
@@ -66,12 +74,12 @@ def views(people: PeopleVault, revoked: Revoked) -> list[ServerView]:
         return list(pool.map(view, names))
 
 
-def _issuers(answer: Mapping[str, Any], digest: str) -> str:
-    if answer.get("error"):
-        return f"{UNKNOWN}: {answer['error']}"
-    if answer.get("digest") != digest:
+def _issuers(answer: ServerIssuers, digest: str) -> str:
+    if answer.error:
+        return f"{UNKNOWN}: {answer.error}"
+    if answer.digest != digest:
         return "other issuers: `longhaul access apply` makes it fetch those that the last `longhaul up` wrote"
-    return RIGHT if answer.get("loaded") else "fetched, but not used until every issuer has answered"
+    return RIGHT if answer.loaded else "fetched, but not used until every issuer has answered"
 
 
 def _revoked(answer: RefusedClients, revoked: Revoked) -> str:

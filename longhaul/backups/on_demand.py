@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
 from components.model import control_machines, plan
 from components.model.control_plane.machines import learners, members
+from contract.documents.node_answers import BackupState, of_text
 from longhaul.etcd_backups.choice import highest_revision
 from longhaul.etcd_backups.listing import control_access
 from longhaul.terminal.exits import CommandError, Exit
@@ -36,7 +36,7 @@ def back_up(environment: Environment, role: Role, *, from_learner: bool = False)
     for machine in asked:
         try:
             output = control.run_command(place, machine.name, command, timeout_s=LIMIT_S)
-            answer = json.loads(output.stdout)
+            state = of_text(BackupState, output.stdout)
         except CloudError as error:
             reasons.append(f"{machine.name}: {error}")
             continue
@@ -44,9 +44,9 @@ def back_up(environment: Environment, role: Role, *, from_learner: bool = False)
             lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
             reasons.append(f"{machine.name}: {lines[-1]}")
             continue
-        if not answer.get("error") and answer.get("newest"):
-            return str(answer["newest"]["name"])
-        reasons.append(f"{machine.name}: {answer.get('error') or 'it made none'}")
+        if not state.error and state.newest:
+            return state.newest.name
+        reasons.append(f"{machine.name}: {state.error or 'it made none'}")
     raise CommandError(f"no member of {role} made a backup: {'; '.join(reasons)}")
 
 

@@ -3,13 +3,13 @@ encrypted."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clouds.base.errors import CloudError
 from components.model import Machine, Role, control_machines, plan
 from components.model.control_plane.machines import members
+from contract.documents.node_answers import ObjectsByKey, ServerKeys, of_text
 from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from clouds.base.place import Place
     from components.model import Environment
     from components.model.secrets.encryption_keys import EncryptionKeys
+
+T = TypeVar("T")
 
 LOAD_S = 150
 """Seconds until kube-apiserver uses a new file. It looks once a minute, and retries what failed (k8s.io/apiserver 0.36,
@@ -35,10 +37,10 @@ def outdated_servers(
     not answer: no rotation begins while a server is away."""
     names = []
     for machine in _of(environment, Role.API):
-        answer = ask_json(control, place, machine.name, _encryption_command(keys))
-        if answer.get("error"):
+        answer = _ask_server(control, place, machine.name, _encryption_command(keys))
+        if answer.error:
             raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
-        if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
+        if answer.keys != keys.names or not answer.loaded:
             names.append(machine.name)
     return tuple(names)
 
@@ -55,7 +57,7 @@ def distribute(
     server without a key cannot read objects that others encrypt with it."""
     for machine in _of(environment, Role.API):
         answer = _fetched(control, place, machine, keys, wait_s=LOAD_S)
-        if tuple(answer.get("keys", ())) != keys.names or not answer.get("loaded"):
+        if answer.keys != keys.names or not answer.loaded:
             raise CommandError(f"{machine.name} {_why(answer, keys, environment.name)}")
         tell(f"{machine.name} uses {', '.join(keys.names)}")
 
@@ -64,7 +66,7 @@ def deliver(environment: Environment, control: ControlAccess[Any], place: Place[
     """Have every API server's machine fetch the keys, whether its server runs or not. Raise ``CommandError`` for the
     first that has different keys afterwards."""
     for machine in _of(environment, Role.API):
-        if tuple(_fetched(control, place, machine, keys).get("keys", ())) != keys.names:
+        if _fetched(control, place, machine, keys).keys != keys.names:
             reason = "it could not fetch them (journalctl -u longhaul-secrets-refresh)"
             raise CommandError(f"{machine.name} does not have the keys {', '.join(keys.names)}: {reason}")
 
@@ -75,12 +77,10 @@ def count_objects_by_key(environment: Environment, control: ControlAccess[Any], 
     reasons = []
     for machine in _of(environment, Role.ETCD):
         try:
-            answer = ask_json(control, place, machine.name, "longhaul-node encryption")
-            return {str(name): int(count) for name, count in answer["objects"].items()}
+            command, what = "longhaul-node encryption", "stored objects"
+            return ask_machine(ObjectsByKey, control, place, machine.name, command, what=what).objects
         except CommandError as error:
             reasons.append(str(error))
-        except (LookupError, TypeError, ValueError, AttributeError):
-            reasons.append(f"{machine.name} did not count the stored objects")
     raise CommandError(f"no member reports how many objects the former key still encrypts: {'; '.join(reasons)}")
 
 
@@ -90,14 +90,14 @@ def _of(environment: Environment, role: Role) -> tuple[Machine, ...]:
 
 def _fetched(
     control: ControlAccess[Any], place: Place[Any], machine: Machine, keys: EncryptionKeys, *, wait_s: int = 0
-) -> Mapping[str, Any]:
+) -> ServerKeys:
     """Have an API server's machine fetch the keys, and return its report. ``wait_s`` is the time for the running server
     to load them, seconds."""
     script = f"{FETCH} && {_encryption_command(keys)}" + (f" --wait {wait_s}" if wait_s else "")
-    answer: Mapping[str, Any] = {}
+    answer = ServerKeys()
     for _ in range(TRIES):
-        answer = ask_json(control, place, machine.name, script)
-        if tuple(answer.get("keys", ())) == keys.names:
+        answer = _ask_server(control, place, machine.name, script)
+        if answer.keys == keys.names:
             break
     return answer
 
@@ -106,30 +106,33 @@ def _encryption_command(keys: EncryptionKeys) -> str:
     return f"longhaul-node encryption --keys {','.join(keys.names)}"
 
 
-def ask_json(
-    control: ControlAccess[Any], place: Place[Any], machine: str, script: str, *, what: str = "encryption keys"
-) -> Mapping[str, Any]:
-    """Return a machine's JSON answer to a script. Raise ``CommandError``, which mentions ``what``, when it does not
-    answer."""
+def _ask_server(control: ControlAccess[Any], place: Place[Any], machine: str, script: str) -> ServerKeys:
+    return ask_machine(ServerKeys, control, place, machine, script, what="encryption keys")
+
+
+def ask_machine(
+    kind: type[T], control: ControlAccess[Any], place: Place[Any], machine: str, script: str, *, what: str
+) -> T:
+    """Return a machine's answer to a script, of a kind of ``contract.documents.node_answers``. Raise ``CommandError``,
+    which mentions ``what``, when it does not answer."""
     try:
         output = control.run_command(place, machine, script, timeout_s=LIMIT_S)
     except CloudError as error:
         raise CommandError(f"{machine} cannot be asked: {error}. `longhaul status` shows its state") from None
     try:
-        answer = json.loads(output.stdout)
+        return of_text(kind, output.stdout)
     except ValueError:
         lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
         raise CommandError(f"{machine} does not report its {what}: {lines[-1]}") from None
-    return answer if isinstance(answer, dict) else {}
 
 
-def _why(answer: Mapping[str, Any], keys: EncryptionKeys, env: str) -> str:
+def _why(answer: ServerKeys, keys: EncryptionKeys, env: str) -> str:
     """Return why a server does not use the keys."""
-    wanted, has = ", ".join(keys.names), ", ".join(answer.get("keys", ()))
-    if answer.get("error"):
-        return f"has the keys {has}, but {answer['error']}. `longhaul up --env {env}` gives it the right to ask"
+    wanted, has = ", ".join(keys.names), ", ".join(answer.keys)
+    if answer.error:
+        return f"has the keys {has}, but {answer.error}. `longhaul up --env {env}` gives it the right to ask"
     if not has:
         return f"holds none of the vault's keys: `longhaul up --env {env}` replaces it with this release's machine"
-    if tuple(answer["keys"]) != keys.names:
+    if answer.keys != keys.names:
         return f"has the keys {has} and not {wanted}: it could not fetch them (journalctl -u longhaul-secrets-refresh)"
     return f"has the keys {wanted}, but its kube-apiserver does not use them (journalctl -u kube-apiserver)"

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.errors import CloudError
-from components.model import Role
 from components.model.secrets.rotations import RotationProgress, parse_progress
+from contract.documents.node_answers import (
+    BackupState,
+    CertificateDates,
+    MachineCheck,
+    MachineCredentials,
+    MemberReport,
+    NodeReport,
+    ServerKeys,
+    of_text,
+    reason_of,
+)
 from contract.documents.refusals import RefusedClients
 from contract.paths import KUBERNETES_AUTHORITIES
 
@@ -33,18 +43,6 @@ class CertificateView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncryptionView:
-    """Encryption keys of an API server."""
-
-    keys: tuple[str, ...]
-    """Key names in order; the first one encrypts."""
-    loaded: bool
-    """True when the running server uses them."""
-    error: str = ""
-    """Reason why this is unknown; empty when it is known."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class CredentialsView:
     """A control-plane machine's report about rotations with overlap."""
 
@@ -62,15 +60,14 @@ class NodeAnswer:
     """A machine's answer to ``longhaul-node status``."""
 
     ready: bool
-    checks: tuple[tuple[str, bool, str], ...] = ()
-    """Name, success and detail of each check."""
-    members: tuple[Mapping[str, Any], ...] = ()
+    checks: tuple[MachineCheck, ...] = ()
+    members: tuple[MemberReport, ...] = ()
     """Members of the etcd cluster as this machine sees them."""
     certificates: tuple[CertificateView, ...] = ()
     """Certificates of the machine; empty when it does not report them."""
-    backup: Mapping[str, Any] = field(default_factory=dict)
-    """An etcd member's report about its cluster's backups; empty when it does not report any."""
-    encryption: EncryptionView | None = None
+    backup: BackupState | None = None
+    """An etcd member's report about its cluster's backups; None when it does not report any."""
+    encryption: ServerKeys | None = None
     """An API server's encryption keys; None when it does not report them."""
     credentials: CredentialsView | None = None
     """Report about rotations with overlap; None when the machine does not report them."""
@@ -84,8 +81,7 @@ class NodeAnswer:
     @property
     def reason(self) -> str:
         """Return why the machine is not ready."""
-        failed = [f"{name}: {detail}" if detail else name for name, ok, detail in self.checks if not ok]
-        return self.error or "; ".join(failed) or "it gives no reason"
+        return self.error or reason_of(self.checks)
 
 
 COMMAND = "longhaul-node status"
@@ -104,22 +100,17 @@ def ask_machine(control: ControlAccess[Any], place: Place[Any], machine: str, *,
 def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
     """Parse the machine's JSON."""
     try:
-        content = json.loads(stdout)
-        checks = tuple(_check(check) for check in content.get("checks", []))
-        members = tuple(dict(member) for member in content.get("members") or [])
-        certificates = tuple(_certificate(certificate) for certificate in content.get("certificates") or [])
-        backup = dict(content.get("backup") or {})
-        restore = str(content.get("restore") or "")
+        report = of_text(NodeReport, stdout)
         return NodeAnswer(
-            ready=bool(content["ready"]),
-            checks=checks,
-            members=members,
-            certificates=certificates,
-            backup=backup,
-            encryption=_encryption(content.get("encryption")),
-            credentials=_credentials(content.get("credentials"), role=str(content.get("role") or Role.API)),
-            refuses=_refuses(content.get("quarantine")),
-            restore=restore,
+            ready=report.ready,
+            checks=report.checks,
+            members=report.members,
+            certificates=tuple(map(_certificate, report.certificates)),
+            backup=report.backup,
+            encryption=report.encryption,
+            credentials=_credentials(report.credentials, role=report.role) if report.credentials else None,
+            refuses=_refuses(report.quarantine) if report.quarantine else None,
+            restore=report.restore,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         lines = (stderr or stdout).strip().splitlines()
@@ -128,40 +119,22 @@ def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
         )
 
 
-def _check(check: dict[str, Any]) -> tuple[str, bool, str]:
-    return str(check["name"]), bool(check["ok"]), str(check.get("detail", ""))
+def _certificate(dates: CertificateDates) -> CertificateView:
+    begins, ends = (datetime.fromtimestamp(seconds, tz=UTC) for seconds in (dates.begins, dates.ends))
+    return CertificateView(name=dates.name, begins=begins, ends=ends)
 
 
-def _certificate(certificate: dict[str, Any]) -> CertificateView:
-    begins, ends = (datetime.fromtimestamp(float(certificate[key]), tz=UTC) for key in ("begins", "ends"))
-    return CertificateView(name=str(certificate["name"]), begins=begins, ends=ends)
-
-
-def _encryption(answer: Mapping[str, Any] | None) -> EncryptionView | None:
-    if not answer:
-        return None
-    return EncryptionView(
-        keys=tuple(map(str, answer["keys"])), loaded=bool(answer["loaded"]), error=str(answer.get("error") or "")
-    )
-
-
-def _credentials(answer: Mapping[str, Any] | None, *, role: str) -> CredentialsView | None:
-    if not answer:
-        return None
-    known = answer.get("rotations")
+def _credentials(report: MachineCredentials, *, role: str) -> CredentialsView:
     return CredentialsView(
         role=role,
-        unused=tuple(map(str, answer.get("unused") or ())),
-        rotations=None if known is None else parse_progress(json.dumps(known)),
-        authorities=frozenset(map(str, (answer.get("files") or {}).get(KUBERNETES_AUTHORITIES) or ())),
+        unused=report.unused,
+        rotations=None if report.rotations is None else parse_progress(json.dumps(report.rotations)),
+        authorities=frozenset(report.files.get(KUBERNETES_AUTHORITIES, ())),
     )
 
 
-def _refuses(answer: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+def _refuses(clients: RefusedClients) -> tuple[str, ...] | None:
     """Return the machines that a server refuses; None when the server does not know."""
-    if not answer:
-        return None
-    clients = RefusedClients.of_document(answer)
     if clients.error:
         return None
     return clients.names if clients.loaded else ()

@@ -3,20 +3,22 @@ a list, whatever credentials are presented."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from clouds.base.errors import CloudError
 from components.model import Role, control_machines, plan
 from components.model.control_plane.machines import members
+from contract.documents.node_answers import of_text
 from contract.documents.refusals import RefusedClients, digest_of
 from longhaul.control_plane.encryption_keys import FETCH, LIMIT_S, TRIES
 from longhaul.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from longhaul.vault.record import VaultRecord
+
+T = TypeVar("T")
 
 LOAD_S = 150
 """Seconds until kube-apiserver uses a new list. It reads the file when the file changes, and once a minute
@@ -51,11 +53,11 @@ def distribute_to(
     """Have one API server refuse the names that ``wanted`` returns, and return these names. Raise ``CommandError`` when
     the server does not. ``wanted`` is called again when the server has a different list, since another run may have
     changed it."""
-    answer = RefusedClients.of_document({})
+    answer = RefusedClients()
     fetched, names = False, tuple(wanted())
     for _ in range(TRIES):
         script = f"{FETCH} && {refusal.ask} --digest {digest_of(names)} --wait {LOAD_S}"
-        answer = RefusedClients.of_document(ask(vault, server, script))
+        answer = ask(RefusedClients, vault, server, script)
         fetched = answer.digest == digest_of(names)
         if fetched:
             break
@@ -68,7 +70,7 @@ def distribute_to(
 def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal: RefusalList = MACHINES) -> None:
     """Have each API server that has connections from before the list changed restart, one after the other."""
     for server in servers(vault):
-        answer = RefusedClients.of_document(ask(vault, server, f"{refusal.ask} --end-connections"))
+        answer = ask(RefusedClients, vault, server, f"{refusal.ask} --end-connections")
         if not answer.ended:
             raise CommandError(
                 f"{server} may still serve earlier requests ({answer.error or 'it was not restarted'}): `longhaul "
@@ -93,8 +95,8 @@ def _of(vault: VaultRecord, role: Role) -> list[str]:
     return [machine.name for machine in members(machines, role)]
 
 
-def ask(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
-    """Return a machine's answer to a script. Raise ``CommandError`` when it does not answer."""
+def ask(kind: type[T], vault: VaultRecord, machine: str, script: str) -> T:
+    """Return a machine's answer to a script, as a dataclass. Raise ``CommandError`` when it does not answer."""
     try:
         output = vault.control.run_command(vault.place, machine, script, timeout_s=LIMIT_S)
     except CloudError as error:
@@ -103,14 +105,13 @@ def ask(vault: VaultRecord, machine: str, script: str) -> Mapping[str, Any]:
             "status` shows its state, and `longhaul up` starts or makes it"
         ) from None
     try:
-        answer = json.loads(output.stdout)
+        return of_text(kind, output.stdout)
     except ValueError:
         lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
         raise CommandError(
             f"{machine} does not report whom it refuses: {lines[-1]}. `longhaul up --env {vault.environment.name}` "
             "replaces it with this release's machine"
         ) from None
-    return answer if isinstance(answer, dict) else {}
 
 
 def _why(answer: RefusedClients, env: str, *, fetched: bool) -> str:

@@ -7,15 +7,15 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from components.model import Machine, Role, control_machines, plan
 from components.model.control_plane.machines import members
 from components.model.network.address_plan import FRONTEND
 from components.model.secrets.vault import ROTATIONS
 from components.render import secret_files
+from contract.documents.node_answers import MachineCredentials
 from contract.documents.secret_files import SecretFile
-from longhaul.control_plane.encryption_keys import FETCH, TRIES, ask_json
+from longhaul.control_plane.encryption_keys import FETCH, TRIES, ask_machine
 from longhaul.terminal.exits import CommandError
 from longhaul.vault.rotation import RotationVault
 
@@ -34,10 +34,10 @@ def distribute(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Ca
     for machine in _holders(vault, secrets):
         wanted = _wanted(vault, machine, secrets)
         rotations = json.loads(vault.get(ROTATIONS)) if machine.role is Role.API else None
-        answer: Mapping[str, Any] = {}
+        answer = MachineCredentials()
         for _ in range(TRIES):
-            answer = ask_json(vault.control, vault.place, machine.name, _take_over(vault, machine), what="credentials")
-            if _has(answer, wanted) and (rotations is None or answer.get("rotations") == rotations):
+            answer = _ask(vault, machine, _take_over(vault, machine))
+            if _has(answer, wanted) and (rotations is None or answer.rotations == rotations):
                 break
         if problem := _problem(answer, wanted):
             raise CommandError(f"{machine.name} {problem}. Run this again: it continues from here")
@@ -51,10 +51,14 @@ def outdated_machines(vault: RotationVault, name: str, secrets: Callable[[str], 
     is away."""
     names = []
     for machine in _holders(vault, secrets):
-        answer = ask_json(vault.control, vault.place, machine.name, "longhaul-node credentials", what="credentials")
-        if name in (answer.get("rotations") or {}) or answer.get("unused"):
+        answer = _ask(vault, machine, "longhaul-node credentials")
+        if name in (answer.rotations or {}) or answer.unused:
             names.append(machine.name)
     return tuple(names)
+
+
+def _ask(vault: RotationVault, machine: Machine, script: str) -> MachineCredentials:
+    return ask_machine(MachineCredentials, vault.control, vault.place, machine.name, script, what="credentials")
 
 
 def _holders(vault: RotationVault, secrets: Callable[[str], bool]) -> tuple[Machine, ...]:
@@ -111,20 +115,18 @@ def digests(text: str) -> tuple[str, ...]:
     return tuple(hashlib.sha256(b64decode(match[2])).hexdigest() for match in _PUBLIC.finditer(text))
 
 
-def _has(answer: Mapping[str, Any], wanted: Digests) -> bool:
-    files = answer.get("files") or {}
-    return all(tuple(files.get(name, ())) == expected for name, expected in wanted.items())
+def _has(answer: MachineCredentials, wanted: Digests) -> bool:
+    return all(answer.files.get(name, ()) == expected for name, expected in wanted.items())
 
 
-def _problem(answer: Mapping[str, Any], wanted: Digests) -> str:
+def _problem(answer: MachineCredentials, wanted: Digests) -> str:
     """Return why a machine does not use the wanted secrets; empty when it does."""
     if not _has(answer, wanted):
         names = ", ".join(sorted(wanted))
         return f"does not have {names} as the vault does: it could not fetch them (journalctl -u longhaul-secrets)"
-    if answer.get("error"):
-        return f"does not use its present files: {answer['error']}"
-    shown = answer.get("shown") or {}
-    if other := [name for name, expected in wanted.items() if not {*shown.get(name, ())} <= {*expected[:1]}]:
+    if answer.error:
+        return f"does not use its present files: {answer.error}"
+    if other := [name for name, expected in wanted.items() if not {*answer.shown.get(name, ())} <= {*expected[:1]}]:
         return f"has {', '.join(other)} as the vault does, but a port shows another certificate: {_UNREAD}"
-    unused = ", ".join(answer.get("unused", ()))
+    unused = ", ".join(answer.unused)
     return f"has units that do not use its present files: {unused}" if unused else ""

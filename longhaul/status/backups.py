@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clouds.base.phrases import counted
 from contract.documents.backups import BackupClass
+from contract.documents.node_answers import BackupState, BackupStorageState
 from contract.reasons.status import StatusReason
 from longhaul.etcd_backups.ages import LATE, is_overdue, overdue
 from longhaul.report.status_verdict import StatusVerdict
@@ -42,22 +43,20 @@ def judge_backup(environment: Environment, members: Sequence[str], observed: Obs
     """Return the verdict; None when the environment has no backups."""
     if environment.backups is None:
         return None
-    reports = [observed.answers[name].backup for name in members if name in observed.answers]
-    reports = [report for report in reports if report]
-    newest = max((report["newest"] for report in reports if report.get("newest")), key=_made, default=None)
-    last = max(reports, key=_looked, default={})
+    answers = [observed.answers[name] for name in members if name in observed.answers]
+    reports = [answer.backup for answer in answers if answer.backup]
+    newest = max((report.newest for report in reports if report.newest), key=lambda made: made.made, default=None)
+    last: BackupStorageState = max(reports, key=_looked, default=BackupStorageState())
     warnings = [*_rejected(last), *_overdue(environment.backups, last, observed.now.timestamp())]
-    rejected = int(last.get("rejected", 0))
     if newest is None:
         return BackupStatus(
             verdict=StatusVerdict.DEGRADED,
             reason=StatusReason.NO_BACKUP,
             message="; ".join([f"there is no backup: {_why(reports)}", *(message for _, message in warnings)]),
-            rejected=rejected,
+            rejected=last.rejected,
         )
-    age_s = max(0, round(observed.now.timestamp() - _made(newest)))
-    took_s = float(last.get("took_s", 0.0))
-    late = age_s > LATE * (60 * environment.backups.every_minutes + took_s)
+    age_s = max(0, round(observed.now.timestamp() - newest.made))
+    late = age_s > LATE * (60 * environment.backups.every_minutes + last.took_s)
     message = f"newest backup {age(age_s)} old" + (f": {_why(reports)}" if late else "")
     reasons = [*([StatusReason.BACKUP_LATE] if late else []), *(reason for reason, _ in warnings)]
     return BackupStatus(
@@ -65,43 +64,39 @@ def judge_backup(environment: Environment, members: Sequence[str], observed: Obs
         reason=reasons[0] if reasons else StatusReason.READY,
         message="; ".join([message, *(message for _, message in warnings)]),
         age_s=age_s,
-        took_s=took_s,
-        rejected=rejected,
-        size_bytes=int(newest.get("size", 0)),
-        revision=int(newest.get("revision", 0)),
-        keys=int(newest.get("keys", 0)),
+        took_s=last.took_s,
+        rejected=last.rejected,
+        size_bytes=newest.size,
+        revision=newest.revision,
+        keys=newest.keys,
     )
 
 
-def _rejected(last: Mapping[str, Any]) -> Iterator[tuple[StatusReason, str]]:
+def _rejected(last: BackupStorageState) -> Iterator[tuple[StatusReason, str]]:
     """Yield a warning about blobs that do not count as backups."""
-    if number := int(last.get("rejected", 0)):
-        message = f"{counted(number, 'blob')} in the storage do not count as backups: {last.get('rejected_why')}"
+    if last.rejected:
+        message = f"{counted(last.rejected, 'blob')} in the storage do not count as backups: {last.rejected_why}"
         yield StatusReason.BLOBS_REJECTED, message
 
 
-def _overdue(backups: Backups, last: Mapping[str, Any], now: float) -> Iterator[tuple[StatusReason, str]]:
+def _overdue(backups: Backups, last: BackupStorageState, now: float) -> Iterator[tuple[StatusReason, str]]:
     """Yield a warning about each backup class whose old backups are not deleted."""
     for kept in BackupClass:
-        made = (last.get("oldest") or {}).get(str(kept))
-        if made is not None and is_overdue(backups, kept, age_s=now - float(made)):
-            yield StatusReason.BACKUPS_NOT_DELETED, overdue(backups, kept, age_s=now - float(made))
+        made = last.oldest.get(str(kept))
+        if made is not None and is_overdue(backups, kept, age_s=now - made):
+            yield StatusReason.BACKUPS_NOT_DELETED, overdue(backups, kept, age_s=now - made)
 
 
-def _made(newest: Mapping[str, Any]) -> float:
-    return float(newest.get("made", 0.0))
+def _looked(report: BackupState) -> float:
+    return report.looked
 
 
-def _looked(report: Mapping[str, Any]) -> float:
-    return float(report.get("looked", 0.0))
-
-
-def _why(reports: Sequence[Mapping[str, Any]]) -> str:
+def _why(reports: Sequence[BackupState]) -> str:
     """Return why there is no backup, or no newer one, from the member that looked last."""
     if not reports:
         return "no member reports any"
     last = max(reports, key=_looked)
-    failed = next((str(report["error"]) for report in [last, *reports] if report.get("error")), "")
-    if not any(report.get("declared") for report in reports):
+    failed = next((report.error for report in [last, *reports] if report.error), "")
+    if not any(report.declared for report in reports):
         return "members do not know of backups yet: run `longhaul up`"
     return failed or "its turn has not come yet"

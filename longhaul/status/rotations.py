@@ -10,8 +10,8 @@ from components.model.control_plane.machines import Role
 from components.model.secrets.certificates import ETCD_CLIENT, KUBERNETES
 from components.model.secrets.encryption_keys import ENCRYPTION, RotationPhase, phase_of
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY, RotationProgress
+from contract.documents.node_answers import ServerKeys
 from contract.reasons.status import StatusReason
-from longhaul.control_plane.node_answers import EncryptionView
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import Observed
 
@@ -148,7 +148,7 @@ def _encryption(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
     return (status,)
 
 
-def _behind(view: EncryptionView) -> bool:
+def _behind(view: ServerKeys) -> bool:
     """Return whether a server uses other keys than its machine has."""
     return not view.loaded and not view.error
 

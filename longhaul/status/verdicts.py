@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clouds.base.findings import Severity
 from components.model import Role
 from components.model.control_plane.machines import learners
 from components.model.control_plane.machines import members as voters
+from contract.documents.node_answers import MemberReport
 from contract.reasons.status import StatusReason
 from longhaul.control_plane.node_answers import STILL
 from longhaul.report.status_verdict import StatusVerdict
@@ -246,18 +247,17 @@ def _member(name: str, observed: Observed) -> MemberStatus:
     if not answer.ready:
         reason, message = StatusReason.CHECKS_FAILED, answer.reason
         return MemberStatus(name=name, verdict=StatusVerdict.UNHEALTHY, reason=reason, message=message)
-    entry = next((member for member in answer.members if member.get("name") == name), None)
+    entry = next((member for member in answer.members if member.name == name), None)
     if entry is None and answer.members:
         reason, message = StatusReason.NOT_A_MEMBER, "it is not in its own list of members"
         return MemberStatus(name=name, verdict=StatusVerdict.UNHEALTHY, reason=reason, message=message)
-    entry = entry or {}
     return MemberStatus(
         name=name,
         verdict=StatusVerdict.OK,
         reason=StatusReason.READY,
         message=_described(entry),
-        leader=bool(entry.get("leader")),
-        learner=bool(entry.get("learner")),
+        leader=entry is not None and entry.leader,
+        learner=entry is not None and entry.learner,
     )
 
 
@@ -275,7 +275,7 @@ def _behind(name: str, mine: Sequence[str], observed: Observed) -> str:
     """Return how far the learner is behind the voting members, as one of those reports; empty when it is not behind."""
     for voter in mine:
         members = observed.answers[voter].members if voter in observed.answers else ()
-        newest = {str(member.get("name")): int(member.get("revision", 0)) for member in members}
+        newest = {member.name: member.revision for member in members}
         if newest.get(voter) and name in newest:
             lag = max(newest.values()) - newest[name]
             return f"{lag:,} revisions behind" if lag > 0 else ""
@@ -285,7 +285,7 @@ def _behind(name: str, mine: Sequence[str], observed: Observed) -> str:
 def _strangers(mine: Sequence[str], observed: Observed) -> tuple[MemberStatus, ...]:
     """Return members that the etcd cluster lists and the environment's file does not."""
     listed = {
-        str(member.get("name") or member.get("id", "?")): member
+        member.name or member.id: member
         for name in mine
         if name in observed.answers
         for member in observed.answers[name].members
@@ -302,10 +302,11 @@ def _strangers(mine: Sequence[str], observed: Observed) -> tuple[MemberStatus, .
     )
 
 
-def _described(member: Mapping[str, Any]) -> str:
-    words = [word for word in ("leader", "learner") if member.get(word)] or ["member"]
-    size = member.get("db_size_bytes")
-    return ", ".join([*words, f"{size / 2**20:.1f} MiB"] if isinstance(size, int) else words)
+def _described(member: MemberReport | None) -> str:
+    if member is None:
+        return "member"
+    words = [word for word in ("leader", "learner") if getattr(member, word)] or ["member"]
+    return ", ".join([*words, f"{member.db_size_bytes / 2**20:.1f} MiB"])
 
 
 def _api(servers: Sequence[Machine], observed: Observed, *, inside: bool) -> ApiStatus:

@@ -7,11 +7,11 @@ would cost an hour, so each machine first gets a command that does nothing.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from clouds.base.errors import CloudError
+from contract.documents.node_answers import Reclaimed, of_text
 from longhaul.control_plane.node_answers import STILL
 from longhaul.terminal.exits import CommandError, Exit
 
@@ -62,22 +62,21 @@ def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]
             answer = _member_answer(control.run_command(place, name, COMMAND, timeout_s=LIMIT_S))
         except CloudError as error:
             raise CommandError(_halfway(name, role, f"{error}. It may still be running")) from None
-        if answer.get("done"):
-            return "; ".join([str(answer["reason"]), *_sizes(answer.get("sizes", {}))])
-        if not answer.get("ask_another"):
-            raise CommandError(_halfway(name, role, str(answer.get("reason") or "it did nothing")))
-        passed_over(name, str(answer["reason"]))
+        if answer.done:
+            return "; ".join([answer.reason, *_sizes(answer.sizes)])
+        if not answer.ask_another:
+            raise CommandError(_halfway(name, role, answer.reason))
+        passed_over(name, answer.reason)
     raise CommandError(f"no member of {role} could make room: {'; '.join(reasons)}")
 
 
-def _member_answer(output: CommandOutput) -> dict[str, Any]:
-    """Return the member's answer, or a mapping with the reason when it has none."""
+def _member_answer(output: CommandOutput) -> Reclaimed:
+    """Return the member's answer, or one with the reason why it has none."""
     try:
-        answer = json.loads(output.stdout)
+        return of_text(Reclaimed, output.stdout)
     except ValueError:
         lines = (output.stderr or output.stdout).strip().splitlines() or ["it said nothing"]
-        return {"reason": lines[-1]}
-    return answer if isinstance(answer, dict) else {}
+        return Reclaimed(done=False, reason=lines[-1])
 
 
 def _halfway(name: str, role: Role, reason: str) -> str:
@@ -87,5 +86,5 @@ def _halfway(name: str, role: Role, reason: str) -> str:
     )
 
 
-def _sizes(sizes: dict[str, tuple[int, int]]) -> list[str]:
+def _sizes(sizes: Mapping[str, tuple[int, int]]) -> list[str]:
     return [f"{name} {before / 2**20:.1f} to {after / 2**20:.1f} MiB" for name, (before, after) in sizes.items()]

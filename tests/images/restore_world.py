@@ -154,7 +154,7 @@ class World:
             return CommandOutput(stdout=json.dumps({"ready": True}), stderr="")
         if words == ["encryption"]:
             place = self.control[machine]
-            told = encryption_keys.written(client_url(place.node.address), place.etcdctl)
+            told = encryption_keys.count_objects(client_url(place.node.address), place.etcdctl)
             return CommandOutput(stdout=json.dumps(asdict(told)), stderr="")
         answer = answered(self.of(machine), words[1:])
         return CommandOutput(stdout=json.dumps(answer), stderr="")

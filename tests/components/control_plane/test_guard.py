@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from clouds.base.errors import CloudError
 from components.control_plane import guard
 from components.control_plane.replacement import Leaving
+from contract.documents.node_answers import Removal, Survival, to_text
 
 
 def _answers(answers: Mapping[str, str | Exception]) -> guard.Ask:
@@ -22,7 +22,15 @@ def _answers(answers: Mapping[str, str | Exception]) -> guard.Ask:
     return ask
 
 
-SURVIVES, LOST = json.dumps({"survives": True}), json.dumps({"survives": False, "reason": "1 of 3 healthy"})
+def survival(*, survives: bool, reason: str = "") -> str:
+    return to_text(
+        Survival(
+            without="a", member=True, voters=3, quorum=2, healthy_without=1 + survives, survives=survives, reason=reason
+        )
+    )
+
+
+SURVIVES, LOST = survival(survives=True), survival(survives=False, reason="1 of 3 healthy")
 GONE = CloudError("gone")
 
 
@@ -63,7 +71,8 @@ def test_a_destroyable_environment_goes_once_confirmed(monkeypatch: pytest.Monke
     guard.DestructionProvider().delete("lab", {"environment": "lab", "destroyable": True})
 
 
-OUT, NOT_OUT = json.dumps({"removed": True}), json.dumps({"removed": False, "reason": "1 healthy of 2 would remain"})
+OUT = to_text(Removal(removed=True, reason=""))
+NOT_OUT = to_text(Removal(removed=False, reason="1 healthy of 2 would remain"))
 
 
 @pytest.mark.parametrize("answers", [{"b": OUT}, {"b": GONE, "c": "usage: longhaul-node", "d": NOT_OUT, "e": OUT}])
@@ -109,7 +118,7 @@ def test_who_is_taken_out_before_a_machine_goes(leaving: Leaving, commands: list
 
     def run(peer: str, command: str) -> str:
         asked.append((peer, command.removeprefix("longhaul-node ")))
-        return json.dumps({"removed": True, "survives": True})
+        return OUT if "remove" in command else SURVIVES
 
     guard.may_leave("m-3", leaving, peers=("m-0", "m-1", "m-4"), run=run)
     assert [command for _, command in asked] == commands

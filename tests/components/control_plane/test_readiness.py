@@ -22,7 +22,12 @@ class Answers:
 
 
 def check(name: str, *, final: bool) -> dict[str, Any]:
-    return {"ready": False, "checks": [{"name": name, "ok": False, "detail": "it says why", "final": final}]}
+    return {
+        "machine": "m-0",
+        "role": "etcd",
+        "ready": False,
+        "checks": [{"name": name, "ok": False, "detail": "it says why", "final": final}],
+    }
 
 
 def test_what_no_waiting_changes_ends_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

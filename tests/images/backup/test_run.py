@@ -16,7 +16,6 @@ from backup import run as etcd_backup
 from backup import snapshot, state, turn
 from backup.run import Backup, BackupError
 from backup.snapshot import Programs, SnapshotError
-from backup.state import BackupState, Newest, StorageLook
 from backup.storage import Storage, StorageError
 from backup.turn import DAILY, FREQUENT, HOURLY, Ages, Voice
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
@@ -26,6 +25,7 @@ from components.azure.conditions import NO_DELETION, own_backups
 from contract.documents.backup_settings import BackupSettings
 from contract.documents.backups import StoredBackup
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import BackupState, BackupStorageState, NewestBackup
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import Live, running
 from tests.lab.cloud.test_backup_storage import GRANT, RETENTION, grant, member
@@ -215,7 +215,7 @@ def test_a_backup_arrives_whole_with_what_a_restore_must_know(backup: Backup) ->
     assert not list(backup.scratch.iterdir())
     # The storage's own clock says how old it is: this one is new, so nobody's turn has come.
     seen = backup.run(now=datetime.now(tz=UTC), at_once=False)
-    assert seen.newest == Newest(name=made.name, made=found.made.timestamp(), size=found.size, revision=7, keys=3)
+    assert seen.newest == NewestBackup(name=made.name, made=found.made.timestamp(), size=found.size, revision=7, keys=3)
     assert (seen.rejected, seen.oldest) == (0, {DAILY: found.made.timestamp()})
 
 
@@ -343,10 +343,10 @@ def told(**changes: Any) -> str:
 def test_a_look_says_what_is_wrong_and_keeps_what_was_known(
     answer: Any, declared: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    newest = Newest(name="daily/x", made=1.0, size=2, revision=3, keys=4)
-    known = StorageLook(newest=newest, took_s=5.0, rejected=6, rejected_why="it is empty", oldest={"daily": 1.0})
+    newest = NewestBackup(name="daily/x", made=1.0, size=2, revision=3, keys=4)
+    known = BackupStorageState(newest=newest, took_s=5.0, rejected=6, rejected_why="it is empty", oldest={"daily": 1.0})
     state.write(BackupState(declared=True, looked=1.0, **vars(known)), "etcd", tmp_path)
-    monkeypatch.setattr(state.last_seen, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(state.last_storage_state, "__defaults__", (tmp_path,))
     monkeypatch.setattr(Storage, "backups", lambda *_: iter(()))
     monkeypatch.setattr(Etcdctl, "first_cluster", lambda *_: None)
     found = etcd_backup.look(node(), Told(answer), now=NOW, at_once=False)  # type: ignore[arg-type]
@@ -359,9 +359,9 @@ def test_a_look_says_what_is_wrong_and_keeps_what_was_known(
 def test_an_hour_without_the_storage_is_told_and_over_with_the_next_look(
     backup: Backup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    newest = Newest(name="daily/x", made=NOW.timestamp(), size=2, revision=3, keys=4)
+    newest = NewestBackup(name="daily/x", made=NOW.timestamp(), size=2, revision=3, keys=4)
     state.write(BackupState(declared=True, looked=NOW.timestamp(), newest=newest), "etcd", tmp_path)
-    monkeypatch.setattr(state.last_seen, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(state.last_storage_state, "__defaults__", (tmp_path,))
     monkeypatch.setattr(etcd_backup, "Etcdctl", lambda **_: backup.etcdctl)
 
     def away(*_: Any) -> Iterator[StoredBackup]:
@@ -386,7 +386,7 @@ def test_an_hour_without_the_storage_is_told_and_over_with_the_next_look(
 
 
 def test_metrics_have_times_and_not_ages() -> None:
-    newest = Newest(name="daily/x", made=1.5e9, size=2, revision=3, keys=4)
+    newest = NewestBackup(name="daily/x", made=1.5e9, size=2, revision=3, keys=4)
     found = BackupState(declared=True, looked=1.6e9, every_s=300.0, newest=newest, took_s=12.0, rejected=2, error="x")
     lines = state.metrics(found, "events")
     assert 'longhaul_backup_newest_timestamp_seconds{etcd="events"} 1500000000\n' in lines

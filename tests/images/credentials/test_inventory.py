@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 from credentials import inventory as credentials
-from etcd import checks as etcd_checks
 from etcd.client import Etcdctl
 from kube_apiserver import leave as api_leave
-from machine.health_check import MachineCheck
 
 from components.control_plane import issuing
 from components.control_plane.signing_keys import SigningKeys
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import Departure, MachineCheck, MachineCredentials, Survival
 from contract.paths import KUBERNETES_AUTHORITIES
 from contract.units import CONTROLLER_MANAGER, ETCD, KUBE_APISERVER
 from longhaul.rotate.servers import digests
@@ -32,7 +31,7 @@ class Machine:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.pki, self.asked, self.fails = folder / "pki", list[tuple[str, ...]](), ""
         self.copies = {unit: folder / unit for unit in credentials.COPIES}
-        self.departure = api_leave.Departure(left=True, reason="another answers")
+        self.departure = Departure(left=True, reason="another answers")
         for path in (self.pki, *self.copies.values()):
             path.mkdir()
         monkeypatch.setattr(credentials, "COPIES", self.copies)
@@ -44,7 +43,7 @@ class Machine:
     def keys(self) -> Path:
         return self.pki / credentials.ACCOUNTS
 
-    def _leave(self, node: NodeConfig, *, frontend: str, pki: Path) -> api_leave.Departure:
+    def _leave(self, node: NodeConfig, *, frontend: str, pki: Path) -> Departure:
         assert (node, frontend, pki) == (NODE, FRONTEND, self.pki)
         self.asked.append(("leave",))
         return self.departure
@@ -58,7 +57,7 @@ class Machine:
                 (self.copies[unit] / name).write_bytes((self.pki / name).read_bytes())
         return subprocess.CompletedProcess(words, 0, stdout="", stderr="")
 
-    def take_over(self, frontend: str = FRONTEND) -> credentials.MachineCredentials:
+    def take_over(self, frontend: str = FRONTEND) -> MachineCredentials:
         return credentials.take_over(NODE, frontend=frontend, pki=self.pki, etcdctl=None)
 
     @property
@@ -71,7 +70,7 @@ class Machine:
         for name in credentials.COPIED[ETCD]:
             (self.copies[ETCD] / name).write_text(authority().certificate)
 
-    def start_member(self) -> credentials.MachineCredentials:
+    def start_member(self) -> MachineCredentials:
         return credentials.take_over(MEMBER, frontend="", pki=self.pki, etcdctl=ETCDCTL)
 
 
@@ -122,7 +121,7 @@ def test_programs_start_with_the_keys_once_another_server_answers(machine: Machi
 
 
 def test_it_stays_where_no_other_server_answers(machine: Machine) -> None:
-    machine.departure = api_leave.Departure(left=False, reason="no other API server answers at 10.0.3.5:6443")
+    machine.departure = Departure(left=False, reason="no other API server answers at 10.0.3.5:6443")
     found = machine.take_over()
     assert (found.error, machine.asked) == ("no other API server answers at 10.0.3.5:6443", [("leave",)])
     assert KUBE_APISERVER in found.unused
@@ -165,8 +164,8 @@ def test_what_is_published_changes_with_controller_manager_alone(machine: Machin
     assert machine.asked == [("restart", CONTROLLER_MANAGER)]
 
 
-def survival(*, voters: int, survives: bool, member: bool = True) -> etcd_checks.Survival:
-    return etcd_checks.Survival(
+def survival(*, voters: int, survives: bool, member: bool = True) -> Survival:
+    return Survival(
         without="e-etcd-0",
         member=member,
         voters=voters,
@@ -179,7 +178,7 @@ def survival(*, voters: int, survives: bool, member: bool = True) -> etcd_checks
 
 @pytest.fixture(name="etcd")
 def _etcd(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def stands(found: etcd_checks.Survival, *failing: str) -> None:
+    def stands(found: Survival, *failing: str) -> None:
         """``failing``: what the member's looks after its start find, each once."""
         looks = [(MachineCheck(name="quorum", ok=False, detail=why),) for why in failing]
         monkeypatch.setattr(credentials.etcd_checks, "survival", lambda *_words, **_more: found)

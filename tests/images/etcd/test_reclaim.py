@@ -18,6 +18,7 @@ from machine.config import client_url
 from components.control_plane.secrets import first_value
 from components.model.control_plane.etcd import EtcdLearner
 from components.model.secrets.vault import SecretKind
+from contract.documents.node_answers import Reclaimed
 from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
@@ -74,7 +75,7 @@ def follows(control: Control) -> bool:
     return status[0].learner and status[0].revision >= status[1].revision
 
 
-def reclaimed(place: Place) -> etcd_reclaim.Reclaimed:
+def reclaimed(place: Place) -> Reclaimed:
     return etcd_reclaim.reclaim(place.node, place.etcdctl, lock=place.folder / "reclaim.lock")
 
 

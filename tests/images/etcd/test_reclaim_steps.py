@@ -13,6 +13,7 @@ from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Membe
 from machine.config import client_url, peer_url
 
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import Reclaimed
 
 ADDRESSES = {f"e-etcd-{index}": f"10.0.1.{10 + index}" for index in range(3)}
 NODE = NodeConfig(
@@ -73,7 +74,7 @@ class FakeEtcdctl(Etcdctl):
         return {"header": {}, "alarms": self.alarms_.get(now, self.alarms_["before"])}
 
 
-def reclaimed(etcdctl: Etcdctl, tmp_path: Path, *, node: NodeConfig = NODE) -> etcd_reclaim.Reclaimed:
+def reclaimed(etcdctl: Etcdctl, tmp_path: Path, *, node: NodeConfig = NODE) -> Reclaimed:
     return etcd_reclaim.reclaim(node, etcdctl, lock=tmp_path / "lock")
 
 

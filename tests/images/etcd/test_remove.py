@@ -15,6 +15,7 @@ from machine.config import client_url
 
 from components.control_plane.secrets import first_value
 from components.model.secrets.vault import SecretKind
+from contract.documents.node_answers import Removal
 from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
@@ -53,7 +54,7 @@ def await_voters(control: Control, *names: str) -> None:
     eventually(lambda: voters(control) == set(names), what=f"{names} vote")
 
 
-def removal(control: Control, name: str, *, asked: str = NAMES[0]) -> etcd_remove.Removal:
+def removal(control: Control, name: str, *, asked: str = NAMES[0]) -> Removal:
     return etcd_remove.remove(control[asked].node, control[asked].etcdctl, name=name)
 
 

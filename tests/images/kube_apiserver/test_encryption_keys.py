@@ -52,7 +52,7 @@ def test_stored_objects_are_counted_by_key_and_no_other_object_is() -> None:
     objects["/registry/secrets/other/plain"] = b"k8s\0plain"
     objects["/registry/secretsother/a"] = b"k8s:enc:secretbox:v1:key1:x"
     etcdctl: Any = FakeEtcdctl(objects)
-    assert encryption_keys.written("", etcdctl).objects == {"key1": 1, "key2": count, "": 1}
+    assert encryption_keys.count_objects("", etcdctl).objects == {"key1": 1, "key2": count, "": 1}
 
 
 def test_a_server_without_keys_or_silent_is_told(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from kube_apiserver import leave as api_leave
-from machine.health_check import MachineCheck
 
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import Departure, MachineCheck
 
 FRONTEND = "10.0.3.5:6443"
 
@@ -40,7 +40,7 @@ class Surroundings:
             machine="e-api-0", role="api", index=0, address="10.0.3.10", version="1.30.3", stores={}, port=port
         )
 
-    def leave(self) -> api_leave.Departure:
+    def leave(self) -> Departure:
         return api_leave.leave(self._node, frontend=FRONTEND, pki=Path("/nowhere"))
 
     def __enter__(self) -> Surroundings:

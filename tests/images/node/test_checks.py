@@ -15,6 +15,7 @@ from node import checks as worker_checks
 from node.checks import WorkerPaths
 
 from contract.documents.node import Worker
+from contract.documents.node_answers import NodeReport
 
 NODE = "https://10.64.3.5:6443/api/v1/nodes/i-1"
 WORKER = Worker(
@@ -123,7 +124,7 @@ def test_the_command_knows_a_worker_by_its_role(
 ) -> None:
     described = tmp_path / "node.json"
     described.write_text(json.dumps({"role": "node"}))
-    report = node.NodeReport(machine="i-1", role="node", ready=False, checks=())
+    report = NodeReport(machine="i-1", role="node", ready=False, checks=())
     monkeypatch.setattr(node, "PATH", described)
     monkeypatch.setattr(node, "worker_report", lambda: report)
     monkeypatch.setattr("sys.argv", ["longhaul-node", "ready"])

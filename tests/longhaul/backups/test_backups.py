@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from clouds.base.control import CommandOutput
 from components.model import Environment, Role, load
 from components.model.backups.section import Backups
 from contract.documents.backups import StoredBackup
+from contract.documents.node_answers import BackupState, NewestBackup, to_text
 from longhaul.backups.on_demand import back_up
 from longhaul.etcd_backups.listing import backups, warnings
 from longhaul.etcd_backups.snapshots import open_snapshot
@@ -134,18 +135,16 @@ def answers(patch: pytest.MonkeyPatch, told: dict[str, Any]) -> list[str]:
         said = told[machine]
         if isinstance(said, AzureError):
             raise said
-        return CommandOutput(stdout=said if isinstance(said, str) else json.dumps(said), stderr="")
+        return CommandOutput(stdout=said, stderr="")
 
     patch.setattr(AzureControlAccess, "run_command", staticmethod(run))
     return asked
 
 
 def test_the_first_member_that_may_makes_it(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    newest = {"name": "frequent/etcd/x"}
-    told = {
-        "lab-etcd-0": {"newest": newest, "error": "lab-etcd-0 leads"},
-        "lab-etcd-1": {"newest": newest, "error": ""},
-    }
+    newest = NewestBackup(name="frequent/etcd/x", made=1.0, size=2, revision=3, keys=4)
+    state = BackupState(declared=True, looked=1.0, newest=newest)
+    told = {"lab-etcd-0": to_text(replace(state, error="lab-etcd-0 leads")), "lab-etcd-1": to_text(state)}
     asked = answers(monkeypatch, told)
     assert back_up(environment, Role.ETCD) == "frequent/etcd/x"
     assert asked == ["lab-etcd-0", "lab-etcd-1"]
@@ -154,7 +153,11 @@ def test_the_first_member_that_may_makes_it(environment: Environment, monkeypatc
 def test_each_members_reason_is_told_when_none_makes_one(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = {"lab-etcd-0": {"error": "it leads"}, "lab-etcd-1": AzureError("gone"), "lab-etcd-2": "no such command"}
+    told = {
+        "lab-etcd-0": to_text(BackupState(declared=True, looked=1.0, error="it leads")),
+        "lab-etcd-1": AzureError("gone"),
+        "lab-etcd-2": "no such command",
+    }
     answers(monkeypatch, told)
     with pytest.raises(CommandError, match="etcd-0: it leads; lab-etcd-1: gone; lab-etcd-2: no such command"):
         back_up(environment, Role.ETCD)

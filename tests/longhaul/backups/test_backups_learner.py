@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from clouds.base.control import CommandOutput
 from components.model import Environment, Role, load
 from components.model.backups.section import Backups
 from components.model.control_plane.etcd import EtcdLearner
+from contract.documents.node_answers import BackupState, NewestBackup, to_text
 from longhaul.backups.on_demand import back_up, check_learner
 from longhaul.terminal.exits import CommandError, Exit
 
@@ -27,19 +27,20 @@ def lab(root: Path, *, learner: bool = True) -> Environment:
     return found.model_copy(update={"control_plane": control_plane, "backups": Backups(recipients=(KEY,))})
 
 
-def answering(patch: pytest.MonkeyPatch, told: dict[str, Any]) -> list[str]:
+def answering(patch: pytest.MonkeyPatch, state: BackupState) -> list[str]:
     asked: list[str] = []
 
     def run(_place: Any, machine: str, command: str, *, timeout_s: float) -> CommandOutput:
         asked.append(f"{machine}: {command}")
-        return CommandOutput(stdout=json.dumps(told), stderr="")
+        return CommandOutput(stdout=to_text(state), stderr="")
 
     patch.setattr(AzureControlAccess, "run_command", staticmethod(run))
     return asked
 
 
 def test_the_learner_alone_is_asked_and_asks_nobody(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = answering(monkeypatch, {"newest": {"name": "hourly/etcd/b"}, "error": ""})
+    made = NewestBackup(name="hourly/etcd/b", made=1.0, size=2, revision=3, keys=4)
+    asked = answering(monkeypatch, BackupState(declared=True, looked=1.0, newest=made))
     assert back_up(lab(root), Role.ETCD, from_learner=True) == "hourly/etcd/b"
     assert asked == ["lab-etcd-learner: longhaul-node backup --without-quorum"]
 
@@ -47,7 +48,7 @@ def test_the_learner_alone_is_asked_and_asks_nobody(root: Path, monkeypatch: pyt
 def test_without_being_told_the_learner_is_asked_first_and_then_the_others(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = answering(monkeypatch, {"newest": None, "error": "it is away"})
+    asked = answering(monkeypatch, BackupState(declared=True, looked=1.0, error="it is away"))
     with pytest.raises(CommandError, match="lab-etcd-learner: it is away"):
         back_up(lab(root), Role.ETCD)
     assert asked == [f"lab-etcd-{name}: longhaul-node backup" for name in ("learner", "0", "1", "2")]

@@ -14,6 +14,7 @@ from components.model import Environment, load
 from components.model.secrets.encryption_keys import EncryptionKeys, RotationPhase
 from components.model.secrets.vault import KEYS_IN_USE, RETIRED_KEYS
 from components.model.sites.places import place_of
+from contract.documents.node_answers import NodeReport, to_text
 from contract.kubernetes.connection import ApiError
 from longhaul.control_plane.node_answers import parse_answer
 from longhaul.report.status_verdict import StatusVerdict
@@ -214,7 +215,7 @@ def test_a_run_that_lost_its_turn_writes_nothing(world: World) -> None:
 
 def told(*keys: str, loaded: bool = True, error: str = "") -> Any:
     held = {"keys": keys, "loaded": loaded, "error": error}
-    return parse_answer(json.dumps({"ready": True, "encryption": held}), "")
+    return parse_answer(json.dumps({"machine": "m", "role": "api", "ready": True, "encryption": held}), "")
 
 
 def judged(**answers: Any) -> Any:
@@ -224,7 +225,12 @@ def judged(**answers: Any) -> Any:
 
 
 def test_status_tells_a_rotation_that_is_half_done() -> None:
-    assert judged(a=told("key1"), b=told("key1"), c=parse_answer('{"ready": true}', "")) == ()
+    assert (
+        judged(
+            a=told("key1"), b=told("key1"), c=parse_answer(to_text(NodeReport(machine="m", role="api", ready=True)), "")
+        )
+        == ()
+    )
     (found,) = judged(a=told("key2", "key1"), b=told("key2", "key1"))
     assert (found.verdict, found.phase) == (StatusVerdict.OK, "use")
     assert found.message == (

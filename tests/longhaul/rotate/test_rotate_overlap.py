@@ -23,6 +23,7 @@ from components.model.secrets.encryption_keys import RotationPhase
 from components.model.secrets.rotations import AUTHORITY, SERVICE_ACCOUNTS, STEADY
 from components.model.secrets.vault import ROTATIONS
 from contract.annotations import AUTHORITIES
+from contract.documents.node_answers import NodeReport, to_text
 from contract.lifetimes import SERVICE_ACCOUNT_TOKEN_HOURS
 from longhaul.cluster.nodes import node
 from longhaul.control_plane.node_answers import parse_answer
@@ -307,7 +308,7 @@ def test_every_authority_is_known(environment: Environment) -> None:
 def told(*, role: str = "api", unused: tuple[str, ...] = (), **rotations: dict[str, str]) -> Any:
     known = {name.replace("_", "-"): one for name, one in rotations.items()} if role == "api" else None
     held = {"files": {}, "unused": unused, "rotations": known}
-    return parse_answer(json.dumps({"ready": True, "role": role, "credentials": held}), "")
+    return parse_answer(json.dumps({"machine": "m", "ready": True, "role": role, "credentials": held}), "")
 
 
 def judged(**answers: Any) -> Any:
@@ -318,7 +319,8 @@ def judged(**answers: Any) -> Any:
 
 
 def test_status_tells_what_is_not_over_and_when_it_may_go_on() -> None:
-    assert judged(a=told(), b=told(), c=parse_answer('{"ready": true}', "")) == ()
+    silent = parse_answer(to_text(NodeReport(machine="m", role="api", ready=True)), "")
+    assert judged(a=told(), b=told(), c=silent) == ()
     waits = {"phase": "use", "until": "2026-11-02T03:04:05+00:00"}
     (found,) = judged(a=told(service_accounts=waits), b=told(service_accounts=waits))
     assert (found.verdict, found.phase, found.until) == (StatusVerdict.OK, "use", "2026-11-02T03:04:05+00:00")

@@ -44,7 +44,11 @@ def observed(held: Quarantine, *, refuses: tuple[str, ...], nodes: tuple[str, ..
     )
     return Observed(
         cloud={},
-        answers={"lab-api-0": parse_answer(json.dumps({"ready": True, "quarantine": told}), "")},
+        answers={
+            "lab-api-0": parse_answer(
+                json.dumps({"machine": "m", "role": "api", "ready": True, "quarantine": told}), ""
+            )
+        },
         endpoint=ApiEndpoint(url="", reached=True),
         cluster=ClusterView(nodes=views),
         quarantine=held,
@@ -71,7 +75,7 @@ def test_status_tells_who_is_in_quarantine_and_what_is_wrong(world: World) -> No
 def test_status_names_the_servers_that_did_not_tell(world: World) -> None:
     done = Quarantine(machines=(replace(world.entry, done=True),))
     seen_ = observed(done, refuses=(NODE,))
-    silent = parse_answer(json.dumps({"ready": False}), "")
+    silent = parse_answer(json.dumps({"machine": "m", "role": "api", "ready": False}), "")
     for answers in (seen_.answers, {**seen_.answers, "lab-api-1": silent}):
         (found,) = judge_quarantine(world.environment, SERVERS, replace(seen_, answers=answers))
         assert (found.verdict, found.message.startswith("lab-api-1 did not report")) == (StatusVerdict.DEGRADED, True)

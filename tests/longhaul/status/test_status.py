@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,8 @@ from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan
 from components.model.backups.section import Backups
 from components.model.control_plane.etcd import EtcdLearner
+from contract.documents import node_answers
+from contract.documents.node_answers import BackupState, MachineCheck, MemberReport, NewestBackup, NodeReport
 from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.control_plane.node_answers import NodeAnswer, parse_answer
@@ -99,8 +101,10 @@ def _machines(environment: Environment) -> tuple[Machine, ...]:
     return control_machines(environment, plan(environment))
 
 
-def member(name: str, **more: object) -> Mapping[str, Any]:
-    return {"name": name, "leader": False, "learner": False, "db_size_bytes": 2**20, **more}
+def member(name: str, *, learner: bool = False, revision: int = 0) -> MemberReport:
+    return MemberReport(
+        name=name, id="1", healthy=True, leader=False, learner=learner, db_size_bytes=2**20, revision=revision
+    )
 
 
 @pytest.fixture(name="healthy")
@@ -240,7 +244,8 @@ def test_a_stopped_machine_is_down_with_what_the_cloud_says(
 def test_an_unready_machine_says_which_checks_failed(
     judged: Judged, machines: tuple[Machine, ...], healthy: Observed
 ) -> None:
-    bad = NodeAnswer(ready=False, checks=(("disk", False, "full"), ("time", True, ""), ("quorum", False, "")))
+    disk, quorum = (MachineCheck(name=name, ok=False, detail=why) for name, why in (("disk", "full"), ("quorum", "")))
+    bad = NodeAnswer(ready=False, checks=(disk, MachineCheck(name="time", ok=True), quorum))
     status = judged(machines, replace(healthy, answers={**healthy.answers, "lab-events-0": bad}))
     machine = next(machine for machine in status.machines if machine.name == "lab-events-0")
     assert (machine.verdict, machine.message) == (StatusVerdict.UNHEALTHY, "disk: full; quorum")
@@ -343,7 +348,9 @@ class FakeAzure:
         self.together.wait()
         if machine == "lab-api-0":
             raise AzureError("the agent does not answer", code="TimedOut")
-        return CommandOutput(stdout=json.dumps({"ready": True, "checks": [], "members": []}), stderr="")
+        return CommandOutput(
+            stdout=node_answers.to_text(NodeReport(machine=machine, role="etcd", ready=True)), stderr=""
+        )
 
 
 def test_running_machines_are_asked_side_by_side(
@@ -393,9 +400,9 @@ def test_nonsense_is_no_answer(stdout: str) -> None:
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
 
 
-def backed_up(minutes: float, **more: Any) -> dict[str, Any]:
-    newest = {"name": "daily/x", "made": NOW.timestamp() - 60 * minutes, "size": 5, "revision": 7, "keys": 3}
-    return {"declared": True, "looked": NOW.timestamp(), "newest": newest, "error": "", **more}
+def backed_up(minutes: float, **more: Any) -> BackupState:
+    newest = NewestBackup(name="daily/x", made=NOW.timestamp() - 60 * minutes, size=5, revision=7, keys=3)
+    return replace(BackupState(declared=True, looked=NOW.timestamp(), newest=newest), **more)
 
 
 @pytest.mark.parametrize(
@@ -405,7 +412,7 @@ def backed_up(minutes: float, **more: Any) -> dict[str, Any]:
         ([backed_up(1, error="a hiccup")], StatusVerdict.OK, "newest backup 60 s old"),
         ([backed_up(16, error="PUT daily/x: the answer was 503")], StatusVerdict.DEGRADED, "16 min old: PUT daily/x"),
         ([backed_up(0, newest=None)], StatusVerdict.DEGRADED, "there is no backup: its turn has not come yet"),
-        ([{"declared": False, "looked": 1.0}], StatusVerdict.DEGRADED, "members do not know of backups yet"),
+        ([BackupState(declared=False, looked=1.0)], StatusVerdict.DEGRADED, "members do not know of backups yet"),
         ([], StatusVerdict.DEGRADED, "no member reports any"),
         ([backed_up(20, took_s=600.0)], StatusVerdict.OK, "newest backup 20 min old"),
         ([backed_up(46, took_s=600.0)], StatusVerdict.DEGRADED, "newest backup 46 min old: its turn"),
@@ -430,7 +437,7 @@ def test_an_etcd_cluster_is_degraded_when_its_newest_backup_is_too_old(
     environment: Environment,
     machines: tuple[Machine, ...],
     healthy: Observed,
-    told: list[dict[str, Any]],
+    told: list[BackupState],
     verdict: StatusVerdict,
     reason: str,
 ) -> None:

@@ -12,6 +12,7 @@ from clouds.azure import control
 from clouds.azure.errors import AzureError
 from clouds.base.control import CommandOutput
 from components.model import Environment, load
+from contract.documents.node_answers import NodeReport, to_text
 from contract.lifetimes import CERTIFICATE_DAYS
 from contract.reasons.status import StatusReason
 from longhaul.control_plane.node_answers import CertificateView, parse_answer
@@ -58,10 +59,15 @@ def test_those_that_have_ended_come_first() -> None:
 
 
 def test_a_machine_tells_dates_and_one_of_an_older_image_none() -> None:
-    told = {"ready": True, "certificates": [{"name": "member", "begins": 0.0, "ends": NOW.timestamp()}]}
+    told = {
+        "machine": "m",
+        "role": "api",
+        "ready": True,
+        "certificates": [{"name": "member", "begins": 0.0, "ends": NOW.timestamp()}],
+    }
     (found,) = parse_answer(json.dumps(told), "").certificates
     assert (found.name, found.ends) == ("member", NOW)
-    assert parse_answer('{"ready": true}', "").certificates == ()
+    assert parse_answer(to_text(NodeReport(machine="m", role="api", ready=True)), "").certificates == ()
 
 
 class Cloud:
@@ -80,7 +86,7 @@ class Cloud:
             raise AzureError("no agent")
         if machine == self._mute:
             return CommandOutput(stdout="", stderr="the vault is away")
-        return CommandOutput(stdout='{"ready": true}', stderr="")
+        return CommandOutput(stdout=to_text(NodeReport(machine="m", role="api", ready=True)), stderr="")
 
 
 def test_holders_alone_fetch_and_who_cannot_is_named(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:

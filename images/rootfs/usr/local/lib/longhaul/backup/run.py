@@ -16,7 +16,6 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from etcd.client import Etcdctl, EtcdError
 from machine.config import PKI, client_url
@@ -28,12 +27,12 @@ from vault.client import AwayError, MachineVault, VaultError, WithheldError
 from backup import snapshot, state, turn
 from backup.snapshot import Programs, SnapshotContent, SnapshotError
 from backup.standing import BackupStanding, standing
-from backup.state import BackupState, Newest, StorageLook
 from backup.storage import Storage, StorageError, digest
 from contract.azure import STORAGE
 from contract.documents.backup_settings import SECRET, BackupSettings, SettingsError
 from contract.documents.backups import BackupMetadata, name_of
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import BackupState, BackupStorageState, NewestBackup
 from contract.paths import SSD
 
 SCRATCH = Path(SSD, "backup")
@@ -57,7 +56,7 @@ class Backup:
     alone: bool = False
     """True when this member does not ask the others."""
 
-    def run(self, *, now: datetime, at_once: bool) -> StorageLook:
+    def run(self, *, now: datetime, at_once: bool) -> BackupStorageState:
         """Make a backup if it is this member's turn. Return the content of the storage afterwards."""
         there = standing(
             (blob for kept in turn.CLASSES for blob in self.storage.backups(kept, self.node.role)),
@@ -102,7 +101,7 @@ class Backup:
                 )
         return voices
 
-    def _make(self, kept: str, now: datetime) -> Newest:
+    def _make(self, kept: str, now: datetime) -> NewestBackup:
         endpoint = client_url(self.node.address)
         status = self.etcdctl.status(endpoint)
         for old in self.scratch.iterdir():
@@ -120,7 +119,7 @@ class Backup:
         finally:
             plain.unlink(missing_ok=True)
             sealed.unlink(missing_ok=True)
-        return Newest(
+        return NewestBackup(
             name=f"{kept}/{name}", made=now.timestamp(), size=size, revision=inside.revision, keys=inside.keys
         )
 
@@ -143,7 +142,7 @@ class Backup:
 def look(node: NodeConfig, vault: MachineVault, *, now: datetime, at_once: bool, alone: bool = False) -> BackupState:
     """Look, and make a backup if it is time. A failure becomes part of the state, in addition to the earlier
     content."""
-    every_s, observed = 0.0, state.last_seen()
+    every_s, observed = 0.0, state.last_storage_state()
     try:
         settings = BackupSettings.parse(vault.read(SECRET), vault=vault.url)
         every_s = settings.every_s
@@ -193,13 +192,13 @@ def main() -> int:
         parser.error("--without-quorum is for the learner, with --now: a voting member without a quorum may be behind")
     with (state.FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        before: dict[str, Any] = state.read() or {}
+        before = state.read()
         now = datetime.fromtimestamp(int(time.time()), tz=UTC)
         vault = fetch_secrets.open_vault()
         backup_state = look(node, vault, now=now, at_once=arguments.now, alone=arguments.without_quorum)
         if not (arguments.now and backup_state.error):
             # A manual run reports its failure to its caller; the timer's state does not record it.
             state.write(backup_state, node.role)
-    if backup_state.error and (arguments.now or backup_state.error != before.get("error")):
+    if backup_state.error and (arguments.now or before is None or backup_state.error != before.error):
         print(backup_state.error, file=sys.stderr, flush=True)
     return 1 if backup_state.error else 0

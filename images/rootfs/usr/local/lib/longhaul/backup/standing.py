@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from backup.state import Newest, StorageLook
 from contract.documents.backups import StoredBackup, flaw_of
+from contract.documents.node_answers import BackupStorageState, NewestBackup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class BackupStanding:
     own_by_class: Mapping[str, datetime]
     """Time of the newest backup that this member made, by class."""
     now: datetime
-    storage: StorageLook
+    storage: BackupStorageState
 
     @property
     def age_s(self) -> float | None:
@@ -53,7 +53,7 @@ def standing(
         oldest[blob.kept] = min(blob.made.timestamp(), oldest.get(blob.kept, blob.made.timestamp()))
     newest = max(good, key=lambda backup: backup.made, default=None)
     name, why = next(iter(rejected.items()), ("", ""))
-    look = StorageLook(
+    look = BackupStorageState(
         newest=None if newest is None else _newest(newest),
         took_s=0.0 if newest is None else _took_s(newest),
         rejected=len(rejected),
@@ -68,8 +68,8 @@ def _took_s(backup: StoredBackup) -> float:
     return max(0.0, (backup.made - (backup.taken or backup.made)).total_seconds())
 
 
-def _newest(blob: StoredBackup) -> Newest:
-    return Newest(
+def _newest(blob: StoredBackup) -> NewestBackup:
+    return NewestBackup(
         name=f"{blob.kept}/{blob.name}",
         made=blob.made.timestamp(),
         size=blob.size,

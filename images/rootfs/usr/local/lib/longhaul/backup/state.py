@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
+from contract.documents.node_answers import BackupState, BackupStorageState, of_text, to_text
 from contract.metrics import Metric
 
 FOLDER = Path("/var/lib/longhaul-backup")
@@ -26,74 +24,26 @@ NEWEST_DURATION = Metric("longhaul_backup_newest_duration_seconds", "Time that t
 NEWEST_KEYS = Metric("longhaul_backup_newest_keys", "Keys in the newest backup", ("etcd",))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Newest:
-    """The newest backup of this member's etcd cluster."""
-
-    name: str
-    """Class and name."""
-    made: float
-    """Time, seconds since the epoch."""
-    size: int
-    """Number of encrypted bytes."""
-    revision: int
-    keys: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class StorageLook:
-    """Content of the storage, as this member counts it."""
-
-    newest: Newest | None = None
-    took_s: float = 0.0
-    """Time that the newest backup took, seconds."""
-    rejected: int = 0
-    """Number of blobs that do not count as backups (:mod:`contract.documents.backups`)."""
-    rejected_why: str = ""
-    """One of these blobs, and the reason."""
-    oldest: Mapping[str, float] = field(default_factory=dict)
-    """Time of the oldest blob of each class, whether it counts or not; seconds since the epoch."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BackupState(StorageLook):
-    """Result of the last look. When a later look fails, the earlier content is kept."""
-
-    declared: bool
-    """True when the environment has backups."""
-    looked: float
-    """Time of the look, seconds since the epoch."""
-    every_s: float = 0.0
-    error: str = ""
-    """Reason why the last look or backup failed; empty when it did not."""
-
-
 def write(state: BackupState, role: str, folder: Path = FOLDER) -> None:
     """Replace the state and the metrics."""
-    _replace(folder / STATE, json.dumps(asdict(state)) + "\n")
+    _replace(folder / STATE, to_text(state) + "\n")
     _replace(folder / METRICS, metrics(state, role))
 
 
-def read(folder: Path = FOLDER) -> dict[str, Any] | None:
+def read(folder: Path = FOLDER) -> BackupState | None:
     """Return the state as it was written; None when there is none."""
     try:
-        document = json.loads((folder / STATE).read_text())
+        return of_text(BackupState, (folder / STATE).read_text())
     except (OSError, ValueError):
         return None
-    return document if isinstance(document, dict) else None
 
 
-def last_seen(folder: Path = FOLDER) -> StorageLook:
+def last_storage_state(folder: Path = FOLDER) -> BackupStorageState:
     """Return the storage's content as of the last successful look."""
-    document = read(folder) or {}
-    try:
-        newest = Newest(**document["newest"]) if document.get("newest") else None
-        return StorageLook(
-            **{part.name: document[part.name] for part in fields(StorageLook) if part.name in document}
-            | {"newest": newest}
-        )
-    except TypeError:
-        return StorageLook()
+    state = read(folder)
+    if state is None:
+        return BackupStorageState()
+    return BackupStorageState(**{part.name: getattr(state, part.name) for part in fields(BackupStorageState)})
 
 
 def metrics(state: BackupState, role: str) -> str:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from kube_apiserver import leave as api_leave
 from machine.awaiting import awaited
 
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import MachineCredentials
 from contract.paths import KUBERNETES_AUTHORITIES
 from contract.units import CONTROLLER_MANAGER, ETCD, KUBE_APISERVER
 from credentials.digests import digests
@@ -49,23 +49,6 @@ RETRY_S = 1.0
 SHOWS_S = 90.0
 """Longest time in seconds until a program serves a new certificate without a restart: kube-apiserver reads the file
 when it changes, and once a minute (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MachineCredentials:
-    """Credentials of a control-plane machine."""
-
-    files: Mapping[str, tuple[str, ...]]
-    """SHA-256 of every certificate and public key (DER), by file, in their order."""
-    unused: tuple[str, ...]
-    """Units that were started with other content of a file than it has now."""
-    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """SHA-256 of the certificates that ports serve, by the file from which they should come; only for ports on which a
-    program listens."""
-    rotations: Mapping[str, Any] | None = None
-    """Rotations that are not over, as API servers read them from the vault; None on other machines."""
-    error: str = ""
-    """Reason why a unit was not restarted with the files' content."""
 
 
 def machine_credentials(node: NodeConfig, *, pki: Path) -> MachineCredentials:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from backup.turn import MOST_BEHIND
 from disks import gate as disk_gate
 from machine.config import client_url
-from machine.health_check import MachineCheck
 
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import MachineCheck, MemberReport, Survival
 from etcd import corrupt as etcd_corrupt
 from etcd import last_words as etcd_last_words
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member, answering
@@ -24,36 +23,6 @@ ends."""
 
 NOSPACE = "NOSPACE"
 """Alarm of a database that has reached its quota (etcd 3.6, api/etcdserverpb)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MemberReport:
-    """State of one member of the etcd cluster, as seen from this member."""
-
-    name: str
-    id: str
-    """Id in hexadecimal, as etcdctl writes it."""
-    healthy: bool
-    leader: bool
-    learner: bool
-    db_size_bytes: int
-    revision: int = 0
-    """Newest revision of the member; 0 when it does not answer."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Survival:
-    """Answer to the question whether the etcd cluster keeps its quorum without one member."""
-
-    without: str
-    member: bool
-    """True when the machine is a member of the cluster."""
-    voters: int
-    quorum: int
-    """Number of healthy voters needed. A machine that is gone stays a voter until its successor removes it."""
-    healthy_without: int
-    survives: bool
-    reason: str
 
 
 def checks(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MachineCheck, ...]]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import fcntl
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from machine.config import client_url, peer_url
 
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import Reclaimed
 from etcd import corrupt as etcd_corrupt
 from etcd.client import NOSPACE, Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
 
@@ -33,18 +33,6 @@ RETRY_S = 0.5
 
 COMPACTED = "required revision has been compacted"
 """Part of etcd's error message when somebody else compacted first (etcd 3.6, api/v3rpc/rpctypes)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reclaimed:
-    """Result of :func:`reclaim`."""
-
-    done: bool
-    reason: str
-    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Size of each member's database before and after, bytes."""
-    ask_another: bool = False
-    """True when nothing was begun, and another member may be able to do it."""
 
 
 def reclaim(node: NodeConfig, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaimed:

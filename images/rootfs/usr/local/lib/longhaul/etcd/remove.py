@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from machine.config import client_url, peer_url
 
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import Removal
 from etcd import corrupt as etcd_corrupt
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, Member
 
@@ -17,16 +17,6 @@ PATIENCE_S = 15.0
 arrived less than 5 s ago (etcd 3.6, server/etcdserver/server.go, ``mayRemoveMember``)."""
 
 RETRY_S = 1.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Removal:
-    """Result of :func:`remove`: whether the member is out of the cluster now, and the reason."""
-
-    removed: bool
-    reason: str
-    alive: bool = False
-    """True when only a dead member was to be removed, and this one is alive."""
 
 
 def remove(node: NodeConfig, etcdctl: Etcdctl, *, name: str, if_dead: bool = False) -> Removal:

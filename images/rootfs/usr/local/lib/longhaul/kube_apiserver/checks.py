@@ -9,9 +9,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from machine.health_check import MachineCheck
-
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import MachineCheck
 from contract.paths import KUBERNETES_AUTHORITIES
 from contract.ports import AUTOSCALER_PORT, JOBSET_HEALTH_PORT, KUEUE_HEALTH_PORT, NODE_CONTROLLER_PORT
 

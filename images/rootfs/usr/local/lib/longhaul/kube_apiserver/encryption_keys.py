@@ -7,13 +7,13 @@ import hashlib
 import http.client
 import re
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 from etcd.client import Etcdctl
 from machine.awaiting import awaited
 
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import ObjectsByKey, ServerKeys
 from kube_apiserver.metrics import loaded
 
 FILE = "encryption.yaml"
@@ -31,26 +31,6 @@ PREFIX = re.compile(rb"k8s:enc:secretbox:v1:([^:]+):")
 """Prefix of an encrypted value, before its key's name (k8s.io/apiserver, ``secretboxTransformerPrefixV1``)."""
 PAGE = 50
 """Number of values in one answer, each of at most 1.5 MiB."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServerKeys:
-    """Keys of an API server."""
-
-    keys: tuple[str, ...]
-    """Names in the file, in their order: the first encrypts."""
-    loaded: bool
-    """True when the running kube-apiserver uses this very file."""
-    error: str = ""
-    """Reason why that is not known; empty when it is."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """Keys with which stored objects were written."""
-
-    objects: dict[str, int]
-    """Number of objects by key's name; unencrypted ones under an empty name."""
 
 
 def server_keys(node: NodeConfig, *, pki: Path) -> ServerKeys:
@@ -76,7 +56,7 @@ def await_held(node: NodeConfig, *, pki: Path, wanted: tuple[str, ...], wait_s: 
     )
 
 
-def written(endpoint: str, etcdctl: Etcdctl) -> Written:
+def count_objects(endpoint: str, etcdctl: Etcdctl) -> ObjectsByKey:
     """Count the stored objects by the key with which each was written; raise ``EtcdError`` when etcd does not
     answer."""
     objects: Counter[str] = Counter()
@@ -89,6 +69,6 @@ def written(endpoint: str, etcdctl: Etcdctl) -> Written:
             match = PREFIX.match(base64.b64decode(pair.get("value", "")))
             objects[match[1].decode() if match else ""] += 1
         if not answer.get("more"):
-            return Written(objects=dict(objects))
+            return ObjectsByKey(objects=dict(objects))
         # No name has a character below those of the alphabet, "-" and ".".
         begin = base64.b64decode(pairs[-1]["key"]).decode() + "!"

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-from dataclasses import dataclass
 from pathlib import Path
 
 from machine.awaiting import awaited
 
 from contract.documents.issuers import PATH, digest_of, list_of_file, urls_of
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import ServerIssuers
 from kube_apiserver.metrics import loaded
 
 FILE = Path(PATH)
@@ -22,21 +22,7 @@ RETRY_S = 1.0
 """Seconds between looks: kube-apiserver reads the file when it changes, and does not announce it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Issuers:
-    """Issuers of an API server."""
-
-    urls: tuple[str, ...]
-    """The issuers' URLs, in the list's order."""
-    digest: str
-    """SHA-256 of the list, in hexadecimal."""
-    loaded: bool
-    """True when the running kube-apiserver uses this very list."""
-    error: str = ""
-    """Reason why that is not known; empty when it is."""
-
-
-def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> Issuers:
+def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> ServerIssuers:
     """Return the issuers of this API server."""
     urls: tuple[str, ...] = ()
     digest = ""
@@ -46,11 +32,13 @@ def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> Issuers:
         urls, digest = urls_of(text), digest_of(text)
         used = loaded(node, METRIC, pki=pki)
     except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
-        return Issuers(urls=urls, digest=digest, loaded=False, error=f"it is not known which its server uses: {error}")
-    return Issuers(urls=urls, digest=digest, loaded=used == f"sha256:{hashlib.sha256(content).hexdigest()}")
+        return ServerIssuers(
+            urls=urls, digest=digest, loaded=False, error=f"it is not known which its server uses: {error}"
+        )
+    return ServerIssuers(urls=urls, digest=digest, loaded=used == f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
-def await_issuers(node: NodeConfig, *, pki: Path, wait_s: float, path: Path = FILE) -> Issuers:
+def await_issuers(node: NodeConfig, *, pki: Path, wait_s: float, path: Path = FILE) -> ServerIssuers:
     """Return the issuers once kube-apiserver uses them, or the last answer after ``wait_s`` seconds. It uses a new list
     only when every issuer of it has answered (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authenticator/config.go)."""
     return awaited(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import Departure
 from contract.units import KUBE_APISERVER
 from kube_apiserver import checks as api_checks
 
@@ -24,14 +24,6 @@ RETRY_S = 1.0
 
 RETURN = "kube-apiserver-return.timer"
 """Unit that starts kube-apiserver again."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Departure:
-    """Result of :func:`leave`: whether this server left or had nothing to leave, and the reason."""
-
-    left: bool
-    reason: str
 
 
 def leave(node: NodeConfig, *, frontend: str, pki: Path) -> Departure:

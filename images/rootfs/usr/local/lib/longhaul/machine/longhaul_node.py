@@ -27,10 +27,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from typing import Any
 
 from backup import state as backups
@@ -51,10 +50,9 @@ from restore.record import Records
 from vpn import checks as vpn_checks
 
 from contract.documents.node import PATH, WORKER, NodeConfig, Worker, role_of
-from contract.documents.refusals import RefusedClients
+from contract.documents.node_answers import BackupState, MemberReport, NodeReport, to_text
 from contract.paths import SSD
 from machine.config import PKI, client_url
-from machine.health_check import MachineCheck
 
 BACKUP = ("/usr/local/lib/longhaul/longhaul-program", "backup.run")
 FOLDERS = {str(backups.FOLDER): "0755", f"{SSD}/backup": "0700"}
@@ -63,31 +61,6 @@ FOLDERS = {str(backups.FOLDER): "0755", f"{SSD}/backup": "0700"}
 RETRY_S = 0.5
 """Seconds between looks while waiting: nothing outside signals that an etcd cluster has a leader or a server its first
 informers."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeReport:
-    """Object to be printed."""
-
-    machine: str
-    role: str
-    ready: bool
-    checks: tuple[MachineCheck, ...]
-    cluster: str = ""
-    """Id of a member's etcd cluster in hexadecimal."""
-    members: tuple[etcd_checks.MemberReport, ...] = ()
-    certificates: tuple[certificate_dates.Dates, ...] = ()
-    """Dates of a control-plane machine's certificates."""
-    backup: dict[str, Any] | None = None
-    """A member's knowledge of its etcd cluster's backups (backup/state.py)."""
-    encryption: encryption_keys.ServerKeys | None = None
-    """An API server's encryption keys."""
-    credentials: credentials.MachineCredentials | None = None
-    """Credentials of a control-plane machine."""
-    quarantine: RefusedClients | None = None
-    """Machines that an API server refuses."""
-    restore: str = ""
-    """Backup whose restore is half done here; empty without one."""
 
 
 def role() -> str:
@@ -108,7 +81,7 @@ def report(node: NodeConfig, *, with_members: bool) -> NodeReport:
     """Check all tasks of a control-plane machine; with ``with_members``, add the members of its etcd cluster, its
     backups and the dates of its certificates."""
     cluster = ""
-    members: tuple[etcd_checks.MemberReport, ...] = ()
+    members: tuple[MemberReport, ...] = ()
     if node.role == "api":
         checks = api_checks.checks(node, pki=PKI)
     elif not node.is_member:
@@ -154,7 +127,8 @@ def member_etcdctl() -> Etcdctl:
 def _backup(*options: str) -> int:
     """Make a backup like the unit does, as etcd's own user, and print the state of the backups afterwards."""
     if Records().under_way() is not None:
-        print(json.dumps({"error": "a restore is half done here: no backup is made before it is finished"}))
+        error = "a restore is half done here: no backup is made before it is finished"
+        _print(BackupState(declared=True, looked=0.0, error=error))
         return 1
     for folder, mode in FOLDERS.items():
         # As longhaul-backup.service does, which may not have run yet.
@@ -162,12 +136,13 @@ def _backup(*options: str) -> int:
     command = ["runuser", "-u", "etcd", "--", *BACKUP, "--now", *options]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     words = done.stderr.strip().splitlines() or [f"{BACKUP[-1]} ended with {done.returncode}"]
-    print(json.dumps({**(backups.read() or {}), "error": words[-1] if done.returncode else ""}))
+    state = backups.read() or BackupState(declared=True, looked=0.0)
+    _print(replace(state, error=words[-1] if done.returncode else ""))
     return done.returncode
 
 
 def _print(value: Any) -> None:
-    print(json.dumps(asdict(value)))
+    print(to_text(value))
 
 
 def _of_backups(arguments: argparse.Namespace) -> int:
@@ -199,7 +174,7 @@ def _encryption(node: NodeConfig, arguments: argparse.Namespace) -> int:
         wanted = tuple(arguments.keys.split(","))
         _print(encryption_keys.await_held(node, pki=PKI, wanted=wanted, wait_s=arguments.wait))
     else:
-        _print(encryption_keys.written(client_url(node.address), member_etcdctl()))
+        _print(encryption_keys.count_objects(client_url(node.address), member_etcdctl()))
     return 0
 
 

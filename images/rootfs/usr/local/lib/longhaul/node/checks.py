@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machine.health_check import MachineCheck
-
 from contract.documents.node import Worker
+from contract.documents.node_answers import MachineCheck
 from contract.kubernetes.readiness import ready_condition
 from contract.paths import KUBERNETES_AUTHORITIES, PKI
 from contract.ports import KUBE_PROXY_HEALTH_PORT

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from kube_apiserver.checks import health, unverified
 from machine.awaiting import awaited
-from machine.health_check import MachineCheck
 from quarantine import lists as quarantine_list
 from quarantine import refused_names
 
 from contract.documents.node import NodeConfig
+from contract.documents.node_answers import MachineCheck
 from contract.documents.refusals import RefusedClients, digest_of
 from contract.ports import KUBE_PROXY_HEALTH_PORT
 from vpn.sessions import SOCKET, end_sessions, sessions

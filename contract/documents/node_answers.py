@@ -1,0 +1,239 @@
+"""Answers of ``longhaul-node`` on a machine: each command prints one of these as a JSON object, and whoever asked reads
+it (images/rootfs, machine/longhaul_node.py). The answer of its commands ``quarantine`` and ``revoked`` is in
+``refusals.py``, that of ``restore`` in ``restore.py``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
+
+from contract.documents.refusals import RefusedClients
+from contract.json_object import json_object, parse_dataclass
+
+T = TypeVar("T")
+
+NO_REASON = "it gives no reason"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineCheck:
+    """Name of a check, its result, and the observation behind it."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    final: bool = False
+    """True when waiting cannot change the result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberReport:
+    """State of one member of the etcd cluster, as another member observes it."""
+
+    name: str
+    id: str
+    """Id in hexadecimal, as etcdctl writes it."""
+    healthy: bool
+    leader: bool
+    learner: bool
+    db_size_bytes: int
+    revision: int = 0
+    """Newest revision of the member; 0 when it does not answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertificateDates:
+    """Validity of one certificate, seconds since the epoch."""
+
+    name: str
+    """Name of its file, without the ending."""
+    begins: float
+    ends: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewestBackup:
+    """The newest backup of a member's etcd cluster."""
+
+    name: str
+    """Class and name."""
+    made: float
+    """Time, seconds since the epoch."""
+    size: int
+    """Number of encrypted bytes."""
+    revision: int
+    keys: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackupStorageState:
+    """Content of the storage, as a member counts it."""
+
+    newest: NewestBackup | None = None
+    took_s: float = 0.0
+    """Time that the newest backup took, seconds."""
+    rejected: int = 0
+    """Number of blobs that do not count as backups (:mod:`contract.documents.backups`)."""
+    rejected_why: str = ""
+    """One of these blobs, and the reason."""
+    oldest: Mapping[str, float] = field(default_factory=dict)
+    """Time of the oldest blob of each class, whether it counts or not; seconds since the epoch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackupState(BackupStorageState):
+    """Result of a member's last look at the storage. When a later look fails, the earlier content is kept. Answer of
+    ``backup``, and part of that of ``status``."""
+
+    declared: bool
+    """True when the environment has backups."""
+    looked: float
+    """Time of the look, seconds since the epoch."""
+    every_s: float = 0.0
+    """Time between two backups, seconds."""
+    error: str = ""
+    """Reason why the last look or backup failed; empty when it did not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerKeys:
+    """Encryption keys of an API server: answer of ``encryption`` there."""
+
+    keys: tuple[str, ...] = ()
+    """Names in the file, in their order: the first encrypts."""
+    loaded: bool = False
+    """True when the running kube-apiserver uses this very file."""
+    error: str = ""
+    """Reason why that is not known; empty when it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectsByKey:
+    """Keys that encrypted the stored objects: answer of ``encryption`` on an etcd member."""
+
+    objects: Mapping[str, int]
+    """Number of objects by key's name; unencrypted ones under an empty name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineCredentials:
+    """Credentials of a control-plane machine: answer of ``credentials``."""
+
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """SHA-256 of every certificate and public key (DER), by file, in their order."""
+    unused: tuple[str, ...] = ()
+    """Units that were started with other content of a file than it has now."""
+    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """SHA-256 of the certificates that ports serve, by the file from which they should come; only for ports on which a
+    program listens."""
+    rotations: Mapping[str, Any] | None = None
+    """Rotations that are not over, as API servers read them from the vault; None on other machines."""
+    error: str = ""
+    """Reason why a unit was not restarted with the files' content."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeReport:
+    """State of a machine: answer of ``status`` and ``ready``."""
+
+    machine: str
+    role: str
+    ready: bool
+    checks: tuple[MachineCheck, ...] = ()
+    cluster: str = ""
+    """Id of a member's etcd cluster in hexadecimal."""
+    members: tuple[MemberReport, ...] = ()
+    """Members of the etcd cluster, as a member observes them."""
+    certificates: tuple[CertificateDates, ...] = ()
+    """Dates of a control-plane machine's certificates."""
+    backup: BackupState | None = None
+    """A member's knowledge of its etcd cluster's backups."""
+    encryption: ServerKeys | None = None
+    """An API server's encryption keys."""
+    credentials: MachineCredentials | None = None
+    """Credentials of a control-plane machine."""
+    quarantine: RefusedClients | None = None
+    """Machines that an API server refuses."""
+    restore: str = ""
+    """Backup whose restore is half done here; empty without one."""
+
+
+def reason_of(checks: Iterable[MachineCheck]) -> str:
+    """Return the failed checks as text: why the machine is not ready."""
+    failed = [check for check in checks if not check.ok]
+    return "; ".join(f"{check.name}: {check.detail}" if check.detail else check.name for check in failed) or NO_REASON
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survival:
+    """Ability of an etcd cluster to keep its quorum without one member: answer of ``cluster``."""
+
+    without: str
+    member: bool
+    """True when the machine is a member of the cluster."""
+    voters: int
+    quorum: int
+    """Number of healthy voters needed. A machine that is gone stays a voter until its successor removes it."""
+    healthy_without: int
+    survives: bool
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """Result of a member's removal from its etcd cluster, and the reason: answer of ``remove``."""
+
+    removed: bool
+    """True when the member is out of the cluster now."""
+    reason: str
+    alive: bool = False
+    """True when only a dead member was to be removed, and this one is alive."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Departure:
+    """Result of an API server's departure from the load balancer, and the reason: answer of ``leave``."""
+
+    left: bool
+    """True when the server left, or had nothing to leave."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reclaimed:
+    """Result of making room in an etcd cluster: answer of ``reclaim``."""
+
+    done: bool
+    reason: str
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Size of each member's database before and after, bytes."""
+    ask_another: bool = False
+    """True when nothing was begun, and another member may be able to do it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerIssuers:
+    """Issuers whose tokens an API server accepts: answer of ``issuers``."""
+
+    urls: tuple[str, ...] = ()
+    """The issuers' URLs, in the list's order."""
+    digest: str = ""
+    """SHA-256 of the list, in hexadecimal."""
+    loaded: bool = False
+    """True when the running kube-apiserver uses this very list."""
+    error: str = ""
+    """Reason why that is not known; empty when it is."""
+
+
+def to_text(answer: object) -> str:
+    """Return an answer, which is one of these dataclasses, as JSON."""
+    return json.dumps(asdict(answer))  # type: ignore[call-overload]
+
+
+def of_text(kind: type[T], text: str) -> T:
+    """Read an answer of a kind. What it lacks is empty, if it may be; what it has in addition is ignored, since a
+    machine may be of another release. Raise ``ValueError`` when it is not such an answer."""
+    return parse_dataclass(kind, json_object(text))
