@@ -38,7 +38,7 @@ class AwsMachineList(MachineList):
         self._client = client or (lambda: shared().client("ec2", site.region))
         self._region = site.region
         self._tags = {ENVIRONMENT: environment.name, SITE: site.name}
-        self._pools = {pool.group: pool.name for pool in environment.pools_of(site.name)}
+        self._pools = {group: pool.name for pool in environment.pools_of(site.name) for group in pool.groups}
 
     def everything(self) -> Mapping[str, ListedMachine]:
         """Return every instance of the site's pools; EC2 lists a terminated one for about an hour."""

@@ -8,7 +8,8 @@ from typing import Any
 from clouds.azure.resource_manager import ResourceManager
 from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.machine_lists import ListedMachine, MachineList, Presence
-from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
+from contract.documents.node_controller import NodeEnvironment, NodeSite
+from contract.documents.pools import DeclaredPool
 
 MACHINES = "virtualMachines"
 """Last part of the path of the list of a scale set's machines."""
@@ -49,7 +50,7 @@ class AzureMachineList(MachineList):
         groups = [each for each in self._groups if any(name.startswith(f"{each[1]}-") for name in wanted)]
         return {machine.name: machine for pool, group in groups for machine in self._machines(pool, group)}
 
-    def _machines(self, pool: NodePool, group: str) -> Iterator[ListedMachine]:
+    def _machines(self, pool: DeclaredPool, group: str) -> Iterator[ListedMachine]:
         # Interfaces first: a machine created between the two listings lacks its address once, but no machine gets
         # another's.
         addresses = dict(self._addresses(group))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
 from components.model.nodes.host_nodes import HostNode, host_nodes
-from components.model.nodes.labels import host_labels, pool_labels, pool_taints
-from components.model.sites.cloud_names import pool_groups
+from components.model.nodes.labels import host_labels
+from components.model.pools.declared import declared_pools
 from components.model.sites.places import place_of
 from components.model.sites.section import Site
-from contract.documents.node_controller import NodeEnvironment, NodeHost, NodePool, NodeSite, to_text
+from contract.documents.node_controller import NodeEnvironment, NodeHost, NodeSite, to_text
 from contract.labels import ZONE_LABEL
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
             name=environment.name,
             aws_role=aws_role_arn or "",
             sites={name: _site(environment, name, site) for name, site in environment.sites.items()},
-            pools={name: _pool(environment, name) for name in environment.pools},
+            pools={pool.name: pool for pool in declared_pools(environment)},
             hosts=_hosts(environment, host_nodes(environment, addresses)),
         )
     )
@@ -49,18 +49,6 @@ def pools_by_role(environment: Environment) -> dict[str, AnyCloud]:
 def _site(environment: Environment, name: str, site: Site) -> NodeSite:
     settings = cloud_of(site).node_controller_settings(place_of(environment, name))
     return NodeSite(name=name, kind=site.kind, **settings)
-
-
-def _pool(environment: Environment, name: str) -> NodePool:
-    first, *more = [group.name for group in pool_groups(environment, name)]
-    return NodePool(
-        name=name,
-        site=environment.pools[name].site,
-        group=first,
-        more_groups=tuple(more),
-        labels=pool_labels(environment, name),
-        taints=tuple(taint.model_dump() for taint in pool_taints(environment, name)),
-    )
 
 
 def _hosts(environment: Environment, nodes: Mapping[str, HostNode]) -> dict[str, NodeHost]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
 
-from contract.documents.pools import is_taint
+from contract.documents import pools as pools_document
+from contract.documents.pools import DeclaredPool
 from contract.json_object import json_object
 from contract.labels import HOSTS_POOL_LABEL
 from contract.objects import ENVIRONMENT_KEY
@@ -52,27 +53,6 @@ class NodeSite:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodePool:
-    """A group of machines of one type in a cloud."""
-
-    name: str
-    site: str
-    group: str
-    """Name of the Auto Scaling group or scale set."""
-    more_groups: tuple[str, ...] = ()
-    """Further scale sets of a pool that does not fit into one."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels of its Nodes, without those of a single machine."""
-    taints: tuple[Mapping[str, str], ...] = ()
-    """Taints that its Nodes always have."""
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Return the names of all groups of the pool."""
-        return (self.group, *self.more_groups)
-
-
-@dataclass(frozen=True, kw_only=True)
 class NodeHost:
     """A host, as declared in the hosts file."""
 
@@ -94,7 +74,7 @@ class NodeEnvironment:
     aws_role: str
     """AWS role to assume; empty when there is no AWS site."""
     sites: Mapping[str, NodeSite]
-    pools: Mapping[str, NodePool]
+    pools: Mapping[str, DeclaredPool]
     hosts: Mapping[str, NodeHost]
     unread: Mapping[str, str] = field(default_factory=dict)
     """Kind of each site that this image does not support, by site name. Nothing else about it is stored, nor its
@@ -109,7 +89,7 @@ class NodeEnvironment:
         """Return the sites of one cloud."""
         return tuple(site for site in self.sites.values() if site.kind == kind)
 
-    def pools_of(self, site: str) -> tuple[NodePool, ...]:
+    def pools_of(self, site: str) -> tuple[DeclaredPool, ...]:
         """Return the pools of one site."""
         return tuple(pool for pool in self.pools.values() if pool.site == site)
 
@@ -131,7 +111,7 @@ def to_text(environment: NodeEnvironment) -> str:
             name: {"kind": site.kind, **{key: getattr(site, key) for key in _SITE_FIELDS.get(site.kind, ())}}
             for name, site in environment.sites.items()
         },
-        "pools": {name: _pool_document(pool) for name, pool in environment.pools.items()},
+        "pools": {name: pools_document.to_document(pool) for name, pool in environment.pools.items()},
         "rack_labels": {str(index): label_set for index, label_set in enumerate(sets)},
         "racks": {
             name: {"site": host.site, "address": host.address, "pods": host.pods, "labels": sets.index(host.labels)}
@@ -162,7 +142,7 @@ def of_text(text: str) -> NodeEnvironment:
         name=raw["environment"],
         aws_role=raw.get("aws_role") or "",
         sites=sites,
-        pools={name: _pool(name, pool) for name, pool in raw["pools"].items()},
+        pools={name: pools_document.of_document(name, pool) for name, pool in raw["pools"].items()},
         hosts={
             name: NodeHost(
                 name=name,
@@ -213,16 +193,6 @@ def _faults(raw: Mapping[str, Any]) -> Iterator[str]:
         yield "aws_role: is missing, and there are pools in AWS; write the stack's output node_controller_role"
 
 
-def _pool_document(pool: NodePool) -> dict[str, Any]:
-    return {
-        "site": pool.site,
-        "group": pool.group,
-        **({"more_groups": pool.more_groups} if pool.more_groups else {}),
-        "labels": pool.labels,
-        **({"taints": pool.taints} if pool.taints else {}),
-    }
-
-
 def _lines(part: Any) -> str:
     """Return JSON with one line for each entry."""
     if not isinstance(part, dict) or not part:
@@ -232,12 +202,6 @@ def _lines(part: Any) -> str:
 
 def _line(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
-
-
-def _pool(name: str, pool: Mapping[str, Any]) -> NodePool:
-    more = tuple(pool.get("more_groups") or ())
-    labels, taints = pool.get("labels") or {}, tuple(pool.get("taints") or ())
-    return NodePool(name=name, site=pool["site"], group=pool["group"], more_groups=more, labels=labels, taints=taints)
 
 
 def _site_faults(sites: dict[str, dict[str, Any]]) -> Iterator[str]:
@@ -256,11 +220,7 @@ def _pool_faults(pools: dict[str, dict[str, Any]], sites: dict[str, dict[str, An
         site = sites.get(str(pool.get("site")))
         if site is None or site.get("kind") == "onprem":
             yield f"pools.{name}.site: {pool.get('site')!r} is not a cloud site of this document"
-        if not _is_text(pool.get("group")):
-            yield f"pools.{name}.group: is missing; write the name of its auto scaling group or scale set"
-        more = pool.get("more_groups") or []
-        if not isinstance(more, list) or not all(map(_is_text, more)):
-            yield f"pools.{name}.more_groups: is {more!r}; write a list of the names of its further scale sets"
+        yield from (f"pools.{name}.{fault}" for fault in pools_document.faults(pool))
         if name == HOSTS_POOL_LABEL:
             yield f"pools.{name}: is the name of the racks' pool; give it another"
 
@@ -284,14 +244,9 @@ def _label_faults(raw: Mapping[str, Any]) -> Iterator[str]:
         yield f"rack_labels: is {sets!r}; write the sets of labels of hosts by their number"
         return
     label_sets = {f"rack_labels.{number}": labels for number, labels in sets.items()}
-    label_sets |= {f"pools.{name}.labels": pool.get("labels") or {} for name, pool in raw["pools"].items()}
     for where, labels in label_sets.items():
         if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
             yield f"{where}: is {labels!r}; write labels with their values"
-    for name, pool in raw["pools"].items():
-        taints = pool.get("taints") or []
-        if not isinstance(taints, list) or not all(map(is_taint, taints)):
-            yield f"pools.{name}.taints: is {taints!r}; write a list of taints, each with key, value and effect"
 
 
 def _is_text(value: Any) -> bool:

@@ -1,14 +1,20 @@
-"""Declared pools as ``longhaul capacity`` reads them from a ConfigMap. The node controller's document has groups of
-machines in their place (:mod:`contract.documents.node_controller`); user data has a pool's labels and taints."""
+"""Declared pools in documents: in the ConfigMap that ``longhaul capacity`` reads, and in the node controller's document
+(:mod:`contract.documents.node_controller`). User data has a pool's labels and taints in another form, as the kubelet
+reads them. The autoscaler's document has no pools of this form, but the whole environment, since a decision depends on
+more of it (:mod:`components.model.autoscaler.document`)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from contract.labels import KIND_LABEL, REGION_LABEL, TYPE_LABEL
+
+_NAME = re.compile(r"[A-Za-z0-9._/:@+=-]{1,512}")
+"""Form of a group's name, which becomes part of requests to its cloud."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +34,7 @@ class DeclaredPool:
     site: str
     groups: tuple[str, ...]
     """Names of its Auto Scaling groups or scale sets, in the order in which they are filled. There is at least one."""
-    labels: Mapping[str, str]
+    labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of its Nodes, without those of a single machine (zone, scale set, image)."""
     taints: tuple[NodeTaint, ...] = ()
     """Taints that its Nodes always have."""
@@ -70,27 +76,34 @@ def to_document(pool: DeclaredPool) -> dict[str, Any]:
 def of_document(name: str, document: Mapping[str, Any]) -> DeclaredPool:
     """Return the pool from a document. Raise ``ValueError`` with the fault when it is invalid. Unknown keys are
     ignored: a newer Longhaul may write them."""
-    site, groups, labels = document.get("site"), document.get("groups"), document.get("labels")
-    if not isinstance(site, str) or not site:
-        raise ValueError("site: is missing; write the name of a site in a cloud")
-    if not _are_texts(groups):
-        raise ValueError(f"groups: is {groups!r}; write the names of its auto scaling group or scale sets")
-    if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
-        raise ValueError(f"labels: is {labels!r}; write labels with their values")
-    taints = document.get("taints") or []
-    if not isinstance(taints, list) or not all(map(is_taint, taints)):
-        raise ValueError(f"taints: is {taints!r}; write a list of taints, each with key, value and effect")
-    most = document.get("max", 0)
-    if not isinstance(most, int):
-        raise ValueError(f"max: is {most!r}; write a number of machines")
+    fault = next(faults(document), "")
+    if fault:
+        raise ValueError(fault)
     return DeclaredPool(
         name=name,
-        site=site,
-        groups=tuple(groups),
-        labels=labels,
-        taints=tuple(NodeTaint(**taint) for taint in taints),
-        max=most,
+        site=document["site"],
+        groups=tuple(document["groups"]),
+        labels=document.get("labels") or {},
+        taints=tuple(NodeTaint(**taint) for taint in document.get("taints") or ()),
+        max=document.get("max", 0),
     )
+
+
+def faults(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every fault of a pool's document."""
+    site, groups, labels = document.get("site"), document.get("groups"), document.get("labels") or {}
+    if not isinstance(site, str) or not site:
+        yield "site: is missing; write the name of a site in a cloud"
+    if not isinstance(groups, list) or not groups or not all(map(_is_name, groups)):
+        yield f"groups: is {groups!r}; write the names of its auto scaling group or scale sets"
+    if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
+        yield f"labels: is {labels!r}; write labels with their values"
+    taints = document.get("taints") or []
+    if not isinstance(taints, list) or not all(map(_is_taint, taints)):
+        yield f"taints: is {taints!r}; write a list of taints, each with key, value and effect"
+    most = document.get("max", 0)
+    if not isinstance(most, int):
+        yield f"max: is {most!r}; write a number of machines"
 
 
 def to_text(pools: Iterable[DeclaredPool]) -> str:
@@ -106,11 +119,10 @@ def of_text(text: str) -> dict[str, DeclaredPool]:
     return {name: of_document(name, pool) for name, pool in document.items()}
 
 
-def _are_texts(names: Any) -> TypeGuard[list[str]]:
-    return isinstance(names, list) and bool(names) and all(isinstance(name, str) and name for name in names)
+def _is_name(group: Any) -> bool:
+    return isinstance(group, str) and _NAME.fullmatch(group) is not None
 
 
-def is_taint(taint: Any) -> bool:
-    """Return whether a document's value is a taint with key, value and effect."""
+def _is_taint(taint: Any) -> bool:
     keys = {"key", "value", "effect"}
     return isinstance(taint, dict) and set(taint) == keys and all(isinstance(part, str) for part in taint.values())

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from clouds.base.machine_lists import ListedMachine
 from contract.documents.node_controller import NodeEnvironment
+from contract.documents.pools import taints_document
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.events import Events
@@ -68,7 +69,7 @@ def truth(environment: NodeEnvironment, machine: ListedMachine) -> Truth | None:
         declared = host.labels if host else {}
     else:
         pool = environment.pools.get(machine.pool)
-        declared, taints = (pool.labels, pool.taints) if pool else ({}, ())
+        declared, taints = (pool.labels, tuple(taints_document(pool.taints))) if pool else ({}, ())
     if not declared or not machine.zone:
         return None
     group = {GROUP_LABEL: machine.group} if machine.group else {}

@@ -35,7 +35,7 @@ ENVIRONMENT = {
             "resource_group": "lab",
         },
     },
-    "pools": {"cpu": {"site": "use1", "group": "lab-cpu"}, "gpu": {"site": "weu", "group": "lab-gpu"}},
+    "pools": {"cpu": {"site": "use1", "groups": ["lab-cpu"]}, "gpu": {"site": "weu", "groups": ["lab-gpu"]}},
     "racks": {},
 }
 

@@ -16,7 +16,8 @@ from join_endpoint.proof import ProofQuestion
 
 from components.control_plane import issuing
 from contract.certificate_requests import Attested, RefusedError
-from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
+from contract.documents.node_controller import NodeEnvironment, NodeSite
+from contract.documents.pools import DeclaredPool
 from lab.cloud.azure.attested import Attester, Facts
 from lab.cloud.azure.identity import TokenEndpoints
 from lab.cloud.pki import ensure_pki
@@ -44,7 +45,7 @@ ENVIRONMENT = NodeEnvironment(
             tenant=TENANT,
         )
     },
-    pools={"gpu": NodePool(name="gpu", site="weu", group="lab-gpu", more_groups=("lab-gpu-s1",))},
+    pools={"gpu": DeclaredPool(name="gpu", site="weu", groups=("lab-gpu", "lab-gpu-s1"))},
     hosts={},
 )
 QUESTION = ProofQuestion(environment=ENVIRONMENT, fingerprint="ab" * 32, challenge=NONCE)

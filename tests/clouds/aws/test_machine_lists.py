@@ -14,7 +14,8 @@ from clouds.aws import machine_lists
 from clouds.aws.machine_lists import GROUP_TAG, AwsMachineList
 from clouds.base.errors import CloudError
 from clouds.base.machine_lists import Presence
-from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
+from contract.documents.node_controller import NodeEnvironment, NodeSite
+from contract.documents.pools import DeclaredPool
 from tests.support.loopback import Answering, Asked
 
 SITE = NodeSite(name="use1", kind="aws", region="us-east-1")
@@ -22,7 +23,7 @@ ENVIRONMENT = NodeEnvironment(
     name="lab",
     aws_role="arn:aws:iam::123456789012:role/lab-node-controller",
     sites={"use1": SITE},
-    pools={"cpu": NodePool(name="cpu", site="use1", group="lab-cpu")},
+    pools={"cpu": DeclaredPool(name="cpu", site="use1", groups=("lab-cpu",))},
     hosts={},
 )
 PAGE = (

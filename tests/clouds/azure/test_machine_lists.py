@@ -15,7 +15,8 @@ from clouds.azure.session import AzureSession
 from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.errors import CloudError
 from clouds.base.machine_lists import Presence
-from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
+from contract.documents.node_controller import NodeEnvironment, NodeSite
+from contract.documents.pools import DeclaredPool
 from tests.support.loopback import Answering, Asked
 
 SITE = NodeSite(name="weu", kind="azure", region="westeurope", subscription="sub", resource_group="lab-weu")
@@ -23,7 +24,7 @@ ENVIRONMENT = NodeEnvironment(
     name="lab",
     aws_role="",
     sites={"weu": SITE},
-    pools={name: NodePool(name=name, site="weu", group=f"lab-{name}") for name in ("a100", "h100")},
+    pools={name: DeclaredPool(name=name, site="weu", groups=(f"lab-{name}",)) for name in ("a100", "h100")},
     hosts={},
 )
 SETS = "/subscriptions/sub/resourceGroups/lab-weu/providers/Microsoft.Compute/virtualMachineScaleSets"
@@ -129,7 +130,7 @@ def test_only_the_sets_that_it_can_be_in_are_asked_for_a_name() -> None:
 def test_a_pool_of_several_sets_has_the_machines_of_all() -> None:
     manager = Manager()
     manager.machines = {"lab-h100": [1], "lab-h100-s1": [1]}
-    pools = {"h100": NodePool(name="h100", site="weu", group="lab-h100", more_groups=("lab-h100-s1",))}
+    pools = {"h100": DeclaredPool(name="h100", site="weu", groups=("lab-h100", "lab-h100-s1"))}
     with Answering(manager.answer) as cloud:
         source = machines(manager, cloud, replace(ENVIRONMENT, pools=pools))
         found = source.everything()

@@ -15,7 +15,8 @@ from node import proofs as node_proofs
 from node.attest import JoinError, ProofRequest
 
 from contract.certificate_requests import Attested, RefusedError
-from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
+from contract.documents.node_controller import NodeEnvironment, NodeSite
+from contract.documents.pools import DeclaredPool
 from tests.images.aws_pool import POOL, STRANGERS, AwsPool, aws_pool
 from tests.support.loopback import Answering
 
@@ -26,7 +27,7 @@ ENVIRONMENT = NodeEnvironment(
         "use1": NodeSite(name="use1", kind="aws", region="us-east-1", node_role="node"),
         "other": NodeSite(name="other", kind="aws", region="us-west-2", node_role="other"),
     },
-    pools={"cpu": NodePool(name="cpu", site="use1", group="pool")},
+    pools={"cpu": DeclaredPool(name="cpu", site="use1", groups=("pool",))},
     hosts={},
 )
 ELSEWHERE = replace(ENVIRONMENT, aws_role="arn:aws:iam::210987654321:role/lab-node-controller")

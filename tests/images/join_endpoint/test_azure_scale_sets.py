@@ -21,7 +21,8 @@ from clouds.azure.machine_lists import AzureMachineList
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import Life
 from contract.certificate_requests import RefusedError
-from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
+from contract.documents.node_controller import NodeEnvironment, NodeSite
+from contract.documents.pools import DeclaredPool
 from lab.cloud.app import SUBSCRIPTION, TENANT
 from tests.lab.cloud import sets
 from tests.lab.cloud.conftest import GROUP, Live, running
@@ -35,7 +36,7 @@ ENVIRONMENT = NodeEnvironment(
     name="lab",
     aws_role="",
     sites={"weu": SITE},
-    pools={"gpu": NodePool(name="gpu", site="weu", group="lab-gpu")},
+    pools={"gpu": DeclaredPool(name="gpu", site="weu", groups=("lab-gpu",))},
     hosts={},
 )
 
@@ -140,7 +141,7 @@ def test_a_node_proves_itself_with_its_set_s_identity(
         aws_role="",
         sites={"weu": SITE},
         hosts={},
-        pools={"a": NodePool(name="a", site="weu", group="lab-a")},
+        pools={"a": DeclaredPool(name="a", site="weu", groups=("lab-a",))},
     )
     with pytest.raises(RefusedError, match="the token is of no scale set"):
         proofs.attested(proof, ProofQuestion(environment=foreign, fingerprint="ab" * 32, challenge=NONCE))

@@ -12,6 +12,7 @@ from components.model.nodes.host_nodes import host_nodes
 from components.model.nodes.labels import host_labels, pool_labels
 from components.render.node_controller_document import environment_document
 from contract.documents.node_controller import NodeEnvironmentError, of_text
+from contract.documents.pools import taints_document
 from contract.labels import ZONE_LABEL
 from services.node_controller.sources import inventories
 from tests.support.production import production
@@ -33,8 +34,8 @@ def test_it_reads_what_longhaul_writes() -> None:
     assert {name: site.kind for name, site in found.sites.items()} == {
         name: site.kind for name, site in environment.sites.items()
     }
-    assert {name: (pool.site, pool.group) for name, pool in found.pools.items()} == {
-        name: (pool.site, f"prod-{name}") for name, pool in environment.pools.items()
+    assert {name: (pool.site, pool.groups) for name, pool in found.pools.items()} == {
+        name: (pool.site, (f"prod-{name}",)) for name, pool in environment.pools.items()
     }
     places = {
         host.node_name: (host.place.site, str(host.place.address))
@@ -49,7 +50,7 @@ def test_it_reads_which_labels_and_taints_nodes_have() -> None:
     found = of_text(json.dumps(document()))
     for name, pool in found.pools.items():
         assert pool.labels == pool_labels(environment, name)
-        assert list(pool.taints) == [taint.model_dump() for taint in environment.pools[name].taints]
+        assert taints_document(pool.taints) == [taint.model_dump() for taint in environment.pools[name].taints]
     for host in environment.hosts:
         node = host_nodes(environment, plan(environment))[host.name]
         wanted = {
@@ -92,11 +93,11 @@ def test_it_reads_every_set_of_a_pool_that_takes_several() -> None:
     assert all(len(pool.groups) == 1 for name, pool in found.items() if name != "h100-azure")
 
 
-@pytest.mark.parametrize("value", ["one", [1], [""]])
-def test_further_sets_that_are_no_names_are_said(value: object) -> None:
+@pytest.mark.parametrize("value", ["one", [1], [""], ["a b"], []])
+def test_groups_that_are_no_names_are_said(value: object) -> None:
     raw = document()
-    raw["pools"]["h100-azure"]["more_groups"] = value
-    with pytest.raises(NodeEnvironmentError, match=r"pools\.h100-azure\.more_groups: is .* write a list of the names"):
+    raw["pools"]["h100-azure"]["groups"] = value
+    with pytest.raises(NodeEnvironmentError, match=r"pools\.h100-azure\.groups: is .* write the names"):
         of_text(json.dumps(raw))
 
 
@@ -143,8 +144,11 @@ def changed(value: Any, *path: str) -> str:
         (changed("a b", "sites", "weu", "subscription"), "sites.weu.subscription: is missing"),
         (changed("nowhere", "pools", "cpu", "site"), "pools.cpu.site: 'nowhere' is not a cloud site"),
         (changed("colo", "pools", "cpu", "site"), "pools.cpu.site: 'colo' is not a cloud site"),
-        (without("pools", "cpu", "group"), "pools.cpu.group: is missing"),
-        (changed({"site": "use1", "group": "a"}, "pools", "bare-metal"), "pools.bare-metal: is the name of the racks"),
+        (without("pools", "cpu", "groups"), "pools.cpu.groups: is None"),
+        (
+            changed({"site": "use1", "groups": ["a"]}, "pools", "bare-metal"),
+            "pools.bare-metal: is the name of the racks",
+        ),
         (changed("use1", "racks", "prod-gpu-00", "site"), "racks.prod-gpu-00.site: 'use1' is not an on-prem site"),
         (changed("10.0.0", "racks", "prod-gpu-00", "address"), "racks.prod-gpu-00.address: '10.0.0' is not an IPv4"),
         (changed({"site": "colo", "address": "10.0.0.1"}, "racks", "A_b"), "racks.A_b: is not a Node's name"),

@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from clouds.base.errors import CloudError
 from clouds.base.machine_lists import ListedMachine, Presence
 from contract.certificate_requests import RefusedError, Request, parse
-from contract.documents.node_controller import NodeEnvironment, NodeHost, NodePool, NodeSite
+from contract.documents.node_controller import NodeEnvironment, NodeHost, NodeSite
+from contract.documents.pools import DeclaredPool
 from services.node_controller.inventory import Inventory
 from services.node_controller.judge import SETTLE_S, Judge, WaitError
 from services.node_controller.sources import DeclaredHosts
@@ -26,8 +27,8 @@ ENVIRONMENT = NodeEnvironment(
     aws_role="arn",
     sites={"use1": NodeSite(name="use1", kind="aws", region="us-east-1"), "rack": NodeSite(name="rack", kind="onprem")},
     pools={
-        "cpu": NodePool(name="cpu", site="use1", group="lab-cpu"),
-        "gpu": NodePool(name="gpu", site="use1", group="lab-gpu"),
+        "cpu": DeclaredPool(name="cpu", site="use1", groups=("lab-cpu",)),
+        "gpu": DeclaredPool(name="gpu", site="use1", groups=("lab-gpu",)),
     },
     hosts={HOST: NodeHost(name=HOST, site="rack", address=HOST_ADDRESS)},
 )

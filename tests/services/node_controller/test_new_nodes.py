@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from clouds.base.machine_lists import ListedMachine
-from contract.documents.node_controller import NodeEnvironment, NodeHost, NodePool
+from contract.documents.node_controller import NodeEnvironment, NodeHost
+from contract.documents.pools import DeclaredPool, NodeTaint
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.events import Events
 from contract.labels import (
@@ -154,9 +155,11 @@ ENVIRONMENT = NodeEnvironment(
     aws_role="",
     sites={},
     pools={
-        "cpu": NodePool(name="cpu", site="use1", group="lab-cpu", labels={POOL_LABEL: "cpu"}, taints=(SPOT,)),
-        "h100": NodePool(name="h100", site="weu", group="lab-h100", labels={GPU_LABEL: "true"}),
-        "old": NodePool(name="old", site="use1", group="lab-old"),
+        "cpu": DeclaredPool(
+            name="cpu", site="use1", groups=("lab-cpu",), labels={POOL_LABEL: "cpu"}, taints=(NodeTaint(**SPOT),)
+        ),
+        "h100": DeclaredPool(name="h100", site="weu", groups=("lab-h100",), labels={GPU_LABEL: "true"}),
+        "old": DeclaredPool(name="old", site="use1", groups=("lab-old",)),
     },
     hosts={"lab-a": NodeHost(name="lab-a", site="rack", address="10.0.0.1", labels={POOL_LABEL: HOSTS_POOL_LABEL})},
 )

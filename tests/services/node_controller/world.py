@@ -39,7 +39,7 @@ ENVIRONMENT = {
     "environment": "lab",
     "aws_role": "arn:aws:iam::123456789012:role/lab-node-controller",
     "sites": {"use1": {"kind": "aws", "region": "us-east-1", "node_role": "node"}, "rack": {"kind": "onprem"}},
-    "pools": {"cpu": {"site": "use1", "group": "lab-cpu"}},
+    "pools": {"cpu": {"site": "use1", "groups": ["lab-cpu"]}},
     "racks": {"lab-node-0": {"site": "rack", "address": "10.66.32.10", "pods": "10.66.128.0/28"}},
 }
 
