@@ -44,7 +44,7 @@ DEBIAN = (
 )
 BESIDE_UNITS = {
     "containerd.signed_depot",  # containerd
-    "gpu.preflight",  # gpu/looking.py, role preflight
+    "gpu.preflight",  # gpu/preflight_run.py, role preflight
     "machine.image_manifest",  # role image_manifest
     "machine.longhaul_node",  # operators
     "vpn.verify",  # OpenVPN

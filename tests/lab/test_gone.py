@@ -17,7 +17,7 @@ from tests.support.shared_lab import ENV, GROUP, HOST, POOL, SharedLab, nodes, r
 pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 GATEWAY = f"{ENV}-gw-0"
-LOOK = "/usr/local/lib/longhaul/longhaul-program kubelet.registered --grace 0"
+LOOK = "/usr/local/lib/longhaul/longhaul-program kubelet.registration --grace 0"
 """Command that the node's timer runs, without the time between its two looks."""
 MUTE = "nft 'add table inet mute; add chain inet mute input { type filter hook input priority -10; }'"
 

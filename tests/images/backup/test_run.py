@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from backup import run as etcd_backup
-from backup import snapshot, state, turn
+from backup import schedule, snapshot, state
 from backup.run import Backup, BackupError
+from backup.schedule import DAILY, FREQUENT, HOURLY, AnsweringMember, BackupAges
 from backup.snapshot import Programs, SnapshotError
 from backup.storage import Storage, StorageError
-from backup.turn import DAILY, FREQUENT, HOURLY, Ages, Voice
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
 from vault.client import AwayError, VaultError, WithheldError
 
@@ -35,10 +35,10 @@ NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
 KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
 
 
-def voices(*words: str) -> list[Voice]:
+def voices(*words: str) -> list[AnsweringMember]:
     """Return members from ``name``, ``name leader``, ``name learner``, ``name behind`` and ``name lies``."""
     return [
-        Voice(
+        AnsweringMember(
             name=word.split()[0],
             leader="leader" in word,
             learner="learner" in word,
@@ -65,7 +65,7 @@ def voices(*words: str) -> list[Voice]:
 def test_a_learner_makes_the_backup_else_a_follower_and_never_the_leader(
     members: tuple[str, ...], wanted: tuple[str, ...]
 ) -> None:
-    assert turn.order(voices(*members)) == wanted
+    assert schedule.order(voices(*members)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_a_learner_makes_the_backup_else_a_follower_and_never_the_leader(
 def test_the_second_member_steps_in_when_the_first_is_late_and_each_makes_one_an_hour(
     rank: int, age_s: float | None, own_s: float | None, up_s: float, took_s: float, due: bool
 ) -> None:
-    ages = Ages(newest_s=age_s, own_s=own_s, up_s=up_s)
-    assert turn.is_due(rank=rank, ages=ages, every_s=300.0, took_s=took_s) is due
+    ages = BackupAges(newest_s=age_s, own_s=own_s, up_s=up_s)
+    assert schedule.is_due(rank=rank, ages=ages, every_s=300.0, took_s=took_s) is due
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_the_second_member_steps_in_when_the_first_is_late_and_each_makes_one_an
     ids=["first", "of-the-day", "of-the-hour", "next-hour", "within-the-hour", "after-the-daily"],
 )
 def test_the_first_of_a_day_and_of_an_hour_are_kept_longer(newest: dict[str, timedelta], kept: str) -> None:
-    assert turn.kept_as(NOW, {name: NOW - age for name, age in newest.items()}) == kept
+    assert schedule.kept_as(NOW, {name: NOW - age for name, age in newest.items()}) == kept
 
 
 class FakeEtcd(Etcdctl):
@@ -150,7 +150,7 @@ def storage_as_declared(folder: Path, *, name: str | None) -> Iterator[Live]:
         patch.setenv("SSL_CERT_FILE", str(live.cloud.ca_certificate))
         estate.build(live, with_machine=False)
         live.put(ACCOUNT, account())
-        for kept in turn.CLASSES:
+        for kept in schedule.CLASSES:
             container = f"{ACCOUNT}/blobServices/default/containers/{kept}"
             live.put(container, {})
             live.put(f"{container}/immutabilityPolicies/default", RETENTION)

@@ -35,7 +35,7 @@ class Machine:
         for path in (self.pki, *self.copies.values()):
             path.mkdir()
         monkeypatch.setattr(credentials, "COPIES", self.copies)
-        monkeypatch.setattr(credentials, "shown", lambda _node, *, pki: {})
+        monkeypatch.setattr(credentials, "served_certificates", lambda _node, *, pki: {})
         monkeypatch.setattr(credentials.subprocess, "run", self._run)
         monkeypatch.setattr(credentials.api_leave, "leave", self._leave)
 

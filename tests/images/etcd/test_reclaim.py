@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from disks import gate as disk_gate
 from etcd import checks as etcd_checks
+from etcd import exit_reason
 from etcd import join as etcd_join
-from etcd import last_words as etcd_last_words
 from etcd import reclaim as etcd_reclaim
 from etcd.client import Etcdctl, EtcdError
 from machine.config import client_url
@@ -184,8 +184,8 @@ def test_why_a_member_ended_is_its_newest_fatal_message() -> None:
         '{"level":"info","msg":"closing"}',
         "[1, 2]",
     )
-    assert etcd_last_words.last_message(lines) == "it ended: failed to open WAL: wal: crc mismatch"
-    assert etcd_last_words.last_message(lines[:1]) == ""
+    assert exit_reason.newest_exit_message(lines) == "it ended: failed to open WAL: wal: crc mismatch"
+    assert exit_reason.newest_exit_message(lines[:1]) == ""
 
 
 def test_a_member_that_may_not_start_says_why() -> None:
@@ -194,11 +194,13 @@ def test_a_member_that_may_not_start_says_why() -> None:
         "x-etcd-0 does not start: x-etcd-0 has no data, and no other member answers",
         "etcd.service: Control process exited, code=exited, status=1/FAILURE",
     )
-    assert etcd_last_words.last_message(lines) == "it does not start: x-etcd-0 has no data, and no other member answers"
-    assert etcd_last_words.last_message((*lines, '{"level":"info","msg":"starting etcd"}')) == "it ended: older"
+    assert (
+        exit_reason.newest_exit_message(lines) == "it does not start: x-etcd-0 has no data, and no other member answers"
+    )
+    assert exit_reason.newest_exit_message((*lines, '{"level":"info","msg":"starting etcd"}')) == "it ended: older"
 
 
 def test_no_journal_is_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     empty = subprocess.CompletedProcess(args=[], returncode=1, stdout="", stderr="No journal files were found.")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: empty)
-    assert etcd_last_words.last_words() == ""
+    assert exit_reason.exit_reason() == ""

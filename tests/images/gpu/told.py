@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from gpu.looking import BrokeOffError
+from gpu.preflight_run import NoReportError
 
 from contract.conditions import GPU_HEALTHY
 from contract.documents.node import GpuPromise
@@ -74,8 +74,8 @@ class Machines:
         self.checks: list[bool] = []
         self.breaks = ""
 
-    def look(self, *, check: bool) -> dict[str, Any]:
+    def run(self, *, check: bool) -> dict[str, Any]:
         self.checks.append(check)
         if self.breaks:
-            raise BrokeOffError(self.breaks)
+            raise NoReportError(self.breaks)
         return asdict(self._preflight(self.machine))

@@ -17,8 +17,8 @@ from cryptography import x509
 from join_endpoint.aws import AwsProofs
 from join_endpoint.https_listener import Server
 from join_endpoint.join_requests import COMPONENT, JoinEndpoint
-from kubelet import registered as node_registered
-from kubelet.registered import CACHED
+from kubelet import registration as node_registered
+from kubelet.registration import CACHED
 from node import attest as node_attest
 from node import checks as worker_checks
 from node.attest import JoinPaths, ProofRequest

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from quarantine import lists as quarantine_list
+from quarantine import refusal_lists
 
 from components.model import Role, control_machines, load, plan
 from components.model.secrets.vault import QUARANTINE, REVOKED
@@ -79,7 +79,7 @@ def test_the_list_is_read_again_when_it_changes_and_kept_when_it_cannot_be_read(
 def test_a_server_that_does_not_tell_is_not_believed(tmp_path: Path) -> None:
     node: Any = SimpleNamespace(port=1)
     path = tmp_path / "quarantine.json"
-    found = quarantine_list.await_refused(node, pki=tmp_path, wanted=digest_of((STOLEN,)), wait_s=0, path=path)
+    found = refusal_lists.await_refused(node, pki=tmp_path, wanted=digest_of((STOLEN,)), wait_s=0, path=path)
     assert (found.names, found.loaded, bool(found.error)) == ((), False, True)
 
 
@@ -188,7 +188,7 @@ def test_a_person_whose_access_was_revoked_is_refused_by_name_and_let_in_again(w
 def test_the_server_tells_which_list_it_uses(world: World) -> None:
     wanted = f"sha256:{hashlib.sha256(world.file.read_bytes()).hexdigest()}"
     told = world.server.kubectl("get", "--raw", "/metrics")
-    lines = [line for line in told.splitlines() if line.startswith(quarantine_list.METRIC)]
+    lines = [line for line in told.splitlines() if line.startswith(refusal_lists.METRIC)]
     assert len(lines) == 1
     assert f',hash="{wanted}"' in lines[0]
 
@@ -205,16 +205,16 @@ def test_without_its_webhook_it_is_refused_all_the_same(world: World) -> None:
 
 
 def test_a_machine_tells_the_people_whom_its_server_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / quarantine_list.CONFIGURATION).write_text("authorizers: []\n")
+    (tmp_path / refusal_lists.CONFIGURATION).write_text("authorizers: []\n")
     path = tmp_path / Path(revoked_document.PATH).name
     path.write_text(content(revoked_document.PATH, Quarantine(), revoked("corp:b", "corp:a")))
-    monkeypatch.setattr(quarantine_list, "loaded", lambda _node, _metric, *, pki: "sha256:another")
+    monkeypatch.setattr(refusal_lists, "loaded", lambda _node, _metric, *, pki: "sha256:another")
     node: Any = SimpleNamespace(port=1)
-    found = quarantine_list.await_refused(node, pki=tmp_path, wanted="another", wait_s=60, path=path)
+    found = refusal_lists.await_refused(node, pki=tmp_path, wanted="another", wait_s=60, path=path)
     digest = hashlib.sha256(b"corp:a\ncorp:b").hexdigest()
     assert (found.names, found.digest, found.loaded, found.error) == ((), digest, False, "")
     path.write_text("{}")
-    assert "no list of those who are refused" in quarantine_list.refused(node, pki=tmp_path, path=path).error
+    assert "no list of those who are refused" in refusal_lists.refused(node, pki=tmp_path, path=path).error
 
 
 @pytest.mark.parametrize(("started_s_ago", "restarted"), [(60.0, True), (-60.0, False)])
@@ -222,10 +222,10 @@ def test_a_server_is_started_anew_only_if_it_ran_before_the_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started_s_ago: float, restarted: bool
 ) -> None:
     """``started_s_ago`` counts from when the list was written."""
-    (tmp_path / quarantine_list.CONFIGURATION).write_text("authorizers: []\n")
+    (tmp_path / refusal_lists.CONFIGURATION).write_text("authorizers: []\n")
     path = tmp_path / "quarantine.json"
     path.write_text(content(quarantine_document.PATH, quarantine(STOLEN)))
-    used = f"sha256:{hashlib.sha256((tmp_path / quarantine_list.CONFIGURATION).read_bytes()).hexdigest()}"
+    used = f"sha256:{hashlib.sha256((tmp_path / refusal_lists.CONFIGURATION).read_bytes()).hexdigest()}"
     asked: list[list[str]] = []
     began = {"us": (time.monotonic() - started_s_ago) * 1e6}
 
@@ -235,9 +235,9 @@ def test_a_server_is_started_anew_only_if_it_ran_before_the_list(
             began["us"] = (time.monotonic() + 1) * 1e6
         return SimpleNamespace(stdout=f"{began['us']:.0f}\n")
 
-    monkeypatch.setattr(quarantine_list.subprocess, "run", run)
-    monkeypatch.setattr(quarantine_list, "loaded", lambda _node, _metric, *, pki: used if pki == tmp_path else "")
+    monkeypatch.setattr(refusal_lists.subprocess, "run", run)
+    monkeypatch.setattr(refusal_lists, "loaded", lambda _node, _metric, *, pki: used if pki == tmp_path else "")
     node: Any = SimpleNamespace(port=1)
-    found = quarantine_list.end_connections(node, pki=tmp_path, path=path)
+    found = refusal_lists.end_connections(node, pki=tmp_path, path=path)
     assert (found.names, found.ended) == ((STOLEN,), True)
     assert (["systemctl", "restart", KUBE_APISERVER] in asked) is restarted

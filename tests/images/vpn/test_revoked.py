@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from quarantine.lists import digest_of
+from quarantine.refusal_lists import digest_of
 from vpn import checks as vpn_checks
 from vpn import verify as vpn_verify
 

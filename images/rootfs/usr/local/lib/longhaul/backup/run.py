@@ -24,9 +24,9 @@ from machine.metadata import NotYetError
 from vault import fetch_secrets
 from vault.client import AwayError, MachineVault, VaultError, WithheldError
 
-from backup import snapshot, state, turn
+from backup import schedule, snapshot, state
+from backup.backup_inventory import BackupInventory, take_inventory
 from backup.snapshot import Programs, SnapshotContent, SnapshotError
-from backup.standing import BackupStanding, standing
 from backup.storage import Storage, StorageError, digest
 from contract.azure import STORAGE
 from contract.documents.backup_settings import SECRET, BackupSettings, SettingsError
@@ -58,30 +58,30 @@ class Backup:
 
     def run(self, *, now: datetime, at_once: bool) -> BackupStorageState:
         """Make a backup if it is this member's turn. Return the content of the storage afterwards."""
-        there = standing(
-            (blob for kept in turn.CLASSES for blob in self.storage.backups(kept, self.node.role)),
+        there = take_inventory(
+            (blob for kept in schedule.CLASSES for blob in self.storage.backups(kept, self.node.role)),
             environment=self.settings.environment,
             role=self.node.role,
             member=self.node.machine,
             now=now,
         )
-        ranks = (self.node.machine,) if self.alone else turn.order(self._voices())
+        ranks = (self.node.machine,) if self.alone else schedule.order(self._voices())
         if self.node.machine not in ranks:
             if at_once:
                 raise BackupError(f"{self.node.machine} leads or is behind; one of {', '.join(ranks)} makes backups")
             return there.storage
         if not at_once and not self._is_due(ranks.index(self.node.machine), there):
             return there.storage
-        made = self._make(turn.kept_as(now, there.own_by_class), now)
+        made = self._make(schedule.kept_as(now, there.own_by_class), now)
         print(f"backed up: {made.name}, revision {made.revision}, {made.keys} keys, {made.size} bytes", flush=True)
         return replace(there.storage, newest=made)
 
-    def _is_due(self, rank: int, there: BackupStanding) -> bool:
+    def _is_due(self, rank: int, there: BackupInventory) -> bool:
         up_s = time.clock_gettime(time.CLOCK_BOOTTIME)
-        ages = turn.Ages(newest_s=there.age_s, own_s=there.own_age_s, up_s=up_s)
-        return turn.is_due(rank=rank, ages=ages, every_s=self.settings.every_s, took_s=there.storage.took_s)
+        ages = schedule.BackupAges(newest_s=there.age_s, own_s=there.own_age_s, up_s=up_s)
+        return schedule.is_due(rank=rank, ages=ages, every_s=self.settings.every_s, took_s=there.storage.took_s)
 
-    def _voices(self) -> list[turn.Voice]:
+    def _voices(self) -> list[schedule.AnsweringMember]:
         """Return the members that answer; raise ``EtcdError`` when there is no quorum to list the members."""
         cluster = self.etcdctl.first_cluster(
             client_url(address) for address in (self.node.address, *self.node.peers.values())
@@ -97,7 +97,9 @@ class Backup:
                     continue
                 leader = status.leader == member.id
                 voices.append(
-                    turn.Voice(name=member.name, leader=leader, learner=member.learner, revision=status.revision)
+                    schedule.AnsweringMember(
+                        name=member.name, leader=leader, learner=member.learner, revision=status.revision
+                    )
                 )
         return voices
 

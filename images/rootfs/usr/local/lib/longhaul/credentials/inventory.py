@@ -16,14 +16,14 @@ from typing import Any
 from etcd import checks as etcd_checks
 from etcd.client import Etcdctl
 from kube_apiserver import leave as api_leave
-from machine.awaiting import awaited
+from machine.polling import poll_until
 
 from contract.documents.node import NodeConfig
 from contract.documents.node_answers import MachineCredentials
 from contract.paths import KUBERNETES_AUTHORITIES
 from contract.units import CONTROLLER_MANAGER, ETCD, KUBE_APISERVER
 from credentials.digests import digests
-from credentials.shown import others, shown
+from credentials.served_certificates import files_not_served, served_certificates
 
 ACCOUNTS = "service-account.pem"
 MEMBERS = "etcd-ca.crt"
@@ -57,7 +57,7 @@ def machine_credentials(node: NodeConfig, *, pki: Path) -> MachineCredentials:
     return MachineCredentials(
         files={path.name: digests(path.read_text()) for path in paths},
         unused=_unused(node, pki),
-        shown=shown(node, pki=pki),
+        shown=served_certificates(node, pki=pki),
         rotations=_rotations(pki),
     )
 
@@ -74,9 +74,9 @@ def take_over(node: NodeConfig, *, frontend: str, pki: Path, etcdctl: Etcdctl | 
         error = _done("restart", CONTROLLER_MANAGER)
     if ETCD in unused and etcdctl is not None:
         error = _restart_member(node, etcdctl)
-    credentials = awaited(
+    credentials = poll_until(
         lambda: machine_credentials(node, pki=pki),
-        lambda answer: bool(error) or not others(answer.shown, pki),
+        lambda answer: bool(error) or not files_not_served(answer.shown, pki),
         wait_s=SHOWS_S,
         pause_s=RETRY_S,
     )

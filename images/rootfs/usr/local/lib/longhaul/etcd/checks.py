@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from backup.turn import MOST_BEHIND
+from backup.schedule import MOST_BEHIND
 from disks import gate as disk_gate
 from machine.config import client_url
 
 from contract.documents.node import NodeConfig
 from contract.documents.node_answers import MachineCheck, MemberReport, Survival
-from etcd import corrupt as etcd_corrupt
-from etcd import last_words as etcd_last_words
+from etcd import corrupt_alarm, exit_reason
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member, answering
 
 ROOM_BYTES = 1 << 30
@@ -34,7 +33,7 @@ def checks(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MachineCheck,
     try:
         status = etcdctl.status(endpoint)
     except EtcdError as error:
-        why = etcd_last_words.last_words()
+        why = exit_reason.exit_reason()
         detail = f"{error}; {why}" if why else str(error)
         return "", (*disk, MachineCheck(name="started", ok=False, detail=detail))
     return f"{status.cluster:x}", (
@@ -119,7 +118,9 @@ def _described(ailment: str, node: NodeConfig, etcdctl: Etcdctl) -> str:
             f"alarm {NOSPACE}: a database has reached its quota, and the cluster refuses writes until it has room: "
             f"`longhaul up --reclaim {node.role}`"
         )
-    corrupt = etcd_corrupt.alarm_message(etcdctl, client_url(node.address)) if etcd_corrupt.is_corrupt(ailment) else ""
+    corrupt = (
+        corrupt_alarm.alarm_message(etcdctl, client_url(node.address)) if corrupt_alarm.is_corrupt(ailment) else ""
+    )
     return corrupt or f"does not commit, or has an alarm: {ailment}"
 
 
@@ -147,9 +148,9 @@ def survival(node: NodeConfig, etcdctl: Etcdctl, *, without: str) -> Survival:
         )
     voters = [member for member in cluster.members if not member.learner]
     quorum = len(voters) // 2 + 1
-    corrupt = etcd_corrupt.excuse(etcdctl, cluster, [member for member in cluster.members if member.name == without])
-    standing = sum(etcd_corrupt.stands(member, etcdctl, corrupt) for member in voters if member.name != without)
-    why = etcd_corrupt.alarm_message(etcdctl, cluster.endpoint) if standing < quorum else ""
+    corrupt = corrupt_alarm.excuse(etcdctl, cluster, [member for member in cluster.members if member.name == without])
+    standing = sum(corrupt_alarm.stands(member, etcdctl, corrupt) for member in voters if member.name != without)
+    why = corrupt_alarm.alarm_message(etcdctl, cluster.endpoint) if standing < quorum else ""
     present = any(member.name == without for member in cluster.members)
     return Survival(
         without=without,

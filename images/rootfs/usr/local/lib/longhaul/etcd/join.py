@@ -22,9 +22,9 @@ from contract.documents import etcd_state
 from contract.documents.etcd_state import EXISTING, NEW, RecordedCluster
 from contract.documents.node import NodeConfig
 from contract.paths import SSD
-from etcd import corrupt as etcd_corrupt
+from etcd import corrupt_alarm
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, Member
-from etcd.last_words import REFUSED
+from etcd.exit_reason import REFUSED
 from etcd.wal import WalError, WalIdentity, identity
 
 DATA = Path(SSD, "etcd")
@@ -149,7 +149,7 @@ def join(node: NodeConfig, etcdctl: Etcdctl, cluster: EtcdMembers, stale: tuple[
     for member in stale:
         print(f"removing the old member {member.id:x} ({member.name or 'never started'})", flush=True)
         etcdctl.remove(cluster.endpoint, member.id)
-    etcd_corrupt.lift(etcdctl, cluster, gone=stale)
+    corrupt_alarm.lift(etcdctl, cluster, gone=stale)
     own_url = peer_url(node.address)
     try:
         members = etcdctl.add_learner(cluster.endpoint, name=node.machine, peer_url=own_url)

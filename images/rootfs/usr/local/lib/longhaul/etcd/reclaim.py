@@ -17,7 +17,7 @@ from machine.config import client_url, peer_url
 
 from contract.documents.node import NodeConfig
 from contract.documents.node_answers import Reclaimed
-from etcd import corrupt as etcd_corrupt
+from etcd import corrupt_alarm
 from etcd.client import NOSPACE, Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
 
 LOCK = Path("/run/longhaul-reclaim.lock")
@@ -90,7 +90,7 @@ def _check_alarms(etcdctl: Etcdctl, cluster: EtcdMembers) -> None:
     lifted as well."""
     names = {member.id: member.name for member in cluster.members}
     for alarm in etcdctl.alarms(cluster.endpoint):
-        if alarm.name != NOSPACE and not etcd_corrupt.is_of_nobody(alarm, names):
+        if alarm.name != NOSPACE and not corrupt_alarm.is_of_nobody(alarm, names):
             name = names.get(alarm.member)
             raise EtcdError(
                 f"{name or f'{alarm.member:x}, which is no member any more,'} has the alarm {alarm.name}, so no alarm "

@@ -9,7 +9,7 @@ from machine.config import client_url, peer_url
 
 from contract.documents.node import NodeConfig
 from contract.documents.node_answers import Removal
-from etcd import corrupt as etcd_corrupt
+from etcd import corrupt_alarm
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, Member
 
 PATIENCE_S = 15.0
@@ -39,15 +39,15 @@ def _tried(node: NodeConfig, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> R
     leaving = [member for member in cluster.members if member.name == name or _is_at(member, node, address)]
     if not leaving:
         return _lifted(etcdctl, cluster, f"{name} is no member of cluster {cluster.id:x}")
-    corrupt = etcd_corrupt.excuse(etcdctl, cluster, leaving)
-    if if_dead and any(etcd_corrupt.stands(member, etcdctl, corrupt) for member in leaving):
+    corrupt = corrupt_alarm.excuse(etcdctl, cluster, leaving)
+    if if_dead and any(corrupt_alarm.stands(member, etcdctl, corrupt) for member in leaving):
         return Removal(removed=False, alive=True, reason=f"{name} is alive")
     remaining = [member for member in cluster.members if member not in leaving and not member.learner]
-    healthy = [member for member in remaining if etcd_corrupt.stands(member, etcdctl, corrupt)]
+    healthy = [member for member in remaining if corrupt_alarm.stands(member, etcdctl, corrupt)]
     quorum = len(remaining) // 2 + 1
     if len(healthy) < quorum:
         few = f"{len(healthy)} healthy of {len(remaining)} voting members would remain without {name}"
-        why = etcd_corrupt.alarm_message(etcdctl, cluster.endpoint)
+        why = corrupt_alarm.alarm_message(etcdctl, cluster.endpoint)
         return Removal(removed=False, reason=f"{few}, {quorum} are needed{f'; {why}' if why else ''}")
     try:
         _hand_over(etcdctl, cluster, {*corrupt, *(member.id for member in leaving)}, to=healthy[0])
@@ -61,7 +61,7 @@ def _tried(node: NodeConfig, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> R
 def _lifted(etcdctl: Etcdctl, cluster: EtcdMembers, reason: str, *, gone: Sequence[Member] = ()) -> Removal:
     """Lift the alarm that only the removed member caused, and return the result of the removal."""
     try:
-        etcd_corrupt.lift(etcdctl, cluster, gone=gone)
+        corrupt_alarm.lift(etcdctl, cluster, gone=gone)
     except EtcdError as error:
         return Removal(removed=False, reason=f"{reason}, and the alarm could not be lifted: {error}")
     return Removal(removed=True, reason=reason)

@@ -16,8 +16,8 @@ from typing import Any
 
 from contract.documents.node import PATH
 from gpu.checks import HEALTHY, PreflightReport, look
+from gpu.declared_gpus import read_declared_gpus
 from gpu.findings import LookError
-from gpu.promise import read_promise
 
 
 def document(report: PreflightReport) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("--look-only", action="store_true", help="leave gpu_check out: what disturbs nobody's work")
     arguments = parser.parse_args()
     try:
-        promise = read_promise(PATH)
+        promise = read_declared_gpus(PATH)
         report = look(replace(promise, check=()) if arguments.look_only else promise)
     except LookError as error:
         report = PreflightReport(unseen=(str(error),))

@@ -22,11 +22,11 @@ from contract.conditions import GPU_HEALTHY
 from contract.documents.node import PATH, GpuPromise
 from contract.kubernetes.connection import ApiError, Object
 from gpu import features
+from gpu.declared_gpus import read_declared_gpus
 from gpu.findings import LookError
-from gpu.looking import BrokeOffError, Looking
 from gpu.names import BOOT_ID
 from gpu.own_node import COMPONENT, NotRegisteredError, OwnNode, by_type, tainted, this_node
-from gpu.promise import read_promise
+from gpu.preflight_run import NoReportError, PreflightRun
 from gpu.verdict import BAD, GOOD, IN_USE, OPEN, UNTAINTED, GpuVerdict, broke_off, conditions, judge, mismatch
 
 log = logging.getLogger("gpu.report")
@@ -45,18 +45,18 @@ RETRY_S = 3.0
 """Pause in seconds while the API does not answer, or the kubelet has not registered the Node."""
 
 
-class Looks(Protocol):
+class Preflight(Protocol):
     """Source of preflight reports."""
 
-    def look(self, *, check: bool) -> dict[str, Any]:
-        """Return the preflight's report; ``BrokeOffError`` when there is none."""
+    def run(self, *, check: bool) -> dict[str, Any]:
+        """Return the preflight's report; ``NoReportError`` when there is none."""
 
 
 class Reporter:
     """Determines one node's verdict and writes it to the Node."""
 
-    def __init__(self, node: OwnNode, promise: GpuPromise, looks: Looks, *, boot: str) -> None:
-        self._node, self._promise, self._looks, self._boot = node, promise, looks, boot
+    def __init__(self, node: OwnNode, promise: GpuPromise, preflight: Preflight, *, boot: str) -> None:
+        self._node, self._promise, self._preflight, self._boot = node, promise, preflight, boot
 
     def step(self) -> GpuVerdict:
         """Look at the GPUs and write what has changed. After ``ApiError`` or ``NotRegisteredError`` the caller tries
@@ -77,8 +77,8 @@ class Reporter:
         there = node["metadata"].get("labels", {})
         waits = self._waits(node)
         try:
-            report = self._looks.look(check=bool(self._promise.check) and waits is None and not self._passed(node))
-        except BrokeOffError as error:
+            report = self._preflight.run(check=bool(self._promise.check) and waits is None and not self._passed(node))
+        except NoReportError as error:
             unknown = GpuVerdict(status=OPEN, reason="NoDriverAnswers", message=f"see {GPU_HEALTHY}")
             return broke_off(str(error)), unknown, features.labels({}, there=there)
         verdict = judge(report)
@@ -160,12 +160,12 @@ def main() -> int:
     # The format has no time, because the journal adds it.
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
-        promise = read_promise(PATH)
+        promise = read_declared_gpus(PATH)
         if not promise.gpus:
             print("no GPUs are promised: nothing to look at")
             return 0
         reporter = Reporter(
-            this_node(agent=AGENT, component=COMPONENT), promise, Looking(), boot=Path(BOOT_ID).read_text().strip()
+            this_node(agent=AGENT, component=COMPONENT), promise, PreflightRun(), boot=Path(BOOT_ID).read_text().strip()
         )
     except (LookError, OSError, ValueError, TypeError, AttributeError) as error:
         print(error, file=sys.stderr)

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from etcd.client import Etcdctl
-from machine.awaiting import awaited
+from machine.polling import poll_until
 
 from contract.documents.node import NodeConfig
 from contract.documents.node_answers import ObjectsByKey, ServerKeys
@@ -48,7 +48,7 @@ def server_keys(node: NodeConfig, *, pki: Path) -> ServerKeys:
 def await_held(node: NodeConfig, *, pki: Path, wanted: tuple[str, ...], wait_s: float) -> ServerKeys:
     """Return the keys once kube-apiserver uses the ``wanted`` ones, or the last answer after ``wait_s`` seconds. When
     the file has another list, return at once."""
-    return awaited(
+    return poll_until(
         lambda: server_keys(node, pki=pki),
         lambda answer: answer.loaded or answer.keys != wanted,
         wait_s=wait_s,

@@ -7,7 +7,7 @@ import hashlib
 import http.client
 from pathlib import Path
 
-from machine.awaiting import awaited
+from machine.polling import poll_until
 
 from contract.documents.issuers import PATH, digest_of, list_of_file, urls_of
 from contract.documents.node import NodeConfig
@@ -41,6 +41,6 @@ def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> ServerIssuers:
 def await_issuers(node: NodeConfig, *, pki: Path, wait_s: float, path: Path = FILE) -> ServerIssuers:
     """Return the issuers once kube-apiserver uses them, or the last answer after ``wait_s`` seconds. It uses a new list
     only when every issuer of it has answered (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authenticator/config.go)."""
-    return awaited(
+    return poll_until(
         lambda: issuers(node, pki=pki, path=path), lambda answer: answer.loaded, wait_s=wait_s, pause_s=RETRY_S
     )

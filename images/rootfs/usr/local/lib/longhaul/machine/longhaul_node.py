@@ -43,8 +43,7 @@ from kube_apiserver import checks as api_checks
 from kube_apiserver import encryption_keys, issuer_list
 from kube_apiserver import leave as api_leave
 from node import checks as worker_checks
-from quarantine import lists as quarantine_list
-from quarantine import refused_names
+from quarantine import refusal_lists, refused_names
 from restore import steps as etcd_restore
 from restore.record import Records
 from vpn import checks as vpn_checks
@@ -103,7 +102,7 @@ def report(node: NodeConfig, *, with_members: bool) -> NodeReport:
         backup=backups.read() if node.is_member and with_members else None,
         encryption=encryption_keys.server_keys(node, pki=PKI) if node.role == "api" and with_members else None,
         credentials=credentials.machine_credentials(node, pki=PKI) if with_members else None,
-        quarantine=quarantine_list.refused(node, pki=PKI) if node.role == "api" and with_members else None,
+        quarantine=refusal_lists.refused(node, pki=PKI) if node.role == "api" and with_members else None,
         restore=half_done.backup if half_done else "",
     )
 
@@ -202,11 +201,9 @@ def _of_server(node: NodeConfig, arguments: argparse.Namespace) -> int:
         return 0
     path = refused_names.PEOPLE if arguments.command == "revoked" else refused_names.LIST
     if arguments.end_connections:
-        clients = quarantine_list.end_connections(node, pki=PKI, path=path)
+        clients = refusal_lists.end_connections(node, pki=PKI, path=path)
     else:
-        clients = quarantine_list.await_refused(
-            node, pki=PKI, wanted=arguments.digest, wait_s=arguments.wait, path=path
-        )
+        clients = refusal_lists.await_refused(node, pki=PKI, wanted=arguments.digest, wait_s=arguments.wait, path=path)
     _print(clients)
     return 0
 

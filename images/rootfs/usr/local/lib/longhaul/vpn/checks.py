@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kube_apiserver.checks import health, unverified
-from machine.awaiting import awaited
-from quarantine import lists as quarantine_list
-from quarantine import refused_names
+from machine.polling import poll_until
+from quarantine import refusal_lists, refused_names
 
 from contract.documents.node import NodeConfig
 from contract.documents.node_answers import MachineCheck
@@ -52,9 +51,9 @@ def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> 
 def await_refused(*, wanted: str, wait_s: float) -> RefusedClients:
     """Return the same once the sessions of the list with the digest ``wanted`` have ended, or the last answer after
     ``wait_s`` seconds. When the file has another list, return at once."""
-    return awaited(
+    return poll_until(
         refused,
         lambda answer: answer.loaded or bool(wanted and answer.digest != wanted),
         wait_s=wait_s,
-        pause_s=quarantine_list.RETRY_S,
+        pause_s=refusal_lists.RETRY_S,
     )

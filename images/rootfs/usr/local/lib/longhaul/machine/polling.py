@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def awaited(look: Callable[[], T], over: Callable[[T], bool], *, wait_s: float, pause_s: float) -> T:
+def poll_until(look: Callable[[], T], over: Callable[[T], bool], *, wait_s: float, pause_s: float) -> T:
     """Poll every ``pause_s`` seconds. Return the first result that satisfies ``over``, or the last one within
     ``wait_s`` seconds."""
     deadline = time.monotonic() + wait_s

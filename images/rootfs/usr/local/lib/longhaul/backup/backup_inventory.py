@@ -11,7 +11,7 @@ from contract.documents.node_answers import BackupStorageState, NewestBackup
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackupStanding:
+class BackupInventory:
     """Backups of an etcd cluster, as one member counts them."""
 
     newest: StoredBackup | None
@@ -32,9 +32,9 @@ class BackupStanding:
         return None if made is None else (self.now - made).total_seconds()
 
 
-def standing(
+def take_inventory(
     listed: Iterable[StoredBackup], *, environment: str, role: str, member: str, now: datetime
-) -> BackupStanding:
+) -> BackupInventory:
     """Return what this member counts among the listed blobs."""
     blobs = list(listed)
     good: list[StoredBackup] = []
@@ -60,7 +60,7 @@ def standing(
         rejected_why=f"{name}: {why}" if name else "",
         oldest=oldest,
     )
-    return BackupStanding(newest=newest, own_by_class=latest, now=now, storage=look)
+    return BackupInventory(newest=newest, own_by_class=latest, now=now, storage=look)
 
 
 def _took_s(backup: StoredBackup) -> float:

@@ -1,4 +1,4 @@
-"""Last words of an etcd member that does not answer: why it ended, or could not start, from its journal."""
+"""Reason for which an etcd member that does not answer ended, or could not start, from its journal."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ REFUSED = " does not start: "
 """Words between the machine's name and the reason in the message of a member that may not start (etcd/join.py)."""
 
 
-def last_words() -> str:
+def exit_reason() -> str:
     """Return why the member recently ended or could not start; empty when neither happened, or the reason is
     unknown."""
     command = ["journalctl", f"--unit={ETCD}", f"--since={LATELY}", "--output=cat", "--no-pager"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return last_message(done.stdout.splitlines())
+    return newest_exit_message(done.stdout.splitlines())
 
 
-def last_message(lines: Iterable[str]) -> str:
+def newest_exit_message(lines: Iterable[str]) -> str:
     """Return the newest message with which it gave up: etcd logs one JSON object a line. Once etcd itself has logged
     something, it was started."""
     ended = refused = ""

@@ -9,7 +9,7 @@ from contract.documents.node import GpuPromise
 from gpu.findings import LookError
 
 
-def read_promise(path: Path) -> GpuPromise:
+def read_declared_gpus(path: Path) -> GpuPromise:
     """Read a machine's description; ``LookError`` when it is missing or a value has the wrong form."""
     try:
         node = json.loads(path.read_text())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from etcd import checks as etcd_checks
-from etcd import corrupt as etcd_corrupt
+from etcd import corrupt_alarm
 from etcd import remove as etcd_remove
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
 from machine.config import client_url, peer_url
@@ -121,7 +121,7 @@ def test_a_removal_that_was_cut_off_lifts_it_the_next_time() -> None:
 @pytest.mark.parametrize("alarmed", [[], corrupt(0), [*corrupt(9), NOSPACE], corrupt(9, 1)])
 def test_what_is_still_true_is_not_lifted(alarmed: list[dict[str, int]]) -> None:
     etcdctl = FakeEtcdctl(alarmed=list(alarmed))
-    assert not etcd_corrupt.lift(etcdctl, etcdctl.cluster("here"))
+    assert not corrupt_alarm.lift(etcdctl, etcdctl.cluster("here"))
     assert etcdctl.alarmed == alarmed
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from backup import standing, turn
+from backup import backup_inventory, schedule
 
 from contract.documents.backups import LONGEST, StoredBackup, name_of
 from tests.contract.documents.test_backups import NOW, blob
@@ -18,7 +18,9 @@ def test_the_newest_one_that_counts_is_the_newest() -> None:
     slow = blob("lab-etcd-2", ago=timedelta(minutes=10), took=timedelta(minutes=7))
     own = replace(blob(ago=timedelta(hours=2)), kept="hourly")
     junk = replace(blob(), kept="frequent", name="etcd/z")
-    found = standing.standing([junk, slow, own], environment="lab", role="etcd", member="lab-etcd-1", now=NOW)
+    found = backup_inventory.take_inventory(
+        [junk, slow, own], environment="lab", role="etcd", member="lab-etcd-1", now=NOW
+    )
     assert found.newest is not None
     assert (found.newest, found.storage.took_s) == (slow, 420.0)
     assert (found.age_s, found.own_age_s) == (600.0, 7200.0)
@@ -52,17 +54,17 @@ def test_a_stolen_member_cannot_keep_another_from_its_hourly_and_daily_backups(f
     own: list[StoredBackup] = []
     for step in range(26 * 12):
         now = NOW + timedelta(minutes=5 * step)
-        listed.append(replace(forge(now), kept=turn.CLASSES[step % 3]))
-        there = standing.standing(listed, environment="lab", role="etcd", member="lab-etcd-1", now=now)
-        ages = turn.Ages(newest_s=there.age_s, own_s=there.own_age_s, up_s=9e9)
-        if turn.is_due(rank=1, ages=ages, every_s=300.0, took_s=there.storage.took_s):
+        listed.append(replace(forge(now), kept=schedule.CLASSES[step % 3]))
+        there = backup_inventory.take_inventory(listed, environment="lab", role="etcd", member="lab-etcd-1", now=now)
+        ages = schedule.BackupAges(newest_s=there.age_s, own_s=there.own_age_s, up_s=9e9)
+        if schedule.is_due(rank=1, ages=ages, every_s=300.0, took_s=there.storage.took_s):
             made = replace(plausible(now), name=name_of("etcd", "lab-etcd-1", now))
             made = replace(
-                made, kept=turn.kept_as(now, there.own_by_class), metadata={**made.metadata, "member": "lab-etcd-1"}
+                made, kept=schedule.kept_as(now, there.own_by_class), metadata={**made.metadata, "member": "lab-etcd-1"}
             )
             listed.append(made)
             own.append(made)
     gaps = [later.made - one.made for one, later in pairwise(own)]
     assert max(gaps) <= timedelta(hours=1)
-    assert [one.made.day for one in own if one.kept == turn.DAILY] == [4, 5]
-    assert sum(one.kept == turn.HOURLY for one in own) >= 24
+    assert [one.made.day for one in own if one.kept == schedule.DAILY] == [4, 5]
+    assert sum(one.kept == schedule.HOURLY for one in own) >= 24

@@ -23,7 +23,7 @@ else can make a backup under its name, so a stolen member cannot keep the others
 
 
 @dataclass(frozen=True, kw_only=True)
-class Voice:
+class AnsweringMember:
     """A member that answers."""
 
     name: str
@@ -32,7 +32,7 @@ class Voice:
     revision: int
 
 
-def order(members: Iterable[Voice]) -> tuple[str, ...]:
+def order(members: Iterable[AnsweringMember]) -> tuple[str, ...]:
     """Return the members that may make the backup, the preferred one first: learners, then followers. The leader makes
     it only when it is the only member, since every write waits for its disk."""
     voices = tuple(members)
@@ -42,7 +42,7 @@ def order(members: Iterable[Voice]) -> tuple[str, ...]:
     return tuple(voice.name for voice in sorted(able, key=lambda voice: (not voice.learner, voice.name)))
 
 
-def _reached(members: Iterable[Voice]) -> int:
+def _reached(members: Iterable[AnsweringMember]) -> int:
     """Return the newest revision; when three voters answer, one that two of them have reached, so that a single member
     cannot make the others look behind."""
     revisions = sorted((member.revision for member in members if not member.learner), reverse=True)
@@ -50,7 +50,7 @@ def _reached(members: Iterable[Voice]) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ages:
+class BackupAges:
     """Ages in seconds. When there is no backup (None), the uptime of this machine replaces its age."""
 
     newest_s: float | None
@@ -59,7 +59,7 @@ class Ages:
     up_s: float
 
 
-def is_due(*, rank: int, ages: Ages, every_s: float, took_s: float) -> bool:
+def is_due(*, rank: int, ages: BackupAges, every_s: float, took_s: float) -> bool:
     """Return whether the member of this rank makes a backup now. The second member steps in when the first is an
     interval late, the third an interval later. Each leaves the members before it twice the time that the last backup
     took, ``took_s``, since the newest backup's age counts from its end."""

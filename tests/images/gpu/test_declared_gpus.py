@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from gpu import trial
+from gpu.declared_gpus import read_declared_gpus
 from gpu.findings import Code, LookError
-from gpu.promise import read_promise
 
 from contract.documents.node import GpuPromise
 from tests.images.gpu.conftest import Preflight
@@ -22,7 +22,7 @@ from tests.support.nvml.machine import Machine
 def promise(folder: Path, node: Any) -> GpuPromise:
     path = folder / "node.json"
     path.write_text(json.dumps(node))
-    return read_promise(path)
+    return read_declared_gpus(path)
 
 
 def test_a_node_that_says_nothing_of_gpus_has_none(tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_what_is_no_promise(node: Any, says: str, tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_or_broken(tmp_path: Path) -> None:
     with pytest.raises(LookError, match="is not known"):
-        read_promise(tmp_path / "node.json")
+        read_declared_gpus(tmp_path / "node.json")
     (tmp_path / "node.json").write_text("{")
     with pytest.raises(LookError, match="is not known"):
-        read_promise(tmp_path / "node.json")
+        read_declared_gpus(tmp_path / "node.json")
 
 
 def test_a_trial_that_passes(preflight: Preflight) -> None:

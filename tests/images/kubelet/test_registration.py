@@ -9,8 +9,8 @@ from email.message import Message
 from pathlib import Path
 
 import pytest
-from kubelet import registered as node_registered
-from kubelet.registered import CACHED
+from kubelet import registration as node_registered
+from kubelet.registration import CACHED
 from node import checks as worker_checks
 
 from contract.documents.node import Worker
@@ -75,7 +75,7 @@ def test_the_kubelet_is_restarted_only_then(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(Worker, "read", lambda: WORKER)
     monkeypatch.setattr(node_registered, "stays_gone", lambda _gone, *, grace_s: state == "deleted" and grace_s == 120)
     monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(sys, "argv", ["kubelet.registered"])
+    monkeypatch.setattr(sys, "argv", ["kubelet.registration"])
     assert node_registered.main() == 0
     restarted = [["systemctl", "try-restart", "--no-block", "kubelet.service"]]
     assert ran == (restarted if state == "deleted" else [])

@@ -9,8 +9,8 @@ import grpc
 import pytest
 from etcd import checks as etcd_checks
 from etcd import compare as etcd_compare
+from etcd import exit_reason
 from etcd import join as etcd_join
-from etcd import last_words as etcd_last_words
 from etcd import promote as etcd_promote
 from etcd.client import EtcdError
 from machine.config import client_url
@@ -64,7 +64,7 @@ def test_who_has_other_data_than_was_written_refuses_alone(control: Control, cha
     changed.start_etcd()
     eventually(lambda: changed.processes["etcd"].poll() is not None, what="it ends by itself")
     log = (changed.folder / "etcd.log").read_text(encoding="utf-8")
-    assert reason in etcd_last_words.last_message(log.splitlines())
+    assert reason in exit_reason.newest_exit_message(log.splitlines())
     assert all(healthy(control[name]) for name in NAMES[:2])
 
 

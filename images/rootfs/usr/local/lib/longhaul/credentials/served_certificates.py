@@ -19,14 +19,14 @@ UNKNOWN = ""
 """Digest of a port's certificate when the port does not serve one."""
 
 
-def shown(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
+def served_certificates(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
     """Return the SHA-256 of the certificates (DER) that ports serve, hexadecimal, by the file from which each should
     come. A port on which nobody listens is left out: its program starts with the file's certificate. A port that serves
     none has :data:`UNKNOWN`."""
     certificates: dict[str, tuple[str, ...]] = {}
     for name, address in _ports(node):
         try:
-            digest = _shown(address, pki)
+            digest = _served(address, pki)
         except ConnectionRefusedError:
             continue
         except OSError:
@@ -35,9 +35,9 @@ def shown(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
     return certificates
 
 
-def others(shown: Mapping[str, tuple[str, ...]], pki: Path) -> tuple[str, ...]:
+def files_not_served(served: Mapping[str, tuple[str, ...]], pki: Path) -> tuple[str, ...]:
     """Return the names of the files whose port serves another certificate than the file has."""
-    return tuple(name for name, certificates in shown.items() if {*certificates} != {_first_digest(pki / name)})
+    return tuple(name for name, certificates in served.items() if {*certificates} != {_first_digest(pki / name)})
 
 
 def _first_digest(path: Path) -> str:
@@ -60,7 +60,7 @@ def _ports(node: NodeConfig) -> Iterator[tuple[str, tuple[str, int]]]:
         yield "vpn-door.pem", ("127.0.0.1", node.sign_in_port)
 
 
-def _shown(address: tuple[str, int], pki: Path) -> str:
+def _served(address: tuple[str, int], pki: Path) -> str:
     """Return the digest of the certificate that a port serves; raise ``OSError`` when it serves none."""
     context = ssl.create_default_context()
     # Not verified: it is compared.

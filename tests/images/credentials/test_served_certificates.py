@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from credentials import inventory as credentials
-from credentials import shown
+from credentials import served_certificates
 from join_endpoint.https_listener import HttpConnection, Server
 
 from components.control_plane import issuing
@@ -67,37 +67,37 @@ def _pki(tmp_path: Path) -> Path:
 def test_a_port_tells_what_its_program_shows_whatever_the_file_has(node: NodeConfig, pki: Path, tmp_path: Path) -> None:
     former = tmp_path / "former.pem"
     former.write_text(certificate())
-    assert shown.shown(node, pki=pki) == {}, "nobody listens"
+    assert served_certificates.served_certificates(node, pki=pki) == {}, "nobody listens"
     with listening(node.port, former):
-        found = shown.shown(node, pki=pki)
+        found = served_certificates.served_certificates(node, pki=pki)
         assert found == {"apiserver.pem": digests(former.read_text())}
-        assert shown.others(found, pki) == ("apiserver.pem",)
+        assert served_certificates.files_not_served(found, pki) == ("apiserver.pem",)
         former.write_text((pki / "apiserver.pem").read_text())
-        assert shown.others(shown.shown(node, pki=pki), pki) == ()
+        assert served_certificates.files_not_served(served_certificates.served_certificates(node, pki=pki), pki) == ()
 
 
 def test_a_port_that_tells_nothing_is_no_proof(node: NodeConfig, pki: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown, "TIMEOUT_S", 0.1)
+    monkeypatch.setattr(served_certificates, "TIMEOUT_S", 0.1)
     with socket.create_server(("127.0.0.1", node.port)):
-        found = shown.shown(node, pki=pki)
-    assert found == {"apiserver.pem": (shown.UNKNOWN,)}
-    assert shown.others(found, pki) == ("apiserver.pem",)
+        found = served_certificates.served_certificates(node, pki=pki)
+    assert found == {"apiserver.pem": (served_certificates.UNKNOWN,)}
+    assert served_certificates.files_not_served(found, pki) == ("apiserver.pem",)
 
 
 def test_both_ports_of_a_member_show_its_one_certificate(
     node: NodeConfig, pki: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     peer, client = free_ports(2)
-    monkeypatch.setattr(shown, "ETCD_PEER_PORT", peer)
-    monkeypatch.setattr(shown, "ETCD_CLIENT_PORT", client)
+    monkeypatch.setattr(served_certificates, "ETCD_PEER_PORT", peer)
+    monkeypatch.setattr(served_certificates, "ETCD_CLIENT_PORT", client)
     member = dataclasses.replace(node, role="events")
     (pki / "member.pem").write_text(certificate())
     with listening(peer, pki / "member.pem"), listening(client, pki / "apiserver.pem"):
-        found = shown.shown(member, pki=pki)
+        found = served_certificates.served_certificates(member, pki=pki)
     assert found == {
         "member.pem": tuple(digests((pki / one).read_text())[0] for one in ("apiserver.pem", "member.pem"))
     }
-    assert shown.others(found, pki) == ("member.pem",)
+    assert served_certificates.files_not_served(found, pki) == ("member.pem",)
 
 
 def test_a_machine_has_not_taken_over_what_it_does_not_show(
@@ -119,6 +119,6 @@ def test_a_machine_has_not_taken_over_what_it_does_not_show(
         assert former.shown == {"apiserver.pem": digests(shows.read_text())}
         assert former.shown["apiserver.pem"] != former.files["apiserver.pem"]
         monkeypatch.setattr(credentials, "SHOWS_S", 60.0)
-        monkeypatch.setattr("machine.awaiting.time.sleep", read)
+        monkeypatch.setattr("machine.polling.time.sleep", read)
         found = credentials.take_over(node, frontend="", pki=pki, etcdctl=None)
     assert (len(waits), found.shown["apiserver.pem"]) == (1, found.files["apiserver.pem"])

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from gpu.looking import PROGRAM, BrokeOffError, Looking
+from gpu.preflight_run import PROGRAM, NoReportError, PreflightRun
 
 from tests.images.machines import eventually
 
@@ -22,8 +22,8 @@ def saying(text: str) -> tuple[str, ...]:
 
 def test_the_report_is_what_it_prints() -> None:
     echo = saying("import json, sys; print(json.dumps({'words': sys.argv[1:]})); sys.exit(1)")
-    assert Looking(echo).look(check=True) == {"words": ["--json"]}
-    assert Looking(echo).look(check=False) == {"words": ["--json", "--look-only"]}
+    assert PreflightRun(echo).run(check=True) == {"words": ["--json"]}
+    assert PreflightRun(echo).run(check=False) == {"words": ["--json", "--look-only"]}
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_the_report_is_what_it_prints() -> None:
     ],
 )
 def test_one_that_breaks_off_says_how(text: str, how: str) -> None:
-    with pytest.raises(BrokeOffError, match=how):
-        Looking(saying(text)).look(check=False)
+    with pytest.raises(NoReportError, match=how):
+        PreflightRun(saying(text)).run(check=False)
 
 
 class Hangs(subprocess.Popen[bytes]):
@@ -58,18 +58,18 @@ class Hangs(subprocess.Popen[bytes]):
 
 
 @pytest.fixture(name="hanging")
-def _hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Looking:
+def _hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PreflightRun:
     """A look whose process and its child never end by themselves."""
     Hangs.pipe = tmp_path / "pipe"
     os.mkfifo(Hangs.pipe)
-    monkeypatch.setattr("gpu.looking.subprocess.Popen", Hangs)
+    monkeypatch.setattr("gpu.preflight_run.subprocess.Popen", Hangs)
     opened = f"os.fork(); pipe = open({str(Hangs.pipe)!r}, 'wb', 0); pipe.write(b'x')"
-    return Looking(saying(f"import os, signal; {opened}; signal.pause()"))
+    return PreflightRun(saying(f"import os, signal; {opened}; signal.pause()"))
 
 
-def test_one_that_hangs_is_ended_with_all_that_it_started(hanging: Looking) -> None:
-    with pytest.raises(BrokeOffError, match="did not end within 120 s: the driver hangs"):
-        hanging.look(check=False)
+def test_one_that_hangs_is_ended_with_all_that_it_started(hanging: PreflightRun) -> None:
+    with pytest.raises(NoReportError, match="did not end within 120 s: the driver hangs"):
+        hanging.run(check=False)
     # The pipe ends once no process has it open any more.
     with os.fdopen(Hangs.reader, "rb") as reader:
         assert reader.read() == b""
@@ -80,7 +80,7 @@ import sys, types
 sys.path.insert(0, sys.argv.pop(1))
 from gpu import preflight as gpu_preflight
 from gpu import trial
-gpu_preflight.read_promise = lambda path: None
+gpu_preflight.read_declared_gpus = lambda path: None
 gpu_preflight.look = lambda promise: trial.run(("sh", "-c", TRIAL))
 gpu_preflight.main()
 """
@@ -92,9 +92,9 @@ def test_the_trial_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     os.mkfifo(Hangs.pipe)
     trial = f"exec 3>{Hangs.pipe}; sleep 1000 & printf xx >&3; wait"
     text = f"TRIAL = {trial!r}\n{TRIES}"
-    monkeypatch.setattr("gpu.looking.subprocess.Popen", Hangs)
-    with pytest.raises(BrokeOffError, match="did not end"):
-        Looking((sys.executable, "-c", text, str(Path(PROGRAM[1]).parent))).look(check=True)
+    monkeypatch.setattr("gpu.preflight_run.subprocess.Popen", Hangs)
+    with pytest.raises(NoReportError, match="did not end"):
+        PreflightRun((sys.executable, "-c", text, str(Path(PROGRAM[1]).parent))).run(check=True)
     with os.fdopen(Hangs.reader, "rb") as reader:
         ended, _, _ = select.select([reader], [], [], 30)
         assert ended, "the trial lives on"
@@ -126,16 +126,16 @@ def test_a_trial_that_has_only_just_begun_is_ended_too(tmp_path: Path) -> None:
         assert reader.read() == b""
 
 
-def test_nobody_joins_one_that_cannot_be_ended(hanging: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_joins_one_that_cannot_be_ended(hanging: PreflightRun, monkeypatch: pytest.MonkeyPatch) -> None:
     # As with a fault in the driver: SIGKILL has no effect.
     kill: list[int] = []
-    monkeypatch.setattr("gpu.looking.os.killpg", lambda group, _: kill.append(group))
-    monkeypatch.setattr("gpu.looking.KILLED_S", 0.0)
-    monkeypatch.setattr("gpu.looking.ENDED_S", 0.0)
+    monkeypatch.setattr("gpu.preflight_run.os.killpg", lambda group, _: kill.append(group))
+    monkeypatch.setattr("gpu.preflight_run.KILLED_S", 0.0)
+    monkeypatch.setattr("gpu.preflight_run.ENDED_S", 0.0)
     try:
         for said in ("did not end within 1020 s", "an earlier look at the GPUs still hangs in the driver: reboot"):
-            with pytest.raises(BrokeOffError, match=said):
-                hanging.look(check=True)
+            with pytest.raises(NoReportError, match=said):
+                hanging.run(check=True)
     finally:
         monkeypatch.undo()
         os.killpg(kill[0], signal.SIGKILL)
@@ -145,15 +145,15 @@ def test_nobody_joins_one_that_cannot_be_ended(hanging: Looking, monkeypatch: py
     eventually(lambda: _looks(hanging), what="it looks again")
 
 
-def _looks(looking: Looking) -> bool:
+def _looks(looking: PreflightRun) -> bool:
     try:
-        return looking.look(check=False) == {}
-    except BrokeOffError:
+        return looking.run(check=False) == {}
+    except NoReportError:
         return False
 
 
 def test_it_is_the_preflight_that_is_started() -> None:
     """Runs on this machine, which makes no promise about its GPUs."""
     assert PROGRAM[2] == "gpu.preflight"
-    report = Looking().look(check=False)
+    report = PreflightRun().run(check=False)
     assert (report["healthy"], json.dumps(report["findings"])) == (False, "[]")

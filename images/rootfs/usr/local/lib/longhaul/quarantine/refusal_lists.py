@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from kube_apiserver.metrics import loaded
-from machine.awaiting import awaited
+from machine.polling import poll_until
 
 from contract.documents.node import NodeConfig
 from contract.documents.refusals import RefusedClients, digest_of
@@ -45,7 +45,7 @@ def refused(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients
 def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> RefusedClients:
     """Return the refused clients once kube-apiserver uses the list with the digest ``wanted``, or the last answer after
     ``wait_s`` seconds. When the file has another list, return at once."""
-    return awaited(
+    return poll_until(
         lambda: refused(node, pki=pki, path=path),
         lambda answer: answer.loaded or answer.digest != wanted,
         wait_s=wait_s,
