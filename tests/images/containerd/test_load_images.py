@@ -64,7 +64,7 @@ def test_one_that_is_not_taken_keeps_no_other_out(ctr: Path, capsys: pytest.Capt
     write_archive(ctr.parent / "images" / "a-bad.tar", "example.org/bad:1")
     assert load_images.main() == 1
     assert len(calls(ctr)) == 4
-    assert "a-bad.tar was not taken: cannot unpack" in capsys.readouterr().err
+    assert "a-bad.tar was not imported: cannot unpack" in capsys.readouterr().err
 
 
 def test_a_containerd_that_does_not_answer_is_an_error(ctr: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -133,7 +133,7 @@ def test_nobody_joins_one_that_cannot_be_ended(hanging: PreflightRun, monkeypatc
     monkeypatch.setattr("gpu.preflight_run.KILLED_S", 0.0)
     monkeypatch.setattr("gpu.preflight_run.ENDED_S", 0.0)
     try:
-        for said in ("did not end within 1020 s", "an earlier look at the GPUs still hangs in the driver: reboot"):
+        for said in ("did not end within 1020 s", "an earlier preflight of the GPUs still hangs in the driver: reboot"):
             with pytest.raises(NoReportError, match=said):
                 hanging.run(check=True)
     finally:

@@ -101,4 +101,4 @@ def test_one_that_does_not_stop_says_so(monkeypatch: pytest.MonkeyPatch) -> None
         surroundings.hurry("STOP_S")
         departure = surroundings.leave()
         assert not departure.left
-        assert "takes connections" in departure.reason
+        assert "still accepts connections" in departure.reason

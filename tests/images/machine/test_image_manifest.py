@@ -91,7 +91,7 @@ def test_a_second_run_says_the_same(root: Path, capsys: pytest.CaptureFixture[st
     first = bake(root, "--version=1.4.0")
     written = (root / "usr/share/longhaul/image.json").stat().st_mtime_ns
     assert bake(root, "--version=1.4.0") == first
-    assert capsys.readouterr().out == "written\nthe same\n"
+    assert capsys.readouterr().out == "the manifest is written\nthe manifest is unchanged\n"
     assert (root / "usr/share/longhaul/image.json").stat().st_mtime_ns == written
 
 

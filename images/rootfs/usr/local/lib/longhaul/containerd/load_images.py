@@ -39,7 +39,7 @@ def main() -> int:
         done = subprocess.run([*CTR, "import", str(path)], capture_output=True, text=True, check=False)
         failed |= done.returncode
         if done.returncode:
-            print(f"{path} was not taken: {done.stderr.strip()}", file=sys.stderr)
+            print(f"{path} was not imported: {done.stderr.strip()}", file=sys.stderr)
         else:
-            print(f"took {path.name}")
+            print(f"imported {path.name}")
     return 1 if failed else 0

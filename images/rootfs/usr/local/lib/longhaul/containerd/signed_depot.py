@@ -97,7 +97,7 @@ def judge(depot: SignedDepot, name: str, digest: str, get: Fetch = fetch) -> str
     """Return why the image may be pulled; raise ``PullRefusedError`` when it may not."""
     if "@" in name:
         if name.rpartition("@")[2] != digest:
-            raise PullRefusedError(f"{name} was asked for, and {digest} is what came")
+            raise PullRefusedError(f"containerd asked for {name} and received {digest}")
         return "it was asked for by its digest"
     known = digests(depot, get)
     if name not in known:

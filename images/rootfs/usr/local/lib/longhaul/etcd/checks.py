@@ -144,7 +144,7 @@ def survival(node: NodeConfig, etcdctl: Etcdctl, *, without: str) -> Survival:
             quorum=0,
             healthy_without=0,
             survives=False,
-            reason="no member answers with a quorum: there is none to lose, and none to recover with",
+            reason="no member answers with a quorum, so there is none to lose",
         )
     voters = [member for member in cluster.members if not member.learner]
     quorum = len(voters) // 2 + 1

@@ -68,7 +68,7 @@ def verdict(
         if agreement is not None:
             return agreement
         sleep(RETRY_S)
-    print(f"nobody to compare with for {PATIENCE_S:.0f} s: goes on as it is", flush=True)
+    print(f"no other member answered within {PATIENCE_S:.0f} s: the comparison is skipped", flush=True)
     return True
 
 

@@ -67,7 +67,7 @@ def alarm_message(etcdctl: Etcdctl, endpoint: str) -> str:
     elif names:
         rest = f"the data of {', '.join(names)} differs from the others': `longhaul up --replace {names[0]}`"
     else:
-        rest = "who it names is no member any more: `etcdctl alarm disarm` on a member lifts it"
+        rest = "the member that it names no longer exists: `etcdctl alarm disarm` on a member lifts it"
     return f"alarm {CORRUPT}, the cluster refuses writes: {rest}"
 
 
@@ -84,5 +84,5 @@ def lift(etcdctl: Etcdctl, cluster: EtcdMembers, *, gone: Collection[Member] = (
     if not alarms or not all(is_of_nobody(alarm, members) for alarm in alarms):
         return False
     etcdctl.disarm(cluster.endpoint)
-    print(f"lifted the alarm {CORRUPT}: who it named is no member any more", flush=True)
+    print(f"the alarm {CORRUPT} is lifted: the member that it named no longer exists", flush=True)
     return True

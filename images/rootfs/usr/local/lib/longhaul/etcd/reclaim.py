@@ -42,7 +42,7 @@ def reclaim(node: NodeConfig, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaim
         try:
             fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return Reclaimed(done=False, reason="one is under way here: wait until it has ended")
+            return Reclaimed(done=False, reason="another reclaim is running on this machine: wait until it ends")
         return _reclaim(node, etcdctl)
 
 

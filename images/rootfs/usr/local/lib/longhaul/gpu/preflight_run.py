@@ -44,7 +44,7 @@ class PreflightRun:
         """Return the report as a JSON object; ``check`` adds the trial of memory and compute. Raise ``NoReportError``
         when there is none."""
         if self._stuck is not None and self._stuck.poll() is None:
-            raise NoReportError("an earlier look at the GPUs still hangs in the driver: reboot")
+            raise NoReportError("an earlier preflight of the GPUs still hangs in the driver: reboot")
         self._stuck = None
         limit_s = self._limit_s + (self._trial_s if check else 0.0)
         command = [*self._program, "--json", *(() if check else ("--look-only",))]
@@ -56,7 +56,7 @@ class PreflightRun:
             except subprocess.TimeoutExpired:
                 self._end(process)
                 how = f"did not end within {limit_s:.0f} s: the driver hangs; see the kernel log (NVRM)"
-                raise NoReportError(f"the look at the GPUs {how}") from None
+                raise NoReportError(f"the preflight of the GPUs {how}") from None
             output.seek(0)
             return _report(code, output.read())
 
@@ -82,4 +82,6 @@ def _report(code: int, output: bytes) -> dict[str, Any]:
             if isinstance(report, dict):
                 return report
     how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-    raise NoReportError(f"the look at the GPUs ended {how} and without a report: journalctl -u longhaul-gpu-preflight")
+    raise NoReportError(
+        f"the preflight of the GPUs ended {how} and without a report: journalctl -u longhaul-gpu-preflight"
+    )

@@ -75,7 +75,7 @@ class AwsProofs:
         try:
             signed_at = datetime.strptime(stamp, STAMP).replace(tzinfo=UTC)
         except ValueError:
-            raise RefusedError("Malformed", "the proof's date is none") from None
+            raise RefusedError("Malformed", "the proof's date is not a date") from None
         check_fresh(signed_at, now=self._now())
         scope, names = re.fullmatch(_AUTHORIZATION, authorization).groups()  # type: ignore[union-attr]
         if scope != region:

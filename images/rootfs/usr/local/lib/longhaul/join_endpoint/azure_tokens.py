@@ -107,14 +107,14 @@ def claims(token: str, tenant: Tenant, *, now: datetime) -> dict[str, Any]:
     if body.get("iss") != f"https://sts.windows.net/{tenant.tenant}/" or body.get("tid") != tenant.tenant:
         raise RefusedError("ForeignProof", f"the token is not one of tenant {tenant.tenant}'s own")
     if body.get("aud") not in AUDIENCES:
-        raise RefusedError("ForeignProof", "the token is for somebody else")
+        raise RefusedError("ForeignProof", "the token is for another audience")
     skew = FRESH.total_seconds()
     try:
         good = float(body["nbf"]) - skew <= now.timestamp() < float(body["exp"])
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise RefusedError("Malformed", "the token does not say from when to when it is good") from None
+        raise RefusedError("Malformed", "the token lacks its period of validity") from None
     if not good:
-        raise RefusedError("StaleProof", "the token is not good now")
+        raise RefusedError("StaleProof", "the token is not valid now")
     return body
 
 

@@ -113,9 +113,11 @@ class JoinEndpoint:
             self._say(error, claimed=claimed, sender=sender)
             return _answer(403, error.reason, str(error))
         except (SourceError, ApiError) as error:
-            log.warning("%s as %s: not now: %s", sender, claimed or "nobody", error)
+            log.warning("%s as %s cannot be answered now: %s", sender, claimed or "nobody", error)
             return _answer(503, "NotNow", str(error))
-        log.info("%s is %s of %s: asks as %s", sender, attested.machine, attested.site, request.node)
+        log.info(
+            "%s is %s of %s, and requests a certificate as %s", sender, attested.machine, attested.site, request.node
+        )
         return JoinAnswer(status=202, body={})
 
     def look(self, fingerprint: str, *, sender: str) -> JoinAnswer:
@@ -160,8 +162,8 @@ class JoinEndpoint:
             environment = of_text(str((configmap or {}).get("data", {}).get(KEY, "")))
         except NodeEnvironmentError as error:
             if cached is None:
-                raise SourceError(f"{CONFIGMAP} is not there or not readable yet: {OBJECTS}") from None
-            log.warning("%s: %s; going on with the one before", CONFIGMAP, error)
+                raise SourceError(f"{CONFIGMAP} does not exist or cannot be read yet: {OBJECTS}") from None
+            log.warning("%s: %s; the earlier one stays in use", CONFIGMAP, error)
             environment = cached
         with self._lock:
             self._environment, self._read_at = environment, self._clock()

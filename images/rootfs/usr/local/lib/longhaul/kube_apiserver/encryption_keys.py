@@ -41,7 +41,7 @@ def server_keys(node: NodeConfig, *, pki: Path) -> ServerKeys:
         names = tuple(NAME.findall(content.decode()))
         used = loaded(node, METRIC, pki=pki)
     except (OSError, http.client.HTTPException) as error:
-        return ServerKeys(keys=names, loaded=False, error=f"it is not known which its server uses: {error}")
+        return ServerKeys(keys=names, loaded=False, error=f"the configuration that its server uses is unknown: {error}")
     return ServerKeys(keys=names, loaded=used == f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 

@@ -141,7 +141,7 @@ def is_own(peer: tuple[str, int], *, table: Path = Path("/proc/net/tcp")) -> boo
 async def listen(relay: Relay, port: int) -> None:
     """Serve on loopback for ever."""
     server = await asyncio.start_server(relay.serve, "127.0.0.1", port)
-    print(f"127.0.0.1:{port}: for the events etcd at {', '.join(relay.addresses)}", flush=True)
+    print(f"127.0.0.1:{port} forwards to the events etcd at {', '.join(relay.addresses)}", flush=True)
     async with server:
         await server.serve_forever()
 

@@ -33,7 +33,7 @@ def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> ServerIssuers:
         used = loaded(node, METRIC, pki=pki)
     except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
         return ServerIssuers(
-            urls=urls, digest=digest, loaded=False, error=f"it is not known which its server uses: {error}"
+            urls=urls, digest=digest, loaded=False, error=f"the configuration that its server uses is unknown: {error}"
         )
     return ServerIssuers(urls=urls, digest=digest, loaded=used == f"sha256:{hashlib.sha256(content).hexdigest()}")
 

@@ -31,7 +31,7 @@ def leave(node: NodeConfig, *, frontend: str, pki: Path) -> Departure:
     balancer never connects a server to itself: such a connection gets no answer, so any answer comes from another
     server."""
     if not api_checks.server(node, pki=pki).ok:
-        return Departure(left=True, reason="it serves nobody")
+        return Departure(left=True, reason="kube-apiserver does not serve")
     deadline = time.monotonic() + WAIT_S
     while not api_checks.answers(frontend, pki=pki):
         if time.monotonic() + RETRY_S > deadline:
@@ -47,9 +47,11 @@ def leave(node: NodeConfig, *, frontend: str, pki: Path) -> Departure:
     deadline = time.monotonic() + STOP_S
     while _listens(node):
         if time.monotonic() + RETRY_S > deadline:
-            return Departure(left=False, reason=f"kube-apiserver takes connections {STOP_S:.0f} s after it was stopped")
+            return Departure(
+                left=False, reason=f"kube-apiserver still accepts connections {STOP_S:.0f} s after its stop"
+            )
         time.sleep(RETRY_S)
-    return Departure(left=True, reason="another API server answers, this one has stopped")
+    return Departure(left=True, reason="another API server answers, and this one is stopped")
 
 
 def _listens(node: NodeConfig) -> bool:

@@ -43,7 +43,11 @@ def await_hung(silent: Callable[[], str], *, sleep: Callable[[float], None] = ti
         why = silent()
         failures = failures + 1 if why else 0
         if why:
-            print(f"silent, {failures} of {MOST_FAILURES} times: {why}", file=sys.stderr, flush=True)
+            print(
+                f"kube-apiserver did not answer, {failures} of {MOST_FAILURES} times: {why}",
+                file=sys.stderr,
+                flush=True,
+            )
         if failures == MOST_FAILURES:
             return why
         sleep(PERIOD_S)
@@ -61,7 +65,7 @@ def main() -> int:
     """Return 0 once a hung server was killed."""
     node = NodeConfig.read()
     if spared := spared_s(KILLED, time.time()):
-        print(f"kube-apiserver was hung and killed, and is left alone for {spared:.0f} s", flush=True)
+        print(f"kube-apiserver was killed because it hung; the watchdog pauses for {spared:.0f} s", flush=True)
         time.sleep(spared)
     why = await_hung(lambda: api_checks.why_silent(node))
     print(f"kube-apiserver is hung and killed: {why}", file=sys.stderr, flush=True)

@@ -38,7 +38,7 @@ def is_gone(paths: worker_checks.WorkerPaths, worker: Worker, name: str, *, quer
     except urllib.error.HTTPError as error:
         return error.code == 404
     except (OSError, ValueError) as error:
-        print(f"not asked: {error}", file=sys.stderr)
+        print(f"the API server cannot be asked: {error}", file=sys.stderr)
     return False
 
 

@@ -120,5 +120,5 @@ def main(argv: list[str] | None = None) -> int:
         new.write_text(text)
         new.chmod(0o644)
         os.replace(new, target)
-    print("the same" if same else "written")
+    print("the manifest is unchanged" if same else "the manifest is written")
     return 0

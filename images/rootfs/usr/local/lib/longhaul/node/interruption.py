@@ -71,7 +71,7 @@ class Watcher:
         if not all(map(stays, self._node.pods())):
             return False
         self._notices.approve()
-        log.warning("its pods have ended: the machine may, too")
+        log.warning("all pods have ended: the machine can be stopped")
         return True
 
 
@@ -131,7 +131,7 @@ def main() -> int:
         worker = Worker.read()
         source = notices(worker.kind, deletion_notice=worker.deletion_notice)
         if source is None or not awaited(source):
-            print("no cloud takes this machine back: nothing to look at")
+            print("no cloud reclaims this machine: there is nothing to watch")
             return 0
         watcher = Watcher(this_node(agent=COMPONENT, component=COMPONENT), source)
     except (OSError, ValueError, TypeError, AttributeError) as error:

@@ -249,7 +249,7 @@ def main() -> int:
     try:
         wanted = Wanted.read(NODE)
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        print(f"{NODE}: {error}: taken as one that says nothing of GPUs and huge pages", file=sys.stderr)
+        print(f"{NODE}: {error}: the file is treated as one without GPUs and huge pages", file=sys.stderr)
         wanted = Wanted()
     for notice in settled(MachineFiles(wanted=wanted)):
         print(notice.text, file=sys.stderr if notice.wrong else sys.stdout, flush=True)

@@ -104,9 +104,9 @@ def main() -> int:
         if not problems:
             return 0
         if not missing and arguments.boot_wait:
-            print("going on with the files from before; the timer will try again", file=sys.stderr)
+            print("the earlier files stay in use; the timer tries again", file=sys.stderr)
             return 0
         if time.monotonic() + RETRY_S > deadline:
-            print(f"missing: {', '.join(missing) or 'nothing, the files from before stay'}", file=sys.stderr)
+            print(f"missing: {', '.join(missing) or 'nothing, the earlier files stay in use'}", file=sys.stderr)
             return 1
         time.sleep(RETRY_S)

@@ -27,7 +27,7 @@ def is_let_in(depth: str, name: str, *, path: str = PEOPLE) -> bool:
             people = [str(person["name"]) for person in json.load(file)["people"]]
         return bool(name) and name not in people
     except (OSError, ValueError, LookupError, TypeError) as error:
-        print(f"nobody is let in: {error}", file=sys.stderr)
+        print(f"every client is refused: {error}", file=sys.stderr)
         return False
 
 
