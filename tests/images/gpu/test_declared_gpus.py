@@ -42,7 +42,7 @@ def test_everything_that_can_be_promised(tmp_path: Path) -> None:
         ({"gpus": -1}, "gpus must be a number, not -1"),
         ({"gpu_model": 100}, "gpu_model must be a text, not 100"),
         ({"gpu_nvlinks": "18"}, "gpu_nvlinks must be a number, not '18'"),
-        ({"gpu_check": "dcgmi diag"}, "gpu_check: 'dcgmi diag'"),
+        ({"gpu_check": "dcgmi diag"}, "gpu_check must be a list"),
         ({"gpu_check": ["dcgmi", 3]}, "gpu_check"),
         ([], "not an object"),
     ],
