@@ -16,7 +16,8 @@ from clouds.azure.machine_lists import AzureMachineList
 from clouds.azure.resource_manager import ResourceManager
 from clouds.azure.scale_set_observer import SetList
 from clouds.base.errors import CloudError
-from contract.documents.node_controller import NodeEnvironment, NodePool, NodeSite
+from contract.documents.node_controller import NodeEnvironment, NodeSite
+from contract.documents.pools import DeclaredPool
 from lab.cloud.delays import Delays
 from longhaul.cli.examples import example
 from services.autoscaler.group_reader import GroupReader
@@ -32,7 +33,7 @@ GROWTH, SECONDS = 500, 420
 SUBNET = f"{NETWORK}/subnets/workers"
 NAME = "prod-h100-azure"
 SITE = NodeSite(name="weu", kind="azure", region="westeurope", subscription=SUBSCRIPTION, resource_group="lab")
-POOL = NodePool(name="h100", site="weu", group="lab-gpu")
+POOL = DeclaredPool(name="h100", site="weu", groups=("lab-gpu",))
 SITES = NodeEnvironment(name="lab", aws_role="", sites={"weu": SITE}, pools={"h100": POOL}, hosts={})
 
 
