@@ -39,12 +39,15 @@ class Part:
     by_file: bool = True
     """False when any process may take any test."""
     niceness: int = 0
+    verbose: bool = False
+    """True when the name of each test is printed, with its end: a run that is stopped has shown something."""
 
     def words(self, chosen: Sequence[str]) -> list[str]:
         """Return the command; ``chosen``: files of tests, all when empty."""
         spread = ["--numprocesses", str(self.processes), "--dist", "loadfile" if self.by_file else "worksteal"]
         marks = " and ".join([*filter(None, [self.mark]), *(f"not {mark}" for mark in self.without)])
-        words = [sys.executable, "-m", "pytest", "-q", "-m", marks, *(spread if self.processes > 1 else ())]
+        spread = spread if self.processes > 1 else []
+        words = [sys.executable, "-m", "pytest", "-v" if self.verbose else "-q", "-m", marks, *spread]
         return [*(["nice", "-n", str(self.niceness)] if self.niceness else ()), *words, *(chosen or self.files())]
 
     def files(self, tests: Path = ROOT / "tests") -> list[str]:
@@ -81,7 +84,7 @@ MACHINES = Part(name="machines", mark="lab", without=("cluster", "drill"), proce
 """Tests on real machines of the lab, in labs of their own."""
 CLUSTER = Part(name="cluster", mark="cluster", without=("drill",))
 """Tests in a whole environment in the lab, which most of them share."""
-DRILL = Part(name="drill", mark="drill")
+DRILL = Part(name="drill", mark="drill", verbose=True)
 """Tests that kill, stall, roll or compile."""
 LANES = ((MACHINES, CLUSTER), (FAST, ENGINE), (IMAGES, LOOPBACK), (DRILL,))
 """Machines and the cluster are in one lane, for Linux gives a user too few inotify instances for both at once
@@ -181,8 +184,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     lanes = [lane for lane in lanes if lane.parts]
     if not lanes:
         parser.error(f"no part is called so: {', '.join(known)}")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.default_int_handler)
     with _compiling(wanted=any(part is not FAST for lane in lanes for part in lane.parts)):
         _run_side_by_side(lanes)
     results = [result for lane in lanes for result in lane.results]
@@ -199,17 +200,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_side_by_side(lanes: Sequence[Lane]) -> None:
+    """Run the lanes. A signal ends what runs, and the run with it. The handler raises nothing: join() would take a
+    thread for ended (python/cpython issue 90882)."""
+
+    def stop(*_: object) -> None:
+        for lane in lanes:
+            lane.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
     threads = [threading.Thread(target=lane.run) for lane in lanes]
     for thread in threads:
         thread.start()
-    try:
-        for thread in threads:
-            thread.join()
-    except KeyboardInterrupt:
-        for lane in lanes:
-            lane.stop()
-        for thread in threads:
-            thread.join()
+    for thread in threads:
+        thread.join()
 
 
 @contextmanager

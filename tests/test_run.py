@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
-from tests.run import CLUSTER, DRILL, ENGINE, FAST, MACHINES, failures
+from tests.run import CLUSTER, DRILL, ENGINE, FAST, MACHINES, ROOT, failures
 
 OUTPUT = """\
 .F..E                                                                    [100%]
@@ -45,3 +47,30 @@ def test_a_part_reads_the_files_that_name_its_mark(tmp_path: Path) -> None:
         (DRILL, ["test_killed.py", "test_some.py"]),
     ):
         assert [Path(path).name for path in part.files(tmp_path)] == files, part.name
+
+
+INTERRUPTED = """
+import os, signal, threading
+from tests import run
+
+class Slow:
+    ended = threading.Event()
+    def run(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        self.ended.wait()
+        print("taken down", flush=True)
+    def stop(self):
+        print("stopped", flush=True)
+        threading.Timer(0.3, self.ended.set).start()
+
+run._run_side_by_side([Slow()])
+print("over", flush=True)
+"""
+"""A lane that is interrupted, and takes its lab down for a while."""
+
+
+def test_an_interrupted_run_waits_for_what_it_has_begun() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.splitlines() == ["stopped", "taken down", "over"]
