@@ -1,4 +1,5 @@
-"""The kubelet's settings on a node. What they reserve of a machine: components/model/nodes/kubelet_reservations.py."""
+"""The kubelet's settings on a node. What they reserve of a machine, and limits of a pod:
+components/model/nodes/kubelet_reservations.py."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import Any
 
 from clouds.base.pool_section import Taint
 from components.model import AddressPlan
-from components.model.nodes.kubelet_reservations import MAX_PODS, SYSTEM_MIB, kube_reserved, pod_pids
+from components.model.nodes.kubelet_reservations import MAX_PODS, SYSTEM_MIB, SYSTEM_PIDS, kube_reserved, pod_pids
 from contract.objects import CLUSTER_DOMAIN
 
 AUTHORITY = "/etc/longhaul/pki/kubernetes-ca.crt"
@@ -52,7 +53,7 @@ def kubelet_configuration(
         "maxParallelImagePulls": 10,
         "kubeReserved": kube_reserved(vcpus),
         # Processes that all pods together leave to the machine, however many pods there are.
-        "systemReserved": {"memory": f"{SYSTEM_MIB}Mi", "pid": "4096"},
+        "systemReserved": {"memory": f"{SYSTEM_MIB}Mi", "pid": str(SYSTEM_PIDS)},
         "enableProfilingHandler": False,
         **(_near_the_gpus() if has_gpus else {}),
         **({"registerWithTaints": [taint.model_dump() for taint in taints]} if taints else {}),

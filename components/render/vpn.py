@@ -57,8 +57,8 @@ FIRST_OF_ONE = "limit rate over 10/second burst 50 packets"
 """Limit above which first packets of one address are dropped; an office may share an address."""
 PING_S, SILENT_S = 2, 6
 """Seconds without traffic after which a side sends a ping, and seconds of silence after which a laptop gives a machine
-up. It tries that machine once more, for three seconds (longhaul/client/vpn/settings.py), and is on the other within 15:
-OpenVPN's "Implementing a load-balancing/failover configuration" has the order."""
+up. It tries that machine once more, for three seconds (longhaul/client/vpn/openvpn_file.py), and is on the other within
+15: OpenVPN's "Implementing a load-balancing/failover configuration" has the order."""
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:

@@ -15,7 +15,7 @@ from clouds.base.live_groups import GroupState, LiveGroup
 from clouds.base.refusals import Refusal
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
-from services.autoscaler.group_pauses import GroupPauses
+from services.autoscaler.request_pauses import GroupPauses
 
 if TYPE_CHECKING:
     from components.model import Environment

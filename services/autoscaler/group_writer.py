@@ -27,10 +27,10 @@ from contract.kubernetes.lease import HeldError, holding
 from contract.reasons.autoscaler import EndReason, Obstacle, WaitReason
 from services.autoscaler.decision_log import DecisionLog
 from services.autoscaler.evaluation import Evaluation
-from services.autoscaler.group_pauses import GroupPauses
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.leadership import LeadershipGuard
 from services.autoscaler.metrics import CALLS_FAILED, MACHINES_ENDED, MACHINES_REQUESTED
+from services.autoscaler.request_pauses import GroupPauses
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.termination_check import TerminationCheck
 from services.metrics import ServiceMetrics

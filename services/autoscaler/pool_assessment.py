@@ -16,7 +16,8 @@ from services.autoscaler.cluster_snapshot import (
 )
 from services.autoscaler.learned_capacity import accepted_capacity, learned_capacity
 from services.autoscaler.pod_shapes import Resources
-from services.autoscaler.pool_failures import (
+from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
+from services.autoscaler.refusal_backoff import (
     growth_failure,
     lacking_since,
     latest_failure,
@@ -25,7 +26,6 @@ from services.autoscaler.pool_failures import (
     shrink_to_present,
     skipped,
 )
-from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.unfit_times import dated_machines

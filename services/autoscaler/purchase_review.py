@@ -21,8 +21,8 @@ from services.autoscaler.cluster_snapshot import ClusterNode, ClusterSnapshot, C
 from services.autoscaler.machine_offers import Market
 from services.autoscaler.pod_demand import shapes_of
 from services.autoscaler.pod_shapes import PodShape
-from services.autoscaler.pool_failures import format_duration, next_backoff, skipped
 from services.autoscaler.pool_outlook import PoolOutlook
+from services.autoscaler.refusal_backoff import format_duration, next_backoff, skipped
 from services.autoscaler.scheduling_rules import mismatch
 from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.shortage_reasons import quantity

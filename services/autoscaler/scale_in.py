@@ -17,8 +17,8 @@ from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, NodeHealth
 from services.autoscaler.free_capacity import NodeRoom
 from services.autoscaler.placement import Placer
-from services.autoscaler.pool_failures import format_duration
 from services.autoscaler.pool_outlook import PoolOutlook, unjoined
+from services.autoscaler.refusal_backoff import format_duration
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.unfit_times import was_never_fit

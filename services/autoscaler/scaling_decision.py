@@ -27,9 +27,9 @@ from services.autoscaler.placement import Placer
 from services.autoscaler.pod_demand import Demand, GangDemand, gang_demands, group_pods, names_text, shapes_of
 from services.autoscaler.pod_shapes import AntiAffinity, NodeKind, PodShape, Resources
 from services.autoscaler.pool_assessment import PoolAssessment, assess_pools
-from services.autoscaler.pool_failures import format_duration
 from services.autoscaler.pool_outlook import PoolOutlook
 from services.autoscaler.purchase_review import PurchaseReview, remember_purchases, review_purchases
+from services.autoscaler.refusal_backoff import format_duration
 from services.autoscaler.scale_in import ScaleIn, is_stuck
 from services.autoscaler.scaling_actions import ORDER, ScalingAction, ScalingDecision, Verb
 from services.autoscaler.shortage_reasons import shortage_action, unknown_demands

@@ -32,7 +32,7 @@ from services.autoscaler.metrics import (
     POOLS_SKIPPED,
 )
 from services.autoscaler.node_writer import NodeWriter
-from services.autoscaler.pool_failures import next_backoff
+from services.autoscaler.refusal_backoff import next_backoff
 from services.autoscaler.scaling_actions import ScalingDecision, Verb
 from services.autoscaler.settings import AutoscalerSettings
 from services.metrics import ServiceMetrics

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from services.autoscaler.cluster_snapshot import ClusterNode, NodeHealth, ScalingGroup, ScalingPool, UnjoinedMachine
-from services.autoscaler.pool_failures import CLOCK_DIFFERENCE
+from services.autoscaler.refusal_backoff import CLOCK_DIFFERENCE
 
 NEW = timedelta(minutes=2)
 """Age up to which a node that is not fit for pods never was: passes follow each other within seconds."""

@@ -10,6 +10,9 @@ POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
 SYSTEM_MIB = 256
 """Memory that a kubelet reserves for the system, MiB (``systemReserved``)."""
 
+SYSTEM_PIDS = 4_096
+"""Number of processes that a kubelet reserves for the system (``systemReserved``)."""
+
 MAX_PODS = POD_ADDRESSES
 """Largest number of pods on one node. Every address of the range is for a pod: `host-local` gets the range's first and
 last address as its bounds, so it keeps none for network and broadcast, and the pods' gateway is the node's own address.

@@ -75,13 +75,13 @@ def signed_in_admissions(profile: Profile, options: argparse.Namespace) -> Sourc
 
 def _write(name: str, source: Source) -> tuple[Path, Admission]:
     from longhaul.client.files import write_private
-    from longhaul.client.vpn import key, session, settings
+    from longhaul.client.vpn import key, openvpn_file, session
     from longhaul.terminal.say import say
 
     private_key = key.new_key()
     admission = source(key.request(private_key), True)
     path = session.folder_of(name) / f"{name}.ovpn"
-    write_private(path, settings.single_file(admission, private_key))
+    write_private(path, openvpn_file.single_file(admission, private_key))
     minutes = (admission.expires - datetime.now(UTC)).total_seconds() / 60
     say(f"it is valid for {minutes:.0f} minutes; then write another")
     return path, admission

@@ -13,7 +13,7 @@ from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 
 from longhaul.client.files import state_folder, write_private
-from longhaul.client.vpn import openvpn, settings
+from longhaul.client.vpn import openvpn, openvpn_file
 from longhaul.client.vpn.admission import Admission
 from longhaul.client.vpn.endpoint import NotAdmittedError
 from longhaul.client.vpn.key import new_key, request
@@ -63,14 +63,14 @@ def run(name: str, source: Source) -> None:
         key = new_key()
         csr = request(key)
         first = source(csr, True)
-        for file, text in settings.file_contents(first, key).items():
+        for file, text in openvpn_file.file_contents(first, key).items():
             write_private(folder / file, text)
         if os.geteuid() != 0:
             say("openvpn needs root: sudo may ask for your password")
         path = Path(private) / "management"
         with listening(path) as listener:
             log = folder / "openvpn.log"
-            process = openvpn.start(program, settings.arguments(first, folder), socket=path, log=log)
+            process = openvpn.start(program, openvpn_file.arguments(first, folder), socket=path, log=log)
             session = VpnSession(name=name, folder=folder, renew=lambda: source(csr, False), signal=signal, first=first)
             try:
                 session.follow(accept(listener, runs=lambda: process.poll() is None))

@@ -22,7 +22,7 @@ from contract.documents.revoked import RevokedPerson as Refused
 from contract.lifetimes import VPN_CERTIFICATE_HOURS
 from contract.users import RESERVED
 from contract.vpn import LONGEST_NAME
-from longhaul.client.vpn import key, settings
+from longhaul.client.vpn import key, openvpn_file
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vpn import command
@@ -72,7 +72,7 @@ def test_the_vault_alone_lets_an_operator_in(vault: FakeVault, capsys: pytest.Ca
     assert found.tls_crypt == vault.secrets["vpn-key"]
     said = capsys.readouterr().err
     assert f"this machine's name at the VPN machines is {OPERATOR}{ANNA}" in said
-    assert "PRIVATE KEY" not in settings.single_file(found, "") + said
+    assert "PRIVATE KEY" not in openvpn_file.single_file(found, "") + said
     from_vault(ENVIRONMENT)(REQUEST, False)
     assert capsys.readouterr().err == "", "a renewal is silent"
 

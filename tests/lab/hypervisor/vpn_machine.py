@@ -27,7 +27,7 @@ from contract.vpn import MARK
 from lab import desired, openvpn
 from lab.desired import DesiredSubnet, Network, World
 from longhaul.client.profile import Inside
-from longhaul.client.vpn import admission, key, settings
+from longhaul.client.vpn import admission, key, openvpn_file
 from longhaul.cluster.profile import inside_of
 from tests.lab.hypervisor.conftest import PROJECT, RULES, Lab, eventually, machine, rule
 
@@ -90,7 +90,7 @@ class Doors:
             inside=self.told,
         )
         path = self.folder / f"{person}.ovpn"
-        path.write_text(settings.single_file(admitted, private) + "".join(f"{line}\n" for line in more))
+        path.write_text(openvpn_file.single_file(admitted, private) + "".join(f"{line}\n" for line in more))
         return path
 
     @contextmanager

@@ -23,7 +23,7 @@ import pytest
 from longhaul.client import cli
 from longhaul.client.profile import Profile
 from longhaul.client.tokens import Tokens, TokenStore
-from longhaul.client.vpn import admission, names, openvpn, privileges, session, settings
+from longhaul.client.vpn import admission, names, openvpn, openvpn_file, privileges, session
 from longhaul.client.vpn import endpoint as doors_of
 from longhaul.client.vpn.admission import Admission, parse
 from longhaul.client.vpn.key import new_key, request
@@ -292,7 +292,7 @@ def test_only_what_has_the_form_of_a_certificate_is_taken() -> None:
     wrapped = {**good, "certificate": f"</cert>\nup /bin/sh\n{good['certificate']}after"}
     found, plain = (parse(one, name=NAME, inside=WITHIN) for one in (wrapped, good))
     assert replace(found, expires=plain.expires) == plain
-    assert settings.file_contents(found, KEY)["cert"] == good["certificate"]
+    assert openvpn_file.file_contents(found, KEY)["cert"] == good["certificate"]
 
 
 class Renewal:
@@ -398,7 +398,7 @@ def test_an_address_by_which_other_traffic_would_be_taken_ends_the_connection(
 
 def test_no_file_has_what_root_s_openvpn_does(tmp_path: Path) -> None:
     """Files of the person's are named for keys and certificates alone, and nothing comes after the word on scripts."""
-    words = settings.arguments(parse(answer(), name=NAME, inside=WITHIN), tmp_path)
+    words = openvpn_file.arguments(parse(answer(), name=NAME, inside=WITHIN), tmp_path)
     files = [before for before, word in itertools.pairwise(words) if str(tmp_path) in word]
     assert files == ["--ca", "--cert", "--key", "--tls-crypt"]
     assert "--config" not in words

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from contract.reasons.autoscaler import GrowthReason
 from services.autoscaler.decision_log import DecisionLog
-from services.autoscaler.group_pauses import GroupPauses
 from services.autoscaler.repeated_lines import AGAIN_S, RepeatedLines
+from services.autoscaler.request_pauses import GroupPauses
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -16,8 +16,8 @@ from contract.kubernetes.paths import NODES
 from contract.reasons.autoscaler import GrowthReason
 from services.autoscaler import group_writer, scaling_pass
 from services.autoscaler.evaluation import Evaluation, evaluate
-from services.autoscaler.group_pauses import GroupPauses
 from services.autoscaler.leadership import LeadershipLostError
+from services.autoscaler.request_pauses import GroupPauses
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.scaling_pass import PassRunner
 from services.autoscaler.termination_check import TerminationCheck
