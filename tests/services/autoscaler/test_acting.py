@@ -411,7 +411,7 @@ def test_api_servers_that_went_away_and_came_back_are_followed_again(world: Worl
         eventually(lambda: lines, what="it leads")
         world.server.pause()
         try:
-            eventually(lambda: any("leading no longer" in line for line in lines), what="it stops by its own clock")
+            eventually(lambda: any("no longer leading" in line for line in lines), what="it stops by its own clock")
         finally:
             world.server.resume()
         world.pods(1)
