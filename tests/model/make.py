@@ -104,7 +104,16 @@ def full() -> dict[str, Any]:
     raw["control_plane"]["sync_limits"] = {"median_ms": 0.5, "p99_ms": 5}
     raw["control_plane"]["round_trip_ms"] = 1.5
     taint = {"key": "nvidia.com/gpu", "value": "yes", "effect": "NoSchedule"}
-    pool = {"min": 1, "max": 4, "spare": 1, "labels": {"gpu": "h100"}, "taints": [taint], "spot": True, "priority": 5}
+    pool = {
+        "min": 1,
+        "max": 4,
+        "spare": 1,
+        "labels": {"gpu": "h100"},
+        "taints": [taint],
+        "startup_taints": [{**taint, "key": "agent.example.com/starting"}],
+        "spot": True,
+        "priority": 5,
+    }
     raw["pools"] = {
         "gpu": {"site": "use1", "machine_type": "p5.48xlarge", **pool, "fallbacks": ["big"], "huge_pages_gib": 64}
         | {"zones": ["a"], "placement_group": True, "efa": True}
