@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -65,8 +66,9 @@ class ScaleSets:
         with self._store.transaction():
             self._set(group.id, state="Updating" if "state" in group.hidden else "Creating")
             self._end(leaving(present_count, len(present_count) - wanted), operation)
-            for _ in range(wanted - len(present_count)):
-                self._launch(group.id, operation)
+            instances = present(self._store, group.id)
+            for addresses in self._addresses(group, wanted - len(present_count)):
+                instances.append(self._launch(group.id, operation, addresses, zone=next_zone(group, instances)))
         return self._follow(group.id, operation)
 
     def deleted(self, document: ResourceDocument, types: dict[str, TypeSpec]) -> str:
@@ -120,13 +122,18 @@ class ScaleSets:
             else:
                 self._follow(document.id, operation)
 
-    def _launch(self, group_id: str, operation: str) -> None:
-        group = self._known(group_id)
+    def _addresses(self, group: ResourceDocument, count: int) -> list[list[str]]:
+        """Return the addresses of each of ``count`` new instances."""
+        if count <= 0:
+            return []
         profile = group.body["properties"]["virtualMachineProfile"]["networkProfile"]
         wanted = profile["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"]
         subnet = self._known(wanted[0]["properties"]["subnet"]["id"])
-        addresses = [str(address) for address in free(self._store, subnet)[: len(wanted)]]
-        zone = next_zone(group, present(self._store, group.id))
+        addresses = map(str, free(self._store, subnet, count * len(wanted)))
+        return [list(islice(addresses, len(wanted))) for _ in range(count)]
+
+    def _launch(self, group_id: str, operation: str, addresses: list[str], *, zone: str) -> ResourceDocument:
+        group = self._known(group_id)
         body, hidden, interface = new(group, zone, addresses)
         instance = f"{group.id}/virtualMachines/{body['instanceId']}"
         error = quota_and_capacity_errors.not_allocated(
@@ -138,6 +145,7 @@ class ScaleSets:
         self._store.put(instance, type=INSTANCE, body=body, hidden={**hidden, "operation": operation})
         self._store.put(interface_id(instance), type=INTERFACE, body=interface)
         self._set(group.id, next=group.hidden["next"] + 1)
+        return self._known(instance)
 
     def _delete(self, group_id: str, chosen: Sequence[ResourceDocument]) -> str:
         """Delete instances, and lower the set's capacity by their number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
+from itertools import islice
 
 from lab.cloud.store import DocumentStore, ResourceDocument
 
@@ -32,11 +33,12 @@ def configurations(store: DocumentStore, subnet_id: str) -> list[tuple[str, IPv4
     return occupied
 
 
-def free(store: DocumentStore, subnet: ResourceDocument) -> list[IPv4Address]:
-    """Return the free addresses of a subnet, without reserved ones, ascending."""
+def free(store: DocumentStore, subnet: ResourceDocument, most: int) -> list[IPv4Address]:
+    """Return the first free addresses of a subnet, without reserved ones, ascending, at most ``most``."""
     prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
     taken = {address for _, address in configurations(store, subnet.id)}
-    return [address for address in list(prefix)[RESERVED_AT_START:-1] if address not in taken]
+    usable = (prefix[number] for number in range(RESERVED_AT_START, prefix.num_addresses - 1))
+    return list(islice((address for address in usable if address not in taken), most))
 
 
 def users(store: DocumentStore, subnet_id: str) -> list[str]:

@@ -156,7 +156,7 @@ def _check_change(put: Put, subnet: ResourceDocument) -> None:
     each = len(profile["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"])
     if missing > 0:
         quota_and_capacity_errors.check_quota(put, missing)
-        if len(free(put.store, subnet)) < missing * each:
+        if len(free(put.store, subnet, missing * each)) < missing * each:
             raise ArmError(
                 400,
                 "SubnetIsFull",
