@@ -15,7 +15,7 @@ from typing import Any
 from clouds.azure.groups import AzurePoolGroups
 from clouds.azure.names import resource_group_path
 from clouds.azure.resource_manager import ResourceManager
-from clouds.azure.scale_set_documents import machine_of, refusal_of, target
+from clouds.azure.scale_set_documents import creation_times, machine_of, refusal_of, target
 from clouds.azure.scale_set_observer import ScaleSetObserver, SetList
 from clouds.azure.session import RequestSender, credentials
 from clouds.azure.site import AzureSite
@@ -150,10 +150,7 @@ class AzureGroup:
         """Return the times of creation. One request for the list is cheaper than one for each machine."""
         wanted = {machine.id for machine in machines}
         items = list(self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION)) if wanted else []
-        times = {
-            str(item["instanceId"]): str((item.get("properties") or {}).get("timeCreated") or "") for item in items
-        }
-        return {id_: made for id_, made in times.items() if id_ in wanted and made}
+        return {id_: made for id_, made in creation_times(items).items() if id_ in wanted}
 
     def refusals(self) -> tuple[Refusal, ...]:
         """Return the machines that could not be allocated. They stay in the scale set as failed and count towards its

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -42,6 +42,12 @@ def machine_of(item: Mapping[str, Any]) -> LiveMachine | None:
         if protection.get("protectFromScaleSetActions")
         else "",
     )
+
+
+def creation_times(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the times at which machines were created, by their ids, without those of which Azure tells none."""
+    times = {str(item["instanceId"]): str((item.get("properties") or {}).get("timeCreated") or "") for item in items}
+    return {id_: time for id_, time in times.items() if time}
 
 
 def refusal_of(item: Mapping[str, Any]) -> Refusal | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from clouds.azure.errors import AzureError
 from clouds.azure.resource_manager import ResourceManager
-from clouds.azure.scale_set_documents import machine_of, refusal_of, target
+from clouds.azure.scale_set_documents import creation_times, machine_of, refusal_of, target
 from clouds.azure.session import RequestSender
 from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.live_groups import GroupObservation, GroupState, Life, LiveMachine, unjoined
@@ -148,10 +148,6 @@ class ScaleSetObserver:
             pages=len(pages),
             settled=in_service and len(machines) == len(items) == wanted and mark[-1] == "Succeeded",
             machines=machines,
-            made={
-                str(item["instanceId"]): made
-                for item in items
-                if (made := str((item.get("properties") or {}).get("timeCreated") or ""))
-            },
+            made=creation_times(items),
             refusals=refusals,
         )

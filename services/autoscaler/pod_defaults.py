@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from contract.reasons.autoscaler import Obstacle, WaitReason
@@ -18,7 +18,7 @@ class PodDefaults:
         *,
         limit_ranges: Iterable[Object] = (),
         runtime_classes: Iterable[Object] = (),
-        priority_classes: Iterable[Object] = (),
+        priority_classes: Sequence[Object] = (),
     ) -> None:
         self._containers: dict[str, dict[str, Any]] = {}
         for item in limit_ranges:

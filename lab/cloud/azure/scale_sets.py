@@ -62,12 +62,11 @@ class ScaleSets:
     def written(self, group: ResourceDocument) -> str:
         """Start the operation of a set that was put, and return it; it ends when the set has its capacity."""
         operation = self._operations.start(resource_id=group.id)
-        present_count, wanted = present(self._store, group.id), group.body["sku"]["capacity"]
+        instances, wanted = present(self._store, group.id), group.body["sku"]["capacity"]
         with self._store.transaction():
             self._set(group.id, state="Updating" if "state" in group.hidden else "Creating")
-            self._end(leaving(present_count, len(present_count) - wanted), operation)
-            instances = present(self._store, group.id)
-            for addresses in self._addresses(group, wanted - len(present_count)):
+            self._end(leaving(instances, len(instances) - wanted), operation)
+            for addresses in self._addresses(group, wanted - len(instances)):
                 instances.append(self._launch(group.id, operation, addresses, zone=next_zone(group, instances)))
         return self._follow(group.id, operation)
 
