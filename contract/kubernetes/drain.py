@@ -3,8 +3,7 @@ obeys disruption budgets. It is used for everything that takes nodes out of serv
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,9 +23,6 @@ the controllers that recreate them wait until they are gone."""
 
 BUDGET = "poddisruptionbudget"
 """Kind in the details of a refusal (kubernetes 1.36, ``pkg/registry/core/pod/storage/eviction.go``)."""
-
-LOOK_S = 5.0
-"""Longest time between two looks at a node that is being drained when no change of a pod is reported, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +45,6 @@ class DrainPod:
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
-
-
-class DrainError(Exception):
-    """A node was not empty in time; the message names the remaining pods and the reasons."""
 
 
 def pod_of(item: Mapping[str, Any]) -> DrainPod:
@@ -154,30 +146,6 @@ def evict_all(api: Api, pods: Iterable[DrainPod]) -> dict[DrainPod, str]:
     reason why it may not leave. Call it again with the current pods until it returns nothing."""
     there = [pod for pod in pods if not pod.stays]
     return {pod: "" if pod.leaving else evict(api, pod) for pod in there}
-
-
-def drain(
-    api: Api,
-    node: str,
-    *,
-    limit_s: float,
-    clock: Callable[[], float] = time.monotonic,
-) -> None:
-    """Drain a cordoned node, and return when only pods that stay are left. Work is evicted like anything else: check
-    :func:`work_on` first. Raise ``DrainError`` after ``limit_s`` seconds."""
-    until = clock() + limit_s
-    while True:
-        selector = f"spec.nodeName={node}"
-        listed = api.get(PODS, fieldSelector=selector)
-        left = evict_all(api, [pod_of(item) for item in listed.get("items") or []])
-        if not left:
-            return
-        remaining = until - clock()
-        if remaining <= 0:
-            raise DrainError(f"{node} is not empty after {limit_s:.0f} s: {drain_line(left)}")
-        version = listed["metadata"]["resourceVersion"]
-        wait_s = min(LOOK_S, remaining)
-        api.await_change(PODS, version=version, limit_s=wait_s, fieldSelector=selector)
 
 
 def drain_line(left: Mapping[DrainPod, str]) -> str:

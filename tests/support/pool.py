@@ -134,10 +134,6 @@ class FakeCluster:
         if name in self.nodes and self.nodes[name]["metadata"]["uid"] == uid:
             del self.nodes[name]
 
-    def await_change(self, path: str, *, version: str, limit_s: float, **query: str) -> None:
-        assert (path, version) == ("/api/v1/pods", "1")
-        self.advance(limit_s)
-
     def _stamped(self, item: dict[str, Any]) -> dict[str, Any]:
         number = str(next(self._number))
         item["metadata"].setdefault("uid", f"uid-{number}")

@@ -157,7 +157,7 @@ def test_a_restore_that_ends_anywhere_is_gone_on_with(restoring: World) -> None:
             record = restoring.of(EVENTS).records.read()
             stopped = record is not None and record.id == half.get("id") and record.step >= Step.STOPPED
             if half["state"] == "running":
-                with pytest.raises(CommandError, match="is half done"):
+                with pytest.raises(CommandError, match="is incomplete"):
                     refuse_half_restored(restoring.environment)
             done = restoring.restore(RestoreArguments(roles=[Role.EVENTS]))
             # One that has stopped no member is chosen afresh.
