@@ -53,7 +53,7 @@ def decide(
     shapes = [*shapes_of(snapshot.pods, snapshot.gangs), *_moving(nodes)]
     within = {gang.within for gang in snapshot.gangs if gang.within}
     apart = {*_apart(nodes), *(term for daemon in snapshot.daemons for term in daemon.shape.apart)}
-    ledger = CapacityLedger(shapes, apart=apart, closed=_closed(nodes), keys=within)
+    ledger = CapacityLedger(shapes, apart=apart, closed=closed_domains(nodes), keys=within)
     review = review_purchases(snapshot, groups.pools, memory.purchases, memory.idle, now)
     groups.skip_unfit(now, snapshot.settings)
     rooms = _rooms(nodes, groups.pools, ledger, snapshot.daemons, review, now)
@@ -123,7 +123,7 @@ def _apart(nodes: Iterable[ClusterNode]) -> set[AntiAffinity]:
     return {term for node in nodes if node.apart for term in node.apart}
 
 
-def _closed(nodes: Iterable[ClusterNode]) -> dict[AntiAffinity, set[str]]:
+def closed_domains(nodes: Iterable[ClusterNode]) -> dict[AntiAffinity, set[str]]:
     """Return the anti-affinities of running pods by more than a host, with the values of the label where they run
     (kubernetes 1.36, ``interpodaffinity``, ``satisfyExistingPodsAntiAffinity``)."""
     closed: dict[AntiAffinity, set[str]] = {}

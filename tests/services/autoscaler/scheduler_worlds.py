@@ -294,10 +294,5 @@ WAITING: dict[str, Feature] = {
     "spread by zone": _spread_by_zone,
 }
 """Features of waiting pods."""
-RUNNING: dict[str, Feature] = {
-    name: feature
-    for name, feature in WAITING.items()
-    if name
-    not in ("near other pods", "spread by host", "spread by zone", "apart by zone", "apart from labelled namespaces")
-}
+RUNNING: dict[str, Feature] = WAITING
 """Features of running pods that matter to others."""

@@ -19,6 +19,7 @@ from services.autoscaler.cluster_snapshot import CordonOrigin
 from services.autoscaler.cluster_state import ClusterState, cluster_state, list_all
 from services.autoscaler.free_capacity import NodeRoom, Tier
 from services.autoscaler.pod_demand import shapes_of
+from services.autoscaler.scaling_decision import closed_domains
 from tests.services.autoscaler.scheduler_oracle import schedulable_nodes
 from tests.services.autoscaler.scheduler_worlds import SPACES, World, world
 from tests.support.api_server import ApiServer, api_server
@@ -28,10 +29,8 @@ WORLDS, MANY = 4, 60
 """Number of clusters in each run of the suite, and in the drill."""
 TOLD = {
     "apart by zone": "the zone of a new node may not be known before it is made",
-    "apart from labelled namespaces": "labels of namespaces are not watched",
     "near other pods": "a new node is near nobody",
     "spread by zone": "the zone of a new node may not be known before it is made",
-    "spread by host": "not yet",
 }
 """Features that the autoscaler says it does not understand, with the reason: it buys nothing for them, and tells the
 pod."""
@@ -92,7 +91,8 @@ def disagreements(server: ApiServer, seed: int) -> list[str]:
 def accepting_nodes(state: ClusterState) -> dict[str, frozenset[str]]:
     """Return the nodes on which the autoscaler would place each waiting pod, by the pod's namespace and name."""
     shapes = shapes_of(state.pods, ())
-    ledger = CapacityLedger(shapes, apart={term for node in state.nodes for term in node.apart})
+    apart = {term for node in state.nodes for term in node.apart}
+    ledger = CapacityLedger(shapes, apart=apart, closed=closed_domains(state.nodes))
     ledger.add_all(
         NodeRoom(node.name, node.kind, Tier.BUSY, ledger.vector(node.free), node)
         for node in state.nodes
