@@ -6,28 +6,31 @@ Everything that is taken is recorded in one journal, so that a gang that does no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
-from contract.labels import HOSTNAME_LABEL
-from services.autoscaler.cluster_snapshot import (
-    ClusterNode,
-    CordonOrigin,
-    DaemonPod,
-    LabelPairs,
-    NodeHealth,
+from services.autoscaler.cluster_snapshot import ClusterNode, DaemonPod, LabelPairs
+from services.autoscaler.free_capacity import (
+    ANY,
+    EquivalentNodes,
+    NodeRoom,
+    NodeRow,
+    PodNeed,
+    Tier,
+    labels_of,
+    most_of_each,
 )
-from services.autoscaler.free_capacity import ANY, EquivalentNodes, NodeRoom, NodeRow, PodNeed, Tier, labels_of
+from services.autoscaler.host_spreading import HostSpreading
 from services.autoscaler.pod_shapes import (
     COMMON,
     NO_LIMIT,
     VOLUMES_OF,
     AntiAffinity,
-    HostSpread,
     NodeConstraints,
     NodeKind,
     PodShape,
     Resources,
 )
-from services.autoscaler.scheduling_rules import is_tolerated, keeps_apart, label_mismatch, mismatch
+from services.autoscaler.scheduling_rules import keeps_apart, mismatch
 
 
 class CapacityLedger:
@@ -62,13 +65,7 @@ class CapacityLedger:
         self._closed = {self._bits[term]: [(term.key, value) for value in values] for term, values in wide.items()}
         self._counted = tuple(self._bits[term] for term in spreads)
         """Bits of the pods that spreadings count."""
-        self._outside: list[NodeRoom] = []
-        """Nodes that take no pods, and count where pods are spread."""
-        self._unmade: list[NodeRoom] = []
-        """Machines that are no nodes yet."""
-        self._domains: dict[tuple[HostSpread, NodeConstraints], list[NodeRoom]] = {}
-        self._levels: list[tuple[int, HostSpread, int]] = []
-        """Of the pods that are being placed: their spreadings, each with the smallest number of pods on a host."""
+        self._spreading = HostSpreading(self._counted, self._matches) if self._counted else None
         self._by_label: dict[tuple[str, str], list[AntiAffinity]] = {}
         """Anti-affinities by a label that a pod must have to be kept away; under the placeholder, those that name no
         such label."""
@@ -77,7 +74,8 @@ class CapacityLedger:
                 self._by_label.setdefault(label, []).append(term)
         self._matched: dict[tuple[str, LabelPairs], int] = {}
         self._classes: dict[object, EquivalentNodes] = {}
-        self._kinds: dict[int, tuple[NodeKind, object]] = {}
+        self._by_kind: dict[tuple[int, Tier], tuple[NodeKind, EquivalentNodes]] = {}
+        """Classes by the identity of a kind, which equal nodes share."""
         self._fitting: dict[NodeConstraints, tuple[EquivalentNodes, ...]] = {}
         self._selected: dict[
             tuple[NodeConstraints, Sequence[Tier], tuple[str, str] | None, frozenset[tuple[str, str]]],
@@ -132,66 +130,57 @@ class CapacityLedger:
 
     def class_of(self, kind: NodeKind, tier: Tier) -> EquivalentNodes:
         """Return the class of nodes of a kind."""
-        known = self._kinds.get(id(kind))
+        known = self._by_kind.get((id(kind), tier))
         if known is None:
             labels = dict(kind.labels)
-            known = self._kinds[id(kind)] = (kind, (tuple(map(labels.get, self._keys)), kind.taints, kind.variants))
-        key = (tier, known[1])
-        class_ = self._classes.get(key)
-        if class_ is None:
-            class_ = self._classes[key] = EquivalentNodes(kind, tier)
-            self._fitting.clear()
-            self._selected.clear()
-        return class_
+            key = (tier, tuple(map(labels.get, self._keys)), kind.taints, kind.variants)
+            class_ = self._classes.get(key)
+            if class_ is None:
+                class_ = self._classes[key] = EquivalentNodes(kind, tier)
+                self._fitting.clear()
+                self._selected.clear()
+            known = self._by_kind[id(kind), tier] = (kind, class_)
+        return known[1]
 
     def add_all(self, rooms: Iterable[NodeRoom]) -> None:
         """Add nodes permanently, the fullest first, so that they are filled before others are begun."""
+        classes: dict[EquivalentNodes, list[NodeRoom]] = {}
         for room in sorted(rooms, key=lambda candidate: (candidate.free, candidate.name)):
-            self.add(room)
+            self._note_pods(room)
+            classes.setdefault(self.class_of(room.kind, room.tier), []).append(room)
+        for class_, members in classes.items():
+            class_.add_all(members)
 
     def add(self, room: NodeRoom) -> None:
         """Add one node permanently."""
+        self._note_pods(room)
+        self.class_of(room.kind, room.tier).add(room)
+
+    def _note_pods(self, room: NodeRoom) -> None:
+        """Note what the pods on a node mean for others. Where nothing asks about other pods, that is nothing."""
         if room.node and self._bits:
             room.owns |= sum({self._bits[term] for term in room.node.apart})
             for identity in room.node.identities:
                 room.matches |= self._matches(*identity)
-        if self._counted:
-            self._count(room)
-            if room.node is None:
-                self._unmade.append(room)
-        self.class_of(room.kind, room.tier).add(room, len(self.names))
+        if self._spreading:
+            self._spreading.add(room)
 
     def add_outside(self, node: ClusterNode) -> None:
         """Add a node that takes no pods. Hosts that are cordoned or do not answer count where pods are spread."""
-        if self._counted:
-            room = NodeRoom(node.name, node.kind, Tier.BUSY, [], node)
-            self._count(room)
-            self._outside.append(room)
-
-    def _count(self, room: NodeRoom) -> None:
-        """Count the pods of a node for spreadings."""
-        if room.node:
-            for sign, identities in ((1, room.node.identities), (-1, room.node.ended)):
-                for identity in identities:
-                    matches = self._matches(*identity)
-                    for bit in self._counted:
-                        if bit & matches:
-                            room.count(bit, sign)
+        if self._spreading:
+            self._spreading.add(NodeRoom(node.name, node.kind, Tier.BUSY, [], node))
 
     def add_new(self, room: NodeRoom) -> None:
         """Add a node that is to be made, until it is undone."""
         self.add(room)
-        row = room.row
-        if row is None:
-            raise ValueError(f"{room.name} is in no row")
+        self._journal.append(partial(self._forget, room))
 
-        def undo() -> None:
-            row.rooms.remove(room)
-            if self._counted:
-                # It is the last: what was added after it is undone before it.
-                self._unmade.pop()
-
-        self._journal.append(undo)
+    def _forget(self, room: NodeRoom) -> None:
+        """Forget the machine that was added last: what was added after it is undone before it."""
+        if room.row:
+            room.row.rooms.remove(room)
+        if self._spreading:
+            self._spreading.forget_last()
 
     def rooms(self) -> Iterator[NodeRoom]:
         """Yield every node, including those that are to be made."""
@@ -212,39 +201,17 @@ class CapacityLedger:
     ) -> list[tuple[NodeRoom, int]]:
         """Place as many of ``count`` pods as there is room for on nodes of some tiers, and return where. ``domain`` is
         a label that the nodes must have."""
-        if not need.spreads:
+        if not need.spreads or not self._spreading:
             return self._place_once(need, count, tiers, domain)
         placed: list[tuple[NodeRoom, int]] = []
         while count:
-            # Each round lets every host have as many pods as the host with the fewest allows.
-            self._levels = [(bit, spread, self._fewest(bit, spread, need.shape.where)) for bit, spread in need.spreads]
+            self._spreading.begin(need)
             more = self._place_once(need, count, tiers, domain)
             if not more:
                 break
             placed += more
             count -= sum(some for _, some in more)
         return placed
-
-    def _fewest(self, bit: int, spread: HostSpread, where: NodeConstraints) -> int:
-        """Return the smallest number of counted pods on a host (kubernetes 1.36, ``podtopologyspread``,
-        ``minMatchNum``). A machine that is no node yet is a host from its first counted pod on."""
-        domains = self._domains.get((spread, where))
-        if domains is None:
-            rooms = (room for room in (*self.rooms(), *self._outside) if room.node)
-            domains = self._domains[spread, where] = [room for room in rooms if _is_domain(spread, where, room)]
-        counts = [room.counts.get(bit, 0) for room in domains]
-        counts += [room.counts[bit] for room in self._unmade if room.counts.get(bit)]
-        return min(counts) if len(counts) >= max(1, spread.min_domains) else 0
-
-    def _most_spread(self, room: NodeRoom) -> int:
-        """Return the number of pods that the spreadings allow on a host."""
-        most = 1 << 30
-        for bit, spread, fewest in self._levels:
-            count = room.counts.get(bit, 0)
-            # Once it is a node, an empty machine is the host with the fewest.
-            left = spread.max_skew + (fewest if room.node or count else 0) - count
-            most = min(most, max(0, left)) if spread.itself else (most if left >= 0 else 0)
-        return most
 
     def _place_once(
         self, need: PodNeed, count: int, tiers: Sequence[Tier], domain: tuple[str, str] | None
@@ -296,9 +263,8 @@ class CapacityLedger:
         if count < before:
             class_.stale = True
         elif class_.stale:
-            former = class_.best
-            self._journal.append(lambda: _loosen(class_, former))
-            class_.best = [max(column) for column in zip(*(row.best for row in class_.rows), strict=True)]
+            self._journal.append(partial(_loosen, class_, class_.best))
+            class_.best = most_of_each(row.best for row in class_.rows)
             class_.stale = False
         return before - count
 
@@ -313,8 +279,8 @@ class CapacityLedger:
                     break
             else:
                 some = room.most_pods(need, count)
-                if need.spreads:
-                    some = min(some, self._most_spread(room))
+                if need.spreads and self._spreading:
+                    some = min(some, self._spreading.most_pods(room))
                 if not some or (need.by_name and mismatch(need.shape.where, room.kind, room.name)):
                     continue
                 self.reserve(room, need, some)
@@ -323,10 +289,8 @@ class CapacityLedger:
                 if not count:
                     break
         if count == before and row.stale:
-            former = row.best
-            self._journal.append(lambda: _loosen(row, former))
-            columns = zip(*(room.free for room in row.rooms), strict=True)
-            row.best = [max(column) for column in columns] or [0] * len(former)
+            self._journal.append(partial(_loosen, row, row.best))
+            row.best = most_of_each(room.free for room in row.rooms) or [0] * len(row.best)
             row.stale = False
         return before - count
 
@@ -343,7 +307,7 @@ class CapacityLedger:
             room.count(bit, count)
         if room.row:
             room.row.stale = True
-        self._journal.append(lambda: _give_back(room, need, count, former))
+        self._journal.append(partial(_give_back, room, need, count, former))
 
     def on_undo(self, undo: Callable[[], None]) -> None:
         """Register an undo function for :meth:`undo_to`."""
@@ -373,18 +337,6 @@ class CapacityLedger:
                     if most >= count:
                         return count
         return most
-
-
-def _is_domain(spread: HostSpread, where: NodeConstraints, room: NodeRoom) -> bool:
-    """Return whether a host counts for a spreading (kubernetes 1.36, ``podtopologyspread``,
-    ``matchNodeInclusionPolicies``)."""
-    labels = {**dict(room.kind.labels), HOSTNAME_LABEL: room.name}
-    if spread.by_labels and label_mismatch(where, labels, room.name):
-        return False
-    if not spread.by_taints:
-        return True
-    tainted = room.node and (room.node.cordon is not CordonOrigin.NONE or room.node.health is not NodeHealth.READY)
-    return not tainted and all(is_tolerated(taint, where.tolerations) for taint in room.kind.taints)
 
 
 def _loosen(part: NodeRow | EquivalentNodes, best: list[int]) -> None:

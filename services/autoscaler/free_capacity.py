@@ -6,7 +6,7 @@ class into rows of a few nodes. A row knows the most that any of its nodes has f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 
 from services.autoscaler.cluster_snapshot import ClusterNode
@@ -164,22 +164,29 @@ def labels_of(term: AntiAffinity) -> Iterator[tuple[str, str]]:
         yield from ((exact.key, value) for value in exact.values)
 
 
+def most_of_each(amounts: Iterable[Sequence[int]]) -> list[int]:
+    """Return the largest amount of each resource."""
+    return [max(column) for column in zip(*amounts, strict=True)]
+
+
 class NodeRow:
     """A few nodes of one class."""
 
     __slots__ = ("best", "rooms", "stale")
 
-    def __init__(self, width: int) -> None:
-        self.rooms: list[NodeRoom] = []
-        self.best = [0] * width
+    def __init__(self, rooms: list[NodeRoom]) -> None:
+        self.rooms = rooms
+        self.best = most_of_each(room.free for room in rooms)
         """At least the most of each resource that one of the nodes has free."""
         self.stale = False
+        for room in rooms:
+            room.row = self
 
     def add(self, room: NodeRoom) -> None:
         """Add a node at the end."""
         room.row = self
         self.rooms.append(room)
-        self.best = [max(pair) for pair in zip(self.best, room.free, strict=True)]
+        self.best = list(map(max, self.best, room.free))
 
 
 class EquivalentNodes:
@@ -196,9 +203,15 @@ class EquivalentNodes:
         """At least the most of each resource that one of the nodes has free; empty without any node."""
         self.stale = False
 
-    def add(self, room: NodeRoom, width: int) -> None:
+    def add_all(self, rooms: Sequence[NodeRoom]) -> None:
+        """Add nodes after all others."""
+        self.rows += [NodeRow(list(rooms[begin : begin + ROW])) for begin in range(0, len(rooms), ROW)]
+        self.best = most_of_each(row.best for row in self.rows)
+
+    def add(self, room: NodeRoom) -> None:
         """Add a node after all others."""
-        if not self.rows or len(self.rows[-1].rooms) >= ROW:
-            self.rows.append(NodeRow(width))
-        self.rows[-1].add(room)
-        self.best = [max(pair) for pair in zip(self.best, room.free, strict=True)] if self.best else list(room.free)
+        if self.rows and len(self.rows[-1].rooms) < ROW:
+            self.rows[-1].add(room)
+        else:
+            self.rows.append(NodeRow([room]))
+        self.best = list(map(max, self.best, room.free)) if self.best else list(room.free)

@@ -1,0 +1,82 @@
+"""Spreading of pods over hosts: which pods it counts on each node, and how many more a node may have (kubernetes 1.36,
+``pkg/scheduler/framework/plugins/podtopologyspread``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from contract.labels import HOSTNAME_LABEL
+from services.autoscaler.cluster_snapshot import CordonOrigin, LabelPairs, NodeHealth
+from services.autoscaler.free_capacity import NodeRoom, PodNeed
+from services.autoscaler.pod_shapes import HostSpread, NodeConstraints
+from services.autoscaler.scheduling_rules import is_tolerated, label_mismatch
+
+UNLIMITED = 1 << 30
+"""Number of pods that a spreading allows where it does not count the pod."""
+
+
+class HostSpreading:
+    """All nodes that count for spreadings, those included that take no pods."""
+
+    def __init__(self, bits: Sequence[int], matches: Callable[[str, LabelPairs], int]) -> None:
+        """``bits`` are those of the pods that spreadings count; ``matches`` returns the bits of a pod."""
+        self._bits, self._matches = bits, matches
+        self._hosts: list[NodeRoom] = []
+        self._unmade: list[NodeRoom] = []
+        """Machines that are no nodes yet."""
+        self._domains: dict[tuple[HostSpread, NodeConstraints], list[NodeRoom]] = {}
+        self._levels: list[tuple[int, HostSpread, int]] = []
+        """Of the pods that are being placed: their spreadings, each with the smallest number of pods on a host."""
+
+    def add(self, room: NodeRoom) -> None:
+        """Add a node, with the pods on it, or a machine that is to become one."""
+        if room.node is None:
+            self._unmade.append(room)
+            return
+        self._hosts.append(room)
+        for sign, identities in ((1, room.node.identities), (-1, room.node.ended)):
+            for identity in identities:
+                matches = self._matches(*identity)
+                for bit in self._bits:
+                    if bit & matches:
+                        room.count(bit, sign)
+
+    def forget_last(self) -> None:
+        """Forget the machine that was added last."""
+        self._unmade.pop()
+
+    def begin(self, need: PodNeed) -> None:
+        """Begin a round in which every host may have as many pods as the host with the fewest allows."""
+        where = need.shape.where
+        self._levels = [(bit, spread, self._fewest(bit, spread, where)) for bit, spread in need.spreads]
+
+    def most_pods(self, room: NodeRoom) -> int:
+        """Return the number of pods that are allowed on a host in this round."""
+        most = UNLIMITED
+        for bit, spread, fewest in self._levels:
+            count = room.counts.get(bit, 0)
+            # Once it is a node, an empty machine is the host with the fewest.
+            left = spread.max_skew + (fewest if room.node or count else 0) - count
+            most = min(most, max(0, left)) if spread.itself else (most if left >= 0 else 0)
+        return most
+
+    def _fewest(self, bit: int, spread: HostSpread, where: NodeConstraints) -> int:
+        """Return the smallest number of counted pods on a host (``minMatchNum``). A machine that is no node yet is a
+        host from its first counted pod on."""
+        domains = self._domains.get((spread, where))
+        if domains is None:
+            domains = self._domains[spread, where] = [room for room in self._hosts if _is_domain(spread, where, room)]
+        counts = [room.counts.get(bit, 0) for room in domains]
+        counts += [room.counts[bit] for room in self._unmade if room.counts.get(bit)]
+        return min(counts) if len(counts) >= max(1, spread.min_domains) else 0
+
+
+def _is_domain(spread: HostSpread, where: NodeConstraints, room: NodeRoom) -> bool:
+    """Return whether a host counts for a spreading (``matchNodeInclusionPolicies``)."""
+    labels = {**dict(room.kind.labels), HOSTNAME_LABEL: room.name}
+    if spread.by_labels and label_mismatch(where, labels, room.name):
+        return False
+    if not spread.by_taints:
+        return True
+    tainted = room.node and (room.node.cordon is not CordonOrigin.NONE or room.node.health is not NodeHealth.READY)
+    return not tainted and all(is_tolerated(taint, where.tolerations) for taint in room.kind.taints)
