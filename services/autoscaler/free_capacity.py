@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from itertools import chain
 
 from services.autoscaler.cluster_snapshot import ClusterNode
 from services.autoscaler.pod_shapes import (
@@ -49,7 +50,7 @@ def held_ports(ports: Iterable[str]) -> frozenset[str]:
     """Return the marks of ports in use. A port of all addresses has its name as mark; one of a single address has its
     name, and the name with ``@`` for any single address (k8s.io/kube-scheduler, ``framework``,
     ``HostPortInfo.CheckConflict``)."""
-    return frozenset(mark for port in ports for mark in _marks(port))
+    return frozenset(chain(*map(_marks, ports)))
 
 
 def _marks(port: str) -> tuple[str, ...]:
@@ -87,7 +88,7 @@ class PodNeed:
         self.shape, self.vector, self.matches, self.owns = shape, vector, matches, owns
         self.closed, self.spreads, self.counted = closed, spreads, counted
         self.ports = held_ports(shape.ports)
-        self.taken_by = frozenset(token for port in shape.ports for token in _conflicts(port))
+        self.taken_by = frozenset(chain(*map(_conflicts, shape.ports)))
         """Held ports of others beside which it cannot be."""
         self.by_name = shape.where.names_nodes
         self.alone = bool(self.ports or matches & owns)

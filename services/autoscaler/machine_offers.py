@@ -182,13 +182,14 @@ class Market:
 
     def closed(self, offer: Offer, need: PodNeed) -> Obstacle | None:
         """Return why an offer is not made for a pod; None when it is."""
-        return self._closed_pools(need).get(offer.pool.name)
+        return self.closed_pools(need).get(offer.pool.name)
 
     def left(self, offer: Offer, need: PodNeed) -> int:
         """Return the number of machines that an offer has left for a pod."""
         return 0 if self._closed and self.closed(offer, need) else offer.left
 
-    def _closed_pools(self, need: PodNeed) -> Mapping[str, Obstacle]:
+    def closed_pools(self, need: PodNeed) -> Mapping[str, Obstacle]:
+        """Return the pools that are not asked for a pod, with the reason."""
         if not self._closed:
             return {}
         pools = self._closed_to.get(need)
@@ -202,6 +203,8 @@ class Market:
         """Return the offers with machines left for some pods, in the order in which to ask: by declared priority,
         reservations first, then by total price, spot, region and name. A pool is followed by its fallbacks. With
         ``fewest``, the machines come first that hold most of the pods, whatever the pools' order is."""
+        if self.joining.amount <= 0:
+            return []
         fitting = self.fitting(need)
 
         def rank(name: str) -> tuple[int, bool, int, bool, Decimal, bool, str, str]:
@@ -219,7 +222,7 @@ class Market:
                 name,
             )
 
-        closed = self._closed_pools(need)
+        closed = self.closed_pools(need)
         left = {
             name: some
             for name, offers in fitting.items()

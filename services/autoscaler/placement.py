@@ -153,9 +153,11 @@ class Placer:
         self, demand: GangDemand, domain: Domain | None, checkpoint: int
     ) -> tuple[Parts, int, Demand | None, bool]:
         """Place members like :meth:`_all`. When a limit that pools share is used up before all have room, try it with
-        as few machines as possible, whatever their pools' order is. The last value tells whether that was so."""
+        as few machines as possible, whatever their pools' order is; where it got no machine, another order gets none
+        either. The last value tells whether that was so."""
+        before = self._market.joining.amount
         parts, fitted, short = self._all(demand, domain)
-        if short is None or not self._market.is_limited():
+        if short is None or self._market.joining.amount == before or not self._market.is_limited():
             return parts, fitted, short, False
         self._ledger.undo_to(checkpoint)
         return *self._all(demand, domain, fewest=True), True

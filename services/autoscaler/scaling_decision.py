@@ -32,7 +32,7 @@ from services.autoscaler.purchase_review import PurchaseReview, remember_purchas
 from services.autoscaler.refusal_backoff import format_duration
 from services.autoscaler.scale_in import ScaleIn, is_stuck
 from services.autoscaler.scaling_actions import ORDER, ScalingAction, ScalingDecision, Verb
-from services.autoscaler.shortage_reasons import shortage_action, unknown_demands
+from services.autoscaler.shortage_reasons import ShortageReasons, unknown_demands
 from services.autoscaler.spare_nodes import reserve_spares
 from services.autoscaler.unfit_times import dated_nodes
 
@@ -82,7 +82,7 @@ def decide(
         *scale_in.actions,
         *_grants(placer),
         *_coming(placer, groups, now),
-        *(shortage_action(short, ledger, market) for short in placer.short),
+        *map(ShortageReasons(ledger, market).action, placer.short),
         *_unreadable(snapshot.gangs, gangs),
     ]
     return ScalingDecision(

@@ -39,18 +39,67 @@ def request_words(need: PodNeed) -> str:
     return ", ".join(amounts) or "nothing but a place"
 
 
-def shortage_action(short: ShortDemand, ledger: CapacityLedger, market: Market) -> ScalingAction:
-    """Return the message about demand without room."""
-    unknown = short.demand.need.shape.unknown or (short.gang.gang.unknown if short.gang else ())
-    obstacle = unknown_demands(unknown) if unknown else _obstacle(short.demand.need, ledger, market, short.domain)
-    if short.gang is None:
-        target, pods = short.pods[0], short.pods
-    else:
-        target = short.gang.gang.name
-        pods = tuple(name for member in short.gang.members if not member.declared for name in member.pods)
-        if not unknown:
-            obstacle = _gang_obstacle(short, short.gang, obstacle)
-    return ScalingAction(verb=Verb.TELL, target=target, reason=obstacle.reason, message=obstacle.message, pods=pods)
+class ShortageReasons:
+    """Why demand has no room, after all of it was placed: what the pools have left does not change any more."""
+
+    def __init__(self, ledger: CapacityLedger, market: Market) -> None:
+        self._ledger, self._market = ledger, market
+        self._shut_pools: dict[object, tuple[WaitReason, str] | None] = {}
+        """Reason and text about pools that could hold a pod, by their offers, those that are closed to it, and the
+        domain: most shapes have these in common."""
+
+    def action(self, short: ShortDemand) -> ScalingAction:
+        """Return the message about demand without room."""
+        unknown = short.demand.need.shape.unknown or (short.gang.gang.unknown if short.gang else ())
+        obstacle = unknown_demands(unknown) if unknown else self._obstacle(short.demand.need, short.domain)
+        if short.gang is None:
+            target, pods = short.pods[0], short.pods
+        else:
+            target = short.gang.gang.name
+            pods = tuple(name for member in short.gang.members if not member.declared for name in member.pods)
+            if not unknown:
+                obstacle = _gang_obstacle(short, short.gang, obstacle)
+        return ScalingAction(verb=Verb.TELL, target=target, reason=obstacle.reason, message=obstacle.message, pods=pods)
+
+    def _obstacle(self, need: PodNeed, domain: Domain | None) -> Obstacle:
+        asks = f"asks {request_words(need)}"
+        market = self._market
+        if need.by_name:
+            message = f"{asks}; it may run only on nodes with certain names, and these have no room"
+            return Obstacle(WaitReason.NAMED_NODES_FULL, message)
+        fitting = market.fitting(need)
+        if not fitting:
+            return self._no_pool(need)
+        closed = market.closed_pools(need)
+        key = (tuple(offer for offers in fitting.values() for offer, _ in offers), tuple(closed.items()), domain)
+        if key not in self._shut_pools:
+            there = [
+                _shut(name, [offer for offer, _ in offers], need, market)
+                for name, offers in fitting.items()
+                if domain is None or any(domain in offer.kind.labels for offer, _ in offers)
+            ]
+            self._shut_pools[key] = (there[0].reason, _listed(map(str, there))) if there else None
+        shut = self._shut_pools[key]
+        if shut:
+            return Obstacle(shut[0], f"{asks}; {shut[1]}")
+        label = "=".join(domain or ())
+        message = f"{asks}; no pool that could hold it has nodes that are known to be {label}"
+        return Obstacle(WaitReason.NO_DOMAIN, message)
+
+    def _no_pool(self, need: PodNeed) -> Obstacle:
+        """Return why no pool's new node can hold a pod."""
+        market = self._market
+        beside = _beside_daemons(need, market)
+        if beside:
+            return Obstacle(WaitReason.DAEMON_SET_CONFLICT, f"no pool can hold this: {beside}")
+        shut = [offer.pool.name for offer in market.matching(need.shape.where) if need.closed & offer.domains]
+        if shut:
+            where = " and ".join(f"{key}={value}" for key, value in sorted(need.closed))
+            message = f"pods that run keep it out of {where}, where new nodes are or may be ({_listed(shut, ', ')})"
+            return Obstacle(WaitReason.NO_POOL_MATCHES, f"no pool can hold this: {message}")
+        too_small = _too_small(need, self._ledger, market)
+        reason = WaitReason.NO_MACHINE_FITS if too_small else WaitReason.NO_POOL_MATCHES
+        return Obstacle(reason, f"no pool can hold this: {too_small or _unlike(need, market)}")
 
 
 def unknown_demands(unknown: Sequence[Obstacle]) -> Obstacle:
@@ -66,36 +115,6 @@ def _gang_obstacle(short: ShortDemand, gang: GangDemand, obstacle: Obstacle) -> 
     place = f" with {'='.join(short.domain)}" if short.domain else ""
     fitted = f"{short.fitted} of {gang.count} members have room{place}"
     return Obstacle(obstacle.reason, f"it waits as a whole: {fitted}; {obstacle}")
-
-
-def _obstacle(need: PodNeed, ledger: CapacityLedger, market: Market, domain: Domain | None) -> Obstacle:
-    asks = f"asks {request_words(need)}"
-    if need.by_name:
-        message = f"{asks}; it may run only on nodes with certain names, and these have no room"
-        return Obstacle(WaitReason.NAMED_NODES_FULL, message)
-    fitting = market.fitting(need)
-    if not fitting:
-        beside = _beside_daemons(need, market)
-        if beside:
-            return Obstacle(WaitReason.DAEMON_SET_CONFLICT, f"no pool can hold this: {beside}")
-        shut = [offer.pool.name for offer in market.matching(need.shape.where) if need.closed & offer.domains]
-        if shut:
-            where = " and ".join(f"{key}={value}" for key, value in sorted(need.closed))
-            message = f"pods that run keep it out of {where}, where new nodes are or may be ({_listed(shut, ', ')})"
-            return Obstacle(WaitReason.NO_POOL_MATCHES, f"no pool can hold this: {message}")
-        too_small = _too_small(need, ledger, market)
-        reason = WaitReason.NO_MACHINE_FITS if too_small else WaitReason.NO_POOL_MATCHES
-        return Obstacle(reason, f"no pool can hold this: {too_small or _unlike(need, market)}")
-    there = [
-        _shut(name, [offer for offer, _ in offers], need, market)
-        for name, offers in fitting.items()
-        if domain is None or any(domain in offer.kind.labels for offer, _ in offers)
-    ]
-    if there:
-        return Obstacle(there[0].reason, f"{asks}; {_listed(map(str, there))}")
-    label = "=".join(domain or ())
-    message = f"{asks}; no pool that could hold it has nodes that are known to be {label}"
-    return Obstacle(WaitReason.NO_DOMAIN, message)
 
 
 def _shut(name: str, offers: Sequence[Offer], need: PodNeed, market: Market) -> Obstacle:
