@@ -19,6 +19,7 @@ from clouds.azure import live_groups as azure
 from clouds.azure.live_groups import AzureGroup
 from clouds.base.live_groups import GroupObservation, GroupState, Life, LiveGroup, LiveMachine
 from clouds.base.place import Place
+from clouds.base.pool_section import Taint
 from components.model import Environment
 from components.model.autoscaler import rights
 from components.model.prices.book import PriceBook
@@ -44,6 +45,8 @@ REQUESTS = f"/apis/autoscaling.x-k8s.io/v1/namespaces/{TEAM}/provisioningrequest
 KIND, ZONE = "m6id.xlarge", "us-east-1a"
 """Machine type that the lab's group on AWS launches, and its zone."""
 GROUPS = {"h100": "prod-h100", "h100-azure": "prod-h100-azure"}
+STARTUP_TAINT = {"key": "agent.example.com/starting", "effect": "NoSchedule"}
+"""Taint of the nodes on AWS until an agent takes it off; a test does that as they join."""
 HAS = {"cpu": "192", "memory": "2000Gi", "pods": "16", "nvidia.com/gpu": "8"}
 EIGHT = {"requests": {"nvidia.com/gpu": "8"}, "limits": {"nvidia.com/gpu": "8"}}
 SPEC = {
@@ -51,6 +54,11 @@ SPEC = {
     "tolerations": [{"operator": "Exists"}],
     "nodeSelector": {"gpu": "h100"},
     "terminationGracePeriodSeconds": 0,
+}
+SCHEDULER = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "leaderElection": {"leaderElect": False},
 }
 ROUNDS = 40
 QUIET = 2
@@ -154,6 +162,8 @@ class World:
         self.ahead = timedelta()
         self.lacking: set[str] = set()
         """Pools whose nodes have 7 of their 8 GPUs."""
+        self.binds = True
+        """False while the real scheduler binds pods."""
         self.lines: list[str] = []
         self.metrics = ServiceMetrics(METRICS)
         self.real: dict[str, LiveGroup] = {
@@ -232,8 +242,8 @@ class World:
         return bool(gone) | any(name not in nodes for name in there) | self.bind()
 
     def bind(self) -> bool:
-        """Bind each waiting pod to a node that is free; the scheduler is not tested here."""
-        pods = list(self.admin.items(PODS))
+        """Bind each waiting pod to a node that is free, unless the real scheduler does."""
+        pods = list(self.admin.items(PODS)) if self.binds else []
         taken = {pod["spec"].get("nodeName") for pod in pods}
         free = [
             item["metadata"]["name"]
@@ -248,9 +258,19 @@ class World:
             self.admin.post(f"{PODS}/{pod}/binding", body)
         return bool(waiting and free)
 
+    @contextmanager
+    def scheduler(self) -> Iterator[None]:
+        """Have the real scheduler bind pods."""
+        path = self.server.folder / "scheduler.json"
+        path.write_text(json.dumps({**SCHEDULER, "clientConnection": {"kubeconfig": str(self.server.kubeconfig)}}))
+        self.binds = False
+        with self.server.scheduler(path):
+            yield
+        self.binds = True
+
     def join(self, name: str, pool: str, *, ready: str = "True") -> None:
         """Make a node that is ready, or none that ever was."""
-        labels = {"longhaul.dev/pool": pool, "gpu": "h100", "kubernetes.io/hostname": name}
+        labels = {"longhaul.dev/pool": pool, "gpu": "h100", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
         self.admin.post(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}})
         self.health(name, ready)
         # The controllers would take away the taint of a new node; they are not tested here.
@@ -268,11 +288,15 @@ class World:
         status = {"conditions": [condition], "allocatable": has, "capacity": has}
         self.admin.patch(f"{NODES}{path_of(name)}/status", {"status": status})
 
-    def pods(self, count: int, *, first: int = 0, **metadata: Any) -> None:
+    def pods(self, count: int, *, first: int = 0) -> None:
         """Make pods that want a node each."""
         for number in range(first, first + count):
-            body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"train-{number}", **metadata}}
-            self.admin.post(PODS, {**body, "spec": SPEC})
+            self.pod(f"train-{number}", SPEC)
+
+    def pod(self, name: str, spec: dict[str, Any], **metadata: Any) -> None:
+        """Make a pod."""
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec}
+        self.admin.post(PODS, body)
 
     def end_pods(self, *numbers: int) -> None:
         """Delete pods, or all of them."""
@@ -295,7 +319,7 @@ class World:
 
     def reset(self) -> None:
         """Return to an empty cluster with groups of no machine."""
-        self.fuse, self.ahead, self.trouble, self.lacking = Fuse(), timedelta(), {}, set()
+        self.fuse, self.ahead, self.trouble, self.lacking, self.binds = Fuse(), timedelta(), {}, set(), True
         self.end_pods()
         self.limit(None)
         for group in self.real.values():
@@ -343,7 +367,12 @@ def environment(most: int = 4) -> Environment:
     """Return an environment with one pool in each cloud, the one on Azure the other's fallback."""
     whole = example("prod")
     changes = {
-        "h100": {"fallbacks": ("h100-azure",), "max": most, "taints": ()},
+        "h100": {
+            "fallbacks": ("h100-azure",),
+            "max": most,
+            "taints": (),
+            "startup_taints": (Taint.model_validate(STARTUP_TAINT),),
+        },
         "h100-azure": {"max": 4, "taints": ()},
     }
     pools = {name: whole.pools[name].model_copy(update=change) for name, change in changes.items()}

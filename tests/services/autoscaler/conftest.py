@@ -18,7 +18,7 @@ from tests.support.api_server import api_server, eventually
 
 @pytest.fixture(scope="module", name="everything")
 def _everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    binaries = tools.ensure(TOOLS, log_dir=tmp_path_factory.mktemp("tools"), progress=print)
+    binaries = tools.ensure([*TOOLS, "kube-scheduler"], log_dir=tmp_path_factory.mktemp("tools"), progress=print)
     folder = tmp_path_factory.mktemp("cluster")
     with (
         api_server(folder, tools=binaries, services=IPv4Network("10.80.0.0/17")) as server,

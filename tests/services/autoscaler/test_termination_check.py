@@ -11,7 +11,6 @@ import pytest
 
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import LiveMachine
-from contract.kubernetes.drain import evict, pod_of
 from contract.kubernetes.paths import NODES
 from contract.reasons.autoscaler import GrowthReason
 from services.autoscaler import group_writer, scaling_pass
@@ -227,32 +226,3 @@ def test_a_quota_on_azure_is_a_failure_of_its_pool_and_no_pause(world: World, to
             assert process._groups.closed() == {}
     finally:
         sets.limit(world.live, None)
-
-
-def test_a_pod_that_two_budgets_select_keeps_its_node_and_no_other(world: World) -> None:
-    world.pods(3)
-    with world.process() as passes:
-        world.settle(passes)
-    on = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in world.admin.items(PODS)}
-    world.end_pods(1, 2)
-    labels = {"app": "twice"}
-    small = {"name": "main", "image": "example.com/none", "resources": {"requests": {"cpu": "1"}}}
-    movable = {"labels": labels, "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}
-    spec = {**SPEC, "containers": [small], "nodeName": on["train-1"]}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-8", **movable}, "spec": spec}
-    world.admin.post(PODS, pod)
-    world.admin.patch(f"{PODS}/train-8/status", {"status": {"phase": "Running"}})
-    budgets = PODS.replace("/api/v1", "/apis/policy/v1").replace("/pods", "/poddisruptionbudgets")
-    for name in ("one", "two"):
-        wanted = {"selector": {"matchLabels": labels}, "maxUnavailable": 1}
-        body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": wanted}
-        world.admin.post(budgets, body)
-    assert "more than one PodDisruptionBudget" in evict(world.admin, pod_of(world.admin.get(f"{PODS}/train-8")))
-    for ahead in (timedelta(), IDLE, IDLE + SETTLED):
-        world.ahead = ahead
-        with world.process() as passes:
-            world.settle(passes)
-    done = [line for line in world.lines if line.startswith("done: ") and "end" in line]
-    assert done == [f"done: end {on['train-2']} of prod-h100"]
-    for name in ("one", "two"):
-        world.admin.delete(f"{budgets}/{name}", uid=world.admin.get(f"{budgets}/{name}")["metadata"]["uid"])
