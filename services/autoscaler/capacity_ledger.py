@@ -309,6 +309,12 @@ class CapacityLedger:
             room.row.stale = True
         self._journal.append(partial(_give_back, room, need, count, former))
 
+    def uncount(self, room: NodeRoom, need: PodNeed) -> None:
+        """No longer count a pod on its node for spreadings."""
+        for bit in need.counted:
+            room.count(bit, -1)
+            self._journal.append(partial(room.count, bit, 1))
+
     def on_undo(self, undo: Callable[[], None]) -> None:
         """Register an undo function for :meth:`undo_to`."""
         self._journal.append(undo)

@@ -40,10 +40,17 @@ class PendingPod:
 class MovablePod:
     """A running pod that may be moved to another node."""
 
-    id: str
+    namespace: str
+    name: str
     shape: PodShape
+    labels: LabelPairs = ()
     block_reason: str = ""
     """Reason why it may not leave now: a disruption budget. Empty when it may."""
+
+    @property
+    def id(self) -> str:
+        """Return namespace and name."""
+        return f"{self.namespace}/{self.name}"
 
 
 class CordonOrigin(StrEnum):

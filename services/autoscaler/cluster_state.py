@@ -22,7 +22,7 @@ from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.node_objects import MachineFacts, NodeParser, budget_of
 from services.autoscaler.pod_defaults import PodDefaults
 from services.autoscaler.pod_objects import Object, ShapeParser
-from services.autoscaler.volume_claims import VolumeClaims, volume_limits
+from services.autoscaler.volume_claims import StorageObjects, VolumeClaims, attached_volumes, volume_limits
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
@@ -36,6 +36,9 @@ CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
 STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+CSI_DRIVERS = "/apis/storage.k8s.io/v1/csidrivers"
+CAPACITIES = "/apis/storage.k8s.io/v1/csistoragecapacities"
+ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 NAME = AUTOSCALER
 """Name of the autoscaler's lease and of its memory, and prefix of its processes' names as holders of leases."""
 SCHEDULER = "kube-scheduler"
@@ -58,10 +61,8 @@ class ListedObjects:
     requests: Sequence[Object] = ()
     templates: Sequence[Object] = ()
     pod_groups: Sequence[Object] = ()
-    claims: Sequence[Object] = ()
-    volumes: Sequence[Object] = ()
-    storage_classes: Sequence[Object] = ()
-    csi_nodes: Sequence[Object] = ()
+    storage: StorageObjects = field(default_factory=StorageObjects)
+    """Objects about volumes; none while no pod claims any."""
     limit_ranges: Sequence[Object] = ()
     runtime_classes: Sequence[Object] = ()
     priority_classes: Sequence[Object] = ()
@@ -100,9 +101,7 @@ def list_objects(items: Items, *, memory: DecisionMemory, now: datetime) -> List
     leases = {item["metadata"]["name"]: holder_of(dict(item), now) for item in items(LEASES)}
     requests = items(REQUESTS)
     templates = items(TEMPLATES) if requests else ()
-    claims = any(_claims(pod) for pod in pods if is_pending(pod)) or any(
-        _claims(template["template"]) for template in templates
-    )
+    claims = any(map(_claims, pods)) or any(_claims(template["template"]) for template in templates)
     namespaces = {item["metadata"]["name"]: item["metadata"].get("labels") or {} for item in items(NAMESPACES)}
     return ListedObjects(
         pods=pods,
@@ -112,10 +111,17 @@ def list_objects(items: Items, *, memory: DecisionMemory, now: datetime) -> List
         requests=requests,
         templates=templates,
         pod_groups=items(POD_GROUPS),
-        claims=items(CLAIMS) if claims else (),
-        volumes=items(VOLUMES) if claims else (),
-        storage_classes=items(STORAGE_CLASSES) if claims else (),
-        csi_nodes=items(CSI_NODES) if claims else (),
+        storage=StorageObjects(
+            claims=items(CLAIMS),
+            volumes=items(VOLUMES),
+            classes=items(STORAGE_CLASSES),
+            drivers=items(CSI_DRIVERS),
+            capacities=items(CAPACITIES),
+            attachments=items(ATTACHMENTS),
+            csi_nodes=items(CSI_NODES),
+        )
+        if claims
+        else StorageObjects(),
         limit_ranges=items(LIMIT_RANGES),
         runtime_classes=items(RUNTIME_CLASSES),
         priority_classes=items(PRIORITY_CLASSES),
@@ -150,8 +156,8 @@ def cluster_state(
 ) -> ClusterState:
     """Return listed objects as plain values. ``machines`` are the machines of all groups by node name; ``taints`` are
     those that a pool's nodes always have, by its name on nodes; ``startup`` are those until their agents run."""
-    claims = VolumeClaims(listed.claims, listed.volumes, listed.storage_classes)
-    shapes = ShapeParser(claims, listed.namespaces)
+    active = (pod for pod in listed.pods if pod.get("status", {}).get("phase") not in OVER)
+    shapes = ShapeParser(VolumeClaims(listed.storage, active), listed.namespaces)
     defaults = PodDefaults(
         limit_ranges=listed.limit_ranges,
         runtime_classes=listed.runtime_classes,
@@ -165,7 +171,8 @@ def cluster_state(
         taints=taints,
         now=now,
         startup=startup,
-        limits=volume_limits(listed.csi_nodes),
+        limits=volume_limits(listed.storage.csi_nodes),
+        attached=attached_volumes(listed.storage),
     )
     on: dict[str, list[Object]] = {}
     running: dict[str, list[Object]] = {}
@@ -251,5 +258,5 @@ def _daemons(listed: ListedObjects, shapes: ShapeParser, defaults: PodDefaults) 
 
 
 def _claims(item: Object) -> bool:
-    kinds = ("persistentVolumeClaim", "ephemeral")
-    return any(kind in volume for volume in item["spec"].get("volumes") or () for kind in kinds)
+    volumes = item["spec"].get("volumes")
+    return bool(volumes) and any("persistentVolumeClaim" in volume or "ephemeral" in volume for volume in volumes)

@@ -16,14 +16,14 @@ from contract.kubernetes.times import parse_time
 from contract.labels import HOSTNAME_LABEL, HOSTS_POOL_LABEL, INTERRUPTED, POOL_LABEL
 from contract.taints import CORDON, QUARANTINE_TAINT, STARTING
 from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, LabelPairs, MovablePod, NodeHealth
+from services.autoscaler.node_terms import label_requirements
 from services.autoscaler.pod_objects import (
     TOO_MANY_APART,
     Object,
     ShapeParser,
-    label_requirements,
     lasting_containers,
-    requests,
 )
+from services.autoscaler.pod_requests import bound_requests
 from services.autoscaler.pod_shapes import PODS, AntiAffinity, NodeKind, Resources, SchedulingTaint, SelectorRequirement
 from services.autoscaler.scheduling_rules import is_fulfilled
 from services.autoscaler.volume_claims import ClaimedVolume, volume_counts
@@ -70,12 +70,13 @@ class NodeParser:
         now: datetime,
         startup: Mapping[str, frozenset[tuple[str, str]]] | None = None,
         limits: Mapping[str, Mapping[str, int]] | None = None,
+        attached: Mapping[str, Sequence[ClaimedVolume]] | None = None,
     ) -> None:
         """``machines`` are the groups' machines by node name; ``taints`` are key and effect of the taints that a pool's
         nodes always have, by the pool's name on nodes; ``startup`` are such taints until their agents
-        run; ``limits`` are the numbers of volumes that nodes allow."""
+        run; ``limits`` are the numbers of volumes that nodes allow; ``attached`` are the volumes attached to them."""
         self._shapes, self._budgets, self._machines, self._taints, self._now = shapes, budgets, machines, taints, now
-        self._startup, self._limits = startup or {}, limits or {}
+        self._startup, self._limits, self._attached = startup or {}, limits or {}, attached or {}
         self._kinds: dict[NodeKind, NodeKind] = {}
 
     def parse(self, item: Object, pods: Iterable[Object]) -> ClusterNode:
@@ -99,7 +100,7 @@ class NodeParser:
         load = _Load(self._shapes, self._budgets, self._now, answers=health is not NodeHealth.SILENT)
         for pod in pods:
             load.add(pod)
-        load.add_volumes(has)
+        load.add_volumes(has, self._attached.get(metadata["name"], ()))
         annotations = metadata.get("annotations") or {}
         cordoned_at = parse_time(annotations.get(SCALE_IN, ""))
         return ClusterNode(
@@ -168,9 +169,10 @@ class _Load:
         self.wide: list[AntiAffinity] = []
         self.ports: list[str] = []
 
-    def add_volumes(self, has: Resources) -> None:
-        """Add the volumes for which the node has a limit. One that several pods use counts once."""
-        for name, count in volume_counts(self._volumes).items():
+    def add_volumes(self, has: Resources, attached: Sequence[ClaimedVolume]) -> None:
+        """Add the volumes for which the node has a limit, in use or only attached. One that several pods use counts
+        once."""
+        for name, count in volume_counts((*self._volumes, *attached)).items():
             if name in has:
                 self.used[name] = count
 
@@ -179,7 +181,7 @@ class _Load:
         if item["spec"].get("volumes"):
             self._volumes += self._shapes.claims.of_pod(item)
         pod = pod_of(item)
-        for name, amount in {**requests(item["spec"]), PODS: 1}.items():
+        for name, amount in {**bound_requests(item), PODS: 1}.items():
             self.used[name] = self.used.get(name, 0) + amount
         labels = tuple(sorted((item["metadata"].get("labels") or {}).items()))
         self.identities.append((pod.namespace, labels))
@@ -201,7 +203,10 @@ class _Load:
             self.work += 1
         else:
             blocked = _block_reason(item, pod, dict(labels), self._budgets)
-            self.moving.append(MovablePod(id=str(pod), shape=shape or self._shapes.parse(item), block_reason=blocked))
+            shape = shape or self._shapes.parse(item)
+            self.moving.append(
+                MovablePod(namespace=pod.namespace, name=pod.name, shape=shape, labels=labels, block_reason=blocked)
+            )
 
 
 def _is_plain(spec: Object) -> bool:

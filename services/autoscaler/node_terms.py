@@ -26,3 +26,12 @@ def requirement(item: Object) -> SelectorRequirement:
     return SelectorRequirement(
         item["key"], SelectorOperator(item["operator"]), tuple(map(str, item.get("values") or ()))
     )
+
+
+def label_requirements(selector: Object) -> tuple[SelectorRequirement, ...]:
+    """Return the requirements of a selector of labels."""
+    exact = [
+        SelectorRequirement(key, SelectorOperator.IN, (value,))
+        for key, value in sorted((selector.get("matchLabels") or {}).items())
+    ]
+    return (*exact, *(requirement(expression) for expression in selector.get("matchExpressions") or ()))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from contract.kubernetes.quantities import whole
 from contract.labels import HOSTNAME_LABEL
 from contract.reasons.autoscaler import Obstacle, WaitReason
-from services.autoscaler.node_terms import node_terms, requirement
+from services.autoscaler.node_terms import label_requirements, node_terms
+from services.autoscaler.pod_requests import requests
 from services.autoscaler.pod_shapes import (
     COMMON,
     PODS,
@@ -17,7 +17,6 @@ from services.autoscaler.pod_shapes import (
     NodeConstraints,
     NodeSelectorTerm,
     PodShape,
-    Resources,
     SelectorOperator,
     SelectorRequirement,
     Toleration,
@@ -32,6 +31,11 @@ Object = Mapping[str, Any]
 MOST_APART, MOST_RESOURCES = 8, 16
 """Maximum numbers of anti-affinities and of resources of a pod that are supported. Each is compared with every node in
 every pass, so one pod with thousands would delay everybody."""
+SCHEDULER = "default-scheduler"
+"""Name by which pods ask for kube-scheduler (k8s.io/api/core/v1, ``DefaultSchedulerName``)."""
+EXCLUSIVE = ("awsElasticBlockStore", "gcePersistentDisk", "iscsi", "rbd")
+"""Volumes without claims that pods on one node cannot share (kubernetes 1.36, ``volumerestrictions``,
+``isVolumeConflict``)."""
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared, never listened on
 TOO_MANY_APART = f"it keeps apart from more than {MOST_APART} kinds of pods, which is not supported"
 TOO_MANY_RESOURCES = f"it asks for more than {MOST_RESOURCES} resources, which is not supported"
@@ -152,53 +156,6 @@ def _spreads(namespace: str, labels: Mapping[str, str], spec: Object) -> tuple[t
     return tuple(dict.fromkeys(spreads)), unknown
 
 
-def requests(spec: Object) -> Resources:
-    """Return a pod's requests (k8s.io/component-helpers, ``resource.PodRequests``): the sum of its containers and
-    sidecars, or the largest step of its initialization, plus its overhead."""
-    total: Resources = {}
-    for container in spec.get("containers") or ():
-        _add(total, _requested(container))
-    sidecars: Resources = {}
-    most: Resources = {}
-    for container in spec.get("initContainers") or ():
-        requested = _requested(container)
-        if container.get("restartPolicy") == "Always":
-            _add(sidecars, requested)
-            step = dict(sidecars)
-        else:
-            step = dict(sidecars)
-            _add(step, requested)
-        most = _larger(most, step)
-    _add(total, sidecars)
-    total = _larger(total, most)
-    # A request for the pod as a whole replaces the sum; a limit of it stands for requests that no container has.
-    whole_pod = spec.get("resources") or {}
-    total |= {name: amount for name, amount in _amounts(whole_pod.get("limits")) if name not in total}
-    total |= dict(_amounts(whole_pod.get("requests")))
-    _add(total, {name: whole(name, text) for name, text in (spec.get("overhead") or {}).items()})
-    return total
-
-
-def _requested(container: Object) -> Resources:
-    """Return a container's requests; a limit stands for a request that is missing (kubernetes 1.36,
-    ``pkg/apis/core/v1/defaults.go``, ``SetDefaults_Pod``)."""
-    resources = container.get("resources") or {}
-    return dict(_amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})}))
-
-
-def _amounts(texts: Object | None) -> Iterator[tuple[str, int]]:
-    return ((name, whole(name, text)) for name, text in (texts or {}).items())
-
-
-def _add(total: Resources, more: Resources) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
-
-
-def _larger(first: Resources, other: Resources) -> Resources:
-    return {name: max(first.get(name, 0), other.get(name, 0)) for name in {*first, *other}}
-
-
 def _where(
     spec: Object, affinity: Object, volumes: Iterable[tuple[tuple[NodeSelectorTerm, ...], ...]]
 ) -> tuple[NodeConstraints, list[str]]:
@@ -221,15 +178,6 @@ def _where(
     return NodeConstraints(selector, alternatives, tuple(dict.fromkeys(tolerations))), unknown
 
 
-def label_requirements(selector: Object) -> tuple[SelectorRequirement, ...]:
-    """Return the requirements of a selector of labels."""
-    exact = [
-        SelectorRequirement(key, SelectorOperator.IN, (value,))
-        for key, value in sorted((selector.get("matchLabels") or {}).items())
-    ]
-    return (*exact, *(requirement(expression) for expression in selector.get("matchExpressions") or ()))
-
-
 def _ports(spec: Object) -> Iterator[str]:
     """Yield the node ports that a pod uses (kubernetes 1.36, ``pkg/scheduler/util``, ``GetHostPorts``)."""
     for container in lasting_containers(spec):
@@ -249,3 +197,9 @@ def lasting_containers(spec: Object) -> Iterator[Object]:
 def _unknown(spec: Object) -> Iterator[str]:
     if spec.get("resourceClaims"):
         yield "it claims devices (resourceClaims), which is not supported"
+    scheduler = spec.get("schedulerName") or SCHEDULER
+    if scheduler != SCHEDULER:
+        yield f"it waits for another scheduler, {scheduler}"
+    kinds = {kind for volume in spec.get("volumes") or () for kind in volume if kind in EXCLUSIVE}
+    if kinds:
+        yield f"it has a volume of kind {min(kinds)} without a claim, which is not supported"

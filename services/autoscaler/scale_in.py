@@ -222,12 +222,19 @@ class ScaleIn:
 
     def _move_pods(self, node: ClusterNode) -> bool:
         """Place the pods that a node would lose on other nodes. Return False, and place none, when one has no room."""
+        needs = [
+            (pod, self._ledger.need(pod.shape, (pod.namespace, pod.labels)))
+            for pod in sorted(node.moving, key=lambda candidate: candidate.id)
+        ]
         room = self._rooms.get(node.name)
         checkpoint = self._ledger.checkpoint()
         if room is not None:
             room.closed = True
-        for pod in sorted(node.moving, key=lambda candidate: candidate.id):
-            if pod.shape.unknown or self._placer.move(self._ledger.need(pod.shape)) is None:
+            # Where pods are spread, the node is a host without them until it is gone.
+            for _, need in needs:
+                self._ledger.uncount(room, need)
+        for pod, need in needs:
+            if pod.shape.unknown or self._placer.move(need) is None:
                 self._ledger.undo_to(checkpoint)
                 if room is not None:
                     room.closed = False

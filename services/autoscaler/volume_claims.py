@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contract.kubernetes.quantities import whole
 from contract.labels import REGION_LABEL, ZONE_LABEL
-from services.autoscaler.node_terms import node_terms
+from services.autoscaler.node_terms import label_requirements, node_terms
 from services.autoscaler.pod_shapes import VOLUMES_OF, NodeSelectorTerm, SelectorOperator, SelectorRequirement
+from services.autoscaler.scheduling_rules import is_fulfilled
 
 Object = Mapping[str, Any]
 Terms = tuple[NodeSelectorTerm, ...]
 
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
+AVAILABLE, FILESYSTEM = "Available", "Filesystem"
 NOT_PROVISIONED = "kubernetes.io/no-provisioner"
 ZONES = {
     "failure-domain.beta.kubernetes.io/zone": ZONE_LABEL,
@@ -24,6 +27,25 @@ ZONES = {
     REGION_LABEL: REGION_LABEL,
 }
 """Labels of a volume that its nodes must have, with the nodes' label (``volumezone``, ``translateToGALabel``)."""
+NOWHERE = NodeSelectorTerm(tuple(SelectorRequirement(key, SelectorOperator.DOES_NOT_EXIST) for key in ZONES))
+"""Nodes without any of these labels, which take volumes of all zones (``volumezone``, ``Filter``)."""
+NO_STORAGE = NodeSelectorTerm((SelectorRequirement("storage of that size", SelectorOperator.EXISTS),))
+"""Nodes with storage, where no driver tells of any."""
+ONE_POD = "ReadWriteOncePod"
+STORAGE = "storage"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorageObjects:
+    """Listed objects about volumes."""
+
+    claims: Sequence[Object] = ()
+    volumes: Sequence[Object] = ()
+    classes: Sequence[Object] = ()
+    drivers: Sequence[Object] = ()
+    capacities: Sequence[Object] = ()
+    attachments: Sequence[Object] = ()
+    csi_nodes: Sequence[Object] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +63,20 @@ class ClaimedVolume:
 class VolumeClaims:
     """Claims, volumes and classes of a cluster."""
 
-    def __init__(
-        self, claims: Iterable[Object] = (), volumes: Iterable[Object] = (), classes: Iterable[Object] = ()
-    ) -> None:
-        self._claims = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in claims}
-        self._volumes = {item["metadata"]["name"]: item for item in volumes}
-        self._classes = {item["metadata"]["name"]: item for item in classes}
+    def __init__(self, objects: StorageObjects | None = None, pods: Iterable[Object] = ()) -> None:
+        """``pods`` are all pods that have not ended."""
+        objects = objects or StorageObjects()
+        self._claims = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in objects.claims}
+        self._volumes = {item["metadata"]["name"]: item for item in objects.volumes}
+        self._classes = {item["metadata"]["name"]: item for item in objects.classes}
+        self._measured = {
+            item["metadata"]["name"] for item in objects.drivers if (item.get("spec") or {}).get("storageCapacity")
+        }
+        """Drivers that tell how much storage they have where."""
+        self._capacities = objects.capacities
         self._known: dict[tuple[str, str], ClaimedVolume] = {}
+        single = {key for key, item in self._claims.items() if ONE_POD in (item["spec"].get("accessModes") or ())}
+        self._users = _users(pods, single) if single else {}
 
     def of_pod(self, pod: Object) -> Iterator[ClaimedVolume]:
         """Yield the volumes that a pod claims."""
@@ -57,6 +86,9 @@ class VolumeClaims:
             if volume.get("persistentVolumeClaim"):
                 name = volume["persistentVolumeClaim"]["claimName"]
                 yield self._claim(namespace, name)
+                user = self._users.get((namespace, name))
+                if user and user != metadata.get("name") and not pod["spec"].get("nodeName"):
+                    yield ClaimedVolume(obstacle=f"its volume claim {name} is for one pod at a time, and {user} has it")
             elif volume.get("ephemeral"):
                 name = f"{metadata.get('name', '')}-{volume['name']}"
                 item = self._claims.get((namespace, name))
@@ -103,7 +135,7 @@ class VolumeClaims:
         for key, value in (item["metadata"].get("labels") or {}).items():
             if key in ZONES:
                 zones = SelectorRequirement(ZONES[key], SelectorOperator.IN, tuple(value.split("__")))
-                where.append((NodeSelectorTerm((zones,)),))
+                where.append((NodeSelectorTerm((zones,)), NOWHERE))
         csi = item["spec"].get("csi")
         counted = (csi["driver"], str(csi.get("volumeHandle") or volume)) if csi else None
         return ClaimedVolume(where=tuple(where), counted=counted)
@@ -118,13 +150,26 @@ class VolumeClaims:
             return ClaimedVolume(obstacle=f"storage class {named} of its volume claim {name} does not exist")
         if class_.get("volumeBindingMode") != "WaitForFirstConsumer":
             return ClaimedVolume(obstacle=f"its volume claim {name} is not bound to a volume yet")
+        free = self._free_volumes(namespace, name, named, item)
+        if class_.get("provisioner") == NOT_PROVISIONED:
+            if not free:
+                return ClaimedVolume(obstacle=f"storage class {named} of its volume claim {name} has no free volume")
+            return ClaimedVolume() if None in free else ClaimedVolume(where=(tuple(filter(None, free)),))
+        counted = (str(class_["provisioner"]), f"{namespace}/{name}")
         selected = annotations.get(SELECTED_NODE)
-        where: list[Terms] = []
         if selected:
             only = SelectorRequirement("metadata.name", SelectorOperator.IN, (selected,))
-            where.append((NodeSelectorTerm((), (only,)),))
-        if class_.get("provisioner") == NOT_PROVISIONED:
-            return self._from_free_volumes(namespace, name, named)
+            return ClaimedVolume(
+                where=((NodeSelectorTerm((), (only,)),), *self._provisioned(class_, item, ())), counted=counted
+            )
+        if None in free:
+            return ClaimedVolume(counted=counted)
+        return ClaimedVolume(where=self._provisioned(class_, item, tuple(filter(None, free))), counted=counted)
+
+    def _provisioned(self, class_: Object, claim: Object, free: Terms) -> tuple[Terms, ...]:
+        """Return where a volume of a class can be made, or is ``free`` already (``volumebinding``,
+        ``checkVolumeProvisions``)."""
+        where: list[Terms] = []
         topologies = tuple(
             NodeSelectorTerm(
                 tuple(
@@ -135,25 +180,92 @@ class VolumeClaims:
             for term in class_.get("allowedTopologies") or ()
         )
         if topologies:
-            where.append(topologies)
-        return ClaimedVolume(where=tuple(where), counted=(str(class_["provisioner"]), f"{namespace}/{name}"))
+            where.append((*topologies, *free))
+        size = _requested_storage(claim)
+        if class_["provisioner"] in self._measured and size is not None:
+            spacious = self._spacious(class_["metadata"]["name"], size)
+            if NodeSelectorTerm() not in spacious:
+                where.append((*spacious, *free) or (NO_STORAGE,))
+        return tuple(where)
 
-    def _from_free_volumes(self, namespace: str, name: str, class_: str) -> ClaimedVolume:
-        """Return where volumes of a class are that nobody makes on demand, such as local disks."""
-        terms: list[NodeSelectorTerm] = []
-        free = False
+    def _spacious(self, class_: str, size: int) -> tuple[NodeSelectorTerm, ...]:
+        """Return where a class has room for a volume; a term without requirements means everywhere."""
+        return tuple(
+            NodeSelectorTerm(label_requirements(item["nodeTopology"]))
+            for item in self._capacities
+            if item["storageClassName"] == class_
+            and item.get("nodeTopology") is not None
+            and whole(STORAGE, item.get("maximumVolumeSize") or item.get("capacity") or "-1") >= size
+        )
+
+    def _free_volumes(self, namespace: str, name: str, class_: str, claim: Object) -> list[NodeSelectorTerm | None]:
+        """Return where the volumes are that suit a claim; None for one that may be used anywhere
+        (k8s.io/component-helpers, ``storage/volume``, ``FindMatchingVolume``)."""
+        terms: list[NodeSelectorTerm | None] = []
         for item in self._volumes.values():
-            claim = item["spec"].get("claimRef")
-            mine = claim and (claim.get("namespace"), claim.get("name")) == (namespace, name)
-            if item["spec"].get("storageClassName") == class_ and (mine or not claim):
-                required = (item["spec"].get("nodeAffinity") or {}).get("required")
-                if not required:
-                    return ClaimedVolume()
-                free = True
-                terms += node_terms(required)
-        if not free:
-            return ClaimedVolume(obstacle=f"storage class {class_} of its volume claim {name} has no free volume")
-        return ClaimedVolume(where=(tuple(terms),))
+            spec = item["spec"]
+            of = spec.get("claimRef")
+            mine = of and (of.get("namespace"), of.get("name")) == (namespace, name)
+            if spec.get("storageClassName") == class_ and (mine or not of) and _suits(item, claim, bound=bool(mine)):
+                required = (spec.get("nodeAffinity") or {}).get("required")
+                terms += node_terms(required) if required else [None]
+        return terms
+
+
+def _suits(volume: Object, claim: Object, *, bound: bool) -> bool:
+    """Return whether a volume has what a claim asks for."""
+    offered, asked = volume["spec"], claim["spec"]
+    size = _requested_storage(claim) or 0
+    if whole(STORAGE, (offered.get("capacity") or {}).get(STORAGE, size)) < size:
+        return False
+    if (offered.get("volumeMode") or FILESYSTEM) != (asked.get("volumeMode") or FILESYSTEM):
+        return False
+    if "deletionTimestamp" in volume["metadata"]:
+        return False
+    if bound:
+        return True
+    labels = volume["metadata"].get("labels") or {}
+    return (
+        (volume.get("status") or {}).get("phase", AVAILABLE) == AVAILABLE
+        and {*(asked.get("accessModes") or ())} <= {*(offered.get("accessModes") or asked.get("accessModes") or ())}
+        and all(is_fulfilled(requirement, labels) for requirement in label_requirements(asked.get("selector") or {}))
+    )
+
+
+def _requested_storage(claim: Object) -> int | None:
+    text = ((claim["spec"].get("resources") or {}).get("requests") or {}).get(STORAGE)
+    return None if text is None else whole(STORAGE, text)
+
+
+def _users(pods: Iterable[Object], single: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the pods that have claims for one pod: a pod on a node, or else the waiting pod that the scheduler tries
+    first (kubernetes 1.36, ``volumerestrictions``, ``calPreFilterState``)."""
+    users: dict[tuple[str, str], tuple[bool, int, str]] = {}
+    for pod in pods:
+        for volume in pod["spec"].get("volumes") or ():
+            key = (pod["metadata"]["namespace"], (volume.get("persistentVolumeClaim") or {}).get("claimName", ""))
+            if key in single:
+                waits, name = not pod["spec"].get("nodeName"), pod["metadata"]["name"]
+                user = (waits, -int(pod["spec"].get("priority") or 0), name)
+                users[key] = min(users.get(key, user), user)
+    return {key: name for key, (_, _, name) in users.items()}
+
+
+def attached_volumes(objects: StorageObjects) -> dict[str, list[ClaimedVolume]]:
+    """Return the volumes that are attached to nodes, by node: they count whether or not a pod uses them
+    (``nodevolumelimits``, ``getNodeVolumeAttachmentInfo``)."""
+    handles = {
+        item["metadata"]["name"]: item["spec"]["csi"].get("volumeHandle") or item["metadata"]["name"]
+        for item in objects.volumes
+        if item["spec"].get("csi")
+    }
+    attached: dict[str, list[ClaimedVolume]] = {}
+    for item in objects.attachments:
+        spec = item["spec"]
+        handle = handles.get((spec.get("source") or {}).get("persistentVolumeName", ""))
+        if handle:
+            attached.setdefault(spec["nodeName"], []).append(ClaimedVolume(counted=(spec["attacher"], str(handle))))
+    return attached
 
 
 def volume_counts(volumes: Iterable[ClaimedVolume]) -> dict[str, int]:

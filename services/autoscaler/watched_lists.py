@@ -17,8 +17,11 @@ from contract.kubernetes.paths import NAMESPACES, NODES, PODS
 from contract.kubernetes.readiness import is_ready
 from contract.kubernetes.watch import Watch
 from services.autoscaler.cluster_state import (
+    ATTACHMENTS,
     BUDGETS,
+    CAPACITIES,
     CLAIMS,
+    CSI_DRIVERS,
     CSI_NODES,
     DAEMON_SETS,
     LIMIT_RANGES,
@@ -33,14 +36,17 @@ from services.autoscaler.cluster_state import (
     list_objects,
 )
 from services.autoscaler.gang_objects import gang_of_pod
+from services.autoscaler.pod_requests import is_resized
 
-CONTAINER = ("name", "resources", "ports", "restartPolicy")
+CONTAINER = ("name", "resources", "ports", "restartPolicy", "restartPolicyRules")
 """Fields of a container that matter to a decision."""
 POD = (
-    "affinity", "nodeName", "nodeSelector", "overhead", "priority", "resourceClaims", "resources", "schedulingGates",
-    "tolerations", "topologySpreadConstraints",
+    "affinity", "nodeName", "nodeSelector", "overhead", "priority", "resourceClaims", "resources", "schedulerName",
+    "schedulingGates", "tolerations", "topologySpreadConstraints",
 )  # fmt: skip
 """Fields of a pod that matter to a decision, in addition to its containers and volumes."""
+REPORT = ("name", "resources", "allocatedResources")
+"""Fields of a container's status that matter while it is resized."""
 READY = [{"type": "Ready", "status": "True"}]
 """Conditions of a ready pod."""
 NODE_STATUS = ("allocatable", "conditions")
@@ -58,6 +64,9 @@ class WatchedLists:
             **{
                 path: Watch(api, path, keep=slim, changed=self._other, known=path not in OPTIONAL)
                 for path in (
+                    ATTACHMENTS,
+                    CAPACITIES,
+                    CSI_DRIVERS,
                     CSI_NODES,
                     STORAGE_CLASSES,
                     BUDGETS,
@@ -138,9 +147,25 @@ def slim_pod(item: Object) -> Object | None:
     if "volumes" in spec:
         kept["volumes"] = [volume for volume in spec["volumes"] if "projected" not in volume]
     shown = {key: status[key] for key in ("phase", "nominatedNodeName") if key in status}
-    if spec.get("nodeName") and is_ready(item):
-        shown["conditions"] = READY
+    if spec.get("nodeName"):
+        shown |= _resized(item)
+        if is_ready(item):
+            shown["conditions"] = [*shown.get("conditions", ()), *READY]
     return {"metadata": slim(item)["metadata"], "spec": kept, "status": shown}
+
+
+def _resized(item: Object) -> Object:
+    """Return the fields of a pod's status by which it counts while it is resized."""
+    if not is_resized(item):
+        return {}
+    status = item["status"]
+    kept = {key: status[key] for key in ("resources", "allocatedResources") if key in status}
+    for key in ("containerStatuses", "initContainerStatuses"):
+        if key in status:
+            reports = status[key]
+            kept[key] = [{name: report[name] for name in REPORT if name in report} for report in reports]
+    pending = [condition for condition in status.get("conditions") or () if condition["type"] == "PodResizePending"]
+    return {**kept, "conditions": pending}
 
 
 def slim_node(item: Object) -> Object:

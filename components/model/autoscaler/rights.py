@@ -29,7 +29,11 @@ LOOK: tuple[Rule, ...] = (
         "verbs": [*READ],
     },
     {"api_groups": ["node.k8s.io"], "resources": ["runtimeclasses"], "verbs": [*READ]},
-    {"api_groups": ["storage.k8s.io"], "resources": ["csinodes", "storageclasses"], "verbs": [*READ]},
+    {
+        "api_groups": ["storage.k8s.io"],
+        "resources": ["csidrivers", "csinodes", "csistoragecapacities", "storageclasses", "volumeattachments"],
+        "verbs": [*READ],
+    },
     {"api_groups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": [*READ]},
     {"api_groups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": [*READ]},
     {"api_groups": ["apps"], "resources": ["daemonsets"], "verbs": [*READ]},

@@ -158,7 +158,11 @@ def _node(name: str, raw: Mapping[str, Any], pool: Mapping[str, Any]) -> Cluster
         if one.get("moves"):
             moving.append(
                 MovablePod(
-                    id=f"{one.get('namespace', 'team')}/{one['name']}", shape=own, block_reason=one.get("held", "")
+                    namespace=one.get("namespace", "team"),
+                    name=one["name"],
+                    shape=own,
+                    labels=pairs(one.get("labels", {})),
+                    block_reason=one.get("held", ""),
                 )
             )
         elif not one.get("daemon"):

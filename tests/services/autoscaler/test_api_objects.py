@@ -32,6 +32,7 @@ from services.autoscaler.pod_shapes import (
     SelectorRequirement,
     Toleration,
 )
+from services.autoscaler.volume_claims import StorageObjects
 from tests.services.autoscaler.api_objects import Object, node, pod
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -382,7 +383,7 @@ def test_a_volume_says_where_its_pods_may_be() -> None:
     required = {"nodeAffinity": {"required": {"nodeSelectorTerms": [zone]}}}
     volume = {"metadata": {"name": "pv"}, "spec": required}
     waits = pod("p", volumes=[{"persistentVolumeClaim": {"claimName": "data"}}])
-    listed = ListedObjects(pods=[waits], nodes=[], claims=[claim], volumes=[volume])
+    listed = ListedObjects(pods=[waits], nodes=[], storage=StorageObjects(claims=[claim], volumes=[volume]))
     (found,) = cluster_state(listed, machines={}, taints={}, now=NOW).pods
     assert found.shape.where.affinity == (
         (NodeSelectorTerm((SelectorRequirement("zone", SelectorOperator.IN, ("a",)),)),),
