@@ -32,7 +32,7 @@ OF_A_CLOUD = (
 """Folders that may know one cloud: its components, and the lab's stand-ins for clouds."""
 
 KNOWN = {
-    "components/model/network/traffic.py": "flows to a cloud's own interfaces, which Azure and AWS each need",
+    "components/model/network/allowed_traffic.py": "flows to a cloud's own interfaces, which Azure and AWS each need",
     "components/environment/lean_sdk.py": "versions in tokens of one SDK",
     "contract/documents/node_controller.py": "fields of each cloud's sites, which machines read without the clouds",
     "images/rootfs/": "machines' programs, which have neither the model nor packages",

@@ -12,7 +12,7 @@ from clouds.aws.identity import ROLE
 from clouds.aws.parts import made_zones
 from clouds.aws.site import AwsSite
 from clouds.base import policy_rules
-from clouds.base.ingress import Ingress, ingress_breaches
+from clouds.base.ingress_policy import Ingress, ingress_breaches
 from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts
 from clouds.base.missing_tags import missing_tags
 from clouds.base.place import Place

@@ -11,7 +11,7 @@ from clouds.azure.parts import makes_egress, makes_vpn_gateway
 from clouds.azure.site import AzureSite
 from clouds.azure.tunnels import gateway_addresses
 from clouds.base import policy_rules
-from clouds.base.ingress import Ingress, ingress_breaches
+from clouds.base.ingress_policy import Ingress, ingress_breaches
 from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts, walk
 from clouds.base.missing_tags import missing_tags
 from clouds.base.place import Place

@@ -171,7 +171,7 @@ class AwsPool(ComponentResource):
             # deletion the provider lifts it.
             protect_from_scale_in=True,
             # It would end machines that may run for hours yet, and not wait for their pods. A node that AWS takes back
-            # reports it itself (node/interruption.py).
+            # reports it itself (node/interruption_watch.py).
             capacity_rebalance=False,
             # A GPU type may be out of capacity for days. The autoscaler handles that; it is no reason for `up` to fail.
             wait_for_capacity_timeout="0",

@@ -1,4 +1,4 @@
-"""Security group of a site on AWS: the table of allowed traffic (``model/network/traffic.py``) as AWS's rules."""
+"""Security group of a site on AWS: AWS's rules of the allowed traffic (``model/network/allowed_traffic.py``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pulumi import Output, ResourceOptions
 
 from components.model import AddressPlan, Environment
 from components.model.access.checks import operators_inside
-from components.model.network.traffic import QUARANTINE, Direction, Peer, Protocol, flows
+from components.model.network.allowed_traffic import QUARANTINE, Direction, Peer, Protocol, flows
 from components.model.sites.cloud_names import cloud_name
 
 PROTOCOLS = {Protocol.TCP: "tcp", Protocol.UDP: "udp", Protocol.ANY: "-1"}

@@ -1,5 +1,4 @@
-"""Security rules of a site's parts on Azure: the table of allowed traffic (``model/network/traffic.py``) as Azure's
-rules."""
+"""Security rules of a site's parts on Azure, from the table ``components/model/network/allowed_traffic.py``."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from pulumi_azure_native.network import SecurityRuleArgs
 from clouds.azure.service_tags import cloud_tag
 from components.azure.account import azure_site
 from components.model import AddressPlan, Environment
-from components.model.network.traffic import Direction, Flow, Peer, Protocol, flows
+from components.model.network.allowed_traffic import Direction, Flow, Peer, Protocol, flows
 from components.model.nodes.joining import joining_ranges
 from components.model.vpn.section import ANYWHERE
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.core.v1 import LimitRange, Namespace, ResourceQuota
+from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from components.model import Environment
 from components.objects.object_metadata import meta
-from components.objects.pod_priorities import CLASSES
 from components.objects.program_permissions import RBAC
+from components.objects.team_limits import declare_limits
 from components.objects.team_policies import PART, TeamPolicies
 from components.objects.team_queues import TeamQueues
 from contract.labels import TEAM_LABEL
@@ -25,7 +25,6 @@ from contract.objects import AUTOSCALER, CAPACITY_CONFIGMAP, SYSTEM_NAMESPACE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pulumi_kubernetes.core.v1 import LimitRangeItemArgsDict
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, SubjectArgsDict
 
     from components.model.teams.section import Team
@@ -53,37 +52,6 @@ CAPACITY_RULES: tuple[PolicyRuleArgsDict, ...] = (
     },
 )
 
-REQUESTS = {"cpu": "1", "memory": "2Gi"}
-"""Requests of a container that declares none. Without them it would count against no share. There is no default limit:
-it would end training in the middle of its work."""
-COUNTS = {
-    "pods": "20000",
-    "count/jobs.batch": "5000",
-    "count/jobsets.jobset.x-k8s.io": "1000",
-    "count/secrets": "500",
-    "count/configmaps": "500",
-    "services": "500",
-    "persistentvolumeclaims": "1000",
-    "count/deployments.apps": "500",
-    "count/replicasets.apps": "2000",
-    "count/statefulsets.apps": "500",
-    "count/daemonsets.apps": "100",
-    "count/replicationcontrollers": "100",
-    "count/cronjobs.batch": "500",
-    "count/horizontalpodautoscalers.autoscaling": "500",
-    "count/poddisruptionbudgets.policy": "500",
-    "count/ingresses.networking.k8s.io": "500",
-    "count/networkpolicies.networking.k8s.io": "500",
-    "count/serviceaccounts": "500",
-    "count/leases.coordination.k8s.io": "500",
-    "count/resourceclaims.resource.k8s.io": "1000",
-    "count/resourceclaimtemplates.resource.k8s.io": "500",
-}
-"""Largest numbers of objects in a namespace, so that no team fills the main etcd cluster. A Secret or ConfigMap may
-have 1 MiB."""
-NOT_A_TEAMS = tuple(class_.name for class_ in CLASSES if class_.preempts and class_.value > 0)
-"""Priority classes whose pods evict others at the scheduler, regardless of guarantees."""
-
 
 class Teams(ComponentResource):
     """All teams, and the objects that they share."""
@@ -107,21 +75,7 @@ class Teams(ComponentResource):
             opts=ResourceOptions(parent=self, retain_on_delete=True),
         )
         inside = ResourceOptions(parent=self, depends_on=[namespace])
-        metadata = meta("longhaul", part=PART, namespace=name)
-        limit: LimitRangeItemArgsDict = {"type": "Container", "default_request": REQUESTS}
-        LimitRange(f"{name}-limits", metadata=metadata, spec={"limits": [limit]}, opts=inside)
-        ResourceQuota(f"{name}-counts", metadata=metadata, spec={"hard": COUNTS}, opts=inside)
-        ResourceQuota(
-            f"{name}-priorities",
-            metadata=meta("longhaul-priorities", part=PART, namespace=name),
-            spec={
-                "hard": {"pods": "0"},
-                "scope_selector": {
-                    "match_expressions": [{"scope_name": "PriorityClass", "operator": "In", "values": NOT_A_TEAMS}]
-                },
-            },
-            opts=inside,
-        )
+        declare_limits(name, opts=inside)
         RoleBinding(
             f"longhaul-team-{name}",
             metadata=meta(MEMBERS, part=PART, namespace=name),

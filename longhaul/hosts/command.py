@@ -52,8 +52,8 @@ def run(invocation: Invocation) -> int:
 
     from components.model import plan
     from longhaul.hosts.selection import batches, select
-    from longhaul.racks.batches import RunOptions, roll
     from longhaul.racks.inventory import machines
+    from longhaul.racks.playbook_runs import RunOptions, roll
 
     there = list(machines(environment, plan(environment)))
     if not there:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
+from longhaul.roll.limits import AT_ONCE, BUDGET, WITHIN
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.terminal.option_types import duration, some
 from longhaul.terminal.say import say
@@ -33,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--share",
         metavar="N|N%",
         type=some,
-        default="1",
-        help="machines that may be out of service at a time (1)",
+        default=AT_ONCE,
+        help=f"machines that may be out of service at a time ({AT_ONCE})",
     )
     parser.add_argument(
         "--deadline",
@@ -46,10 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--within",
         metavar="TIME",
         type=duration,
-        default="20m",
-        help="time after which a machine has failed, if it is not empty or its successor is not in service (20m)",
+        default=WITHIN,
+        help=f"time after which a machine has failed, if it is not empty or its successor is not in service ({WITHIN})",
     )
-    parser.add_argument("--budget", metavar="N", type=_count, default=0, help="machines that may fail (0)")
+    parser.add_argument("--budget", metavar="N", type=_count, default=BUDGET, help=f"machines that may fail ({BUDGET})")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--dry-run", action="store_true", help="show each machine's state, and the first steps")
     what.add_argument("--give-up", action="store_true", help="uncordon waiting nodes, and change nothing else")

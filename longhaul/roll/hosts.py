@@ -52,8 +52,8 @@ def host_group(where: Context, environment: Environment, environ: Mapping[str, s
 def _upgrade(where: Context, environment: Environment, name: str, environ: Mapping[str, str]) -> str:
     """Run the racks' playbook on one drained host. Return the error; empty when it succeeded. Ansible's output goes to
     stderr."""
-    from longhaul.racks.batches import play
     from longhaul.racks.playbook import SITE
+    from longhaul.racks.playbook_runs import play
 
     words = ["--limit", name, "--extra-vars", json.dumps({"node_upgrade": True}), SITE]
     result, document = play(where, environment, words, environ, stdout=sys.stderr.buffer)

@@ -20,7 +20,8 @@ from contract.kubernetes.connection import ApiError
 from contract.kubernetes.drain import annotate, cordon, drain_line, evict_all, uncordon
 from contract.kubernetes.paths import NODES
 from longhaul.roll.events import Event, RollEventKind, Tell
-from longhaul.roll.next_steps import RollAction, RollLimits, RollPlan, RollState, RollStep, plan, why_kept, why_released
+from longhaul.roll.limits import RollLimits
+from longhaul.roll.next_steps import RollAction, RollPlan, RollState, RollStep, plan, why_kept, why_released
 from longhaul.roll.observed import ANNOTATIONS, REBUILDING, REPLACING, ObservedMachine, View, observe
 
 LOOK_S = 3.0

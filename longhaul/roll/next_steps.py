@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from clouds.base.live_groups import Life
 from contract.kubernetes.drain import OVERDUE, DrainPod
+from longhaul.roll.limits import RollLimits
 from longhaul.roll.observed import REBUILDING, ObservedMachine, View
 
 CLOCKS = timedelta(minutes=1)
@@ -60,16 +61,6 @@ class RollAction(StrEnum):
     REMAKE = "remake"
     FORGET = "forget"
     """Delete the Node of a rebuilt machine, so that the machine may join again under its name."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RollLimits:
-    """Limits of a roll."""
-
-    at_once: int
-    """Maximum number of machines that the roll may take out of service at a time."""
-    deadline: timedelta | None = None
-    """Time that work may continue after its node was cordoned; None for no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)

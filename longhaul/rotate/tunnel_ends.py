@@ -10,8 +10,8 @@ from clouds.base.resource_types import ResourceKind, without_version
 from clouds.registry import clouds
 from components.model import plan
 from longhaul.judgement.environment_parts import TUNNEL_KEY
-from longhaul.racks.batches import RunOptions, roll
 from longhaul.racks.inventory import GATEWAYS, machines
+from longhaul.racks.playbook_runs import RunOptions, roll
 from longhaul.racks.text import to_text
 from longhaul.rotate.stack import AGAIN, Stack
 from longhaul.rotate.tunnels import KeyedTunnel

@@ -99,7 +99,7 @@ def _replacing(environment: Environment, options: argparse.Namespace) -> tuple[s
 
 def _reclaim(environment: Environment, name: str) -> None:
     from components.model import Role
-    from longhaul.up.etcd_space import reclaim
+    from longhaul.up.etcd_defragmentation import reclaim
 
     say(f"{name}: {reclaim(environment, Role(name), tell=say)}")
 

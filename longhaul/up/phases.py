@@ -169,7 +169,7 @@ def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
 
 
 def _hosts(job: UpJob, progress: Progress, *, early: bool) -> PhaseResult:
-    from longhaul.racks.batches import run_all
+    from longhaul.racks.playbook_runs import run_all
 
     result, account = run_all(job.where, job.environment, job.environ, progress, early=early)
     states = Counter(str(verdict.state) for verdict in account.verdicts.values())

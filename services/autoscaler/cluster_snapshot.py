@@ -10,7 +10,7 @@ from enum import StrEnum
 from components.model.autoscaler.section import IDLE_MINUTES, JOIN_MINUTES
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.pod_shapes import AntiAffinity, NodeKind, PodShape, Resources
-from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.scaling_limits import ScalingLimits
 
 LabelPairs = tuple[tuple[str, str], ...]
 
@@ -276,6 +276,6 @@ class ClusterSnapshot:
     limits: tuple[SharedLimit, ...] = ()
     daemons: tuple[DaemonPod, ...] = ()
     """Pods of daemon sets, in the order in which a new node gets them: it has room only for the rest."""
-    settings: AutoscalerSettings = field(default_factory=AutoscalerSettings)
+    settings: ScalingLimits = field(default_factory=ScalingLimits)
     scheduling: bool = True
     """False when no scheduler is at work."""

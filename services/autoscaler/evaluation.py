@@ -14,6 +14,7 @@ from services.autoscaler.cluster_snapshot import ClusterSnapshot, Gang
 from services.autoscaler.cluster_state import ListedObjects, cluster_state, list_all
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.scaling_decision import decide
+from services.autoscaler.scaling_limits import ScalingLimits
 from services.autoscaler.scaling_pools import (
     autoscaler_settings,
     machine_facts,
@@ -21,7 +22,6 @@ from services.autoscaler.scaling_pools import (
     scaling_pools,
     startup_taints,
 )
-from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.shared_limits import shared_limits
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def evaluate(
     now: datetime,
     *,
     closed: Mapping[str, Obstacle] | None = None,
-    settings: AutoscalerSettings | None = None,
+    settings: ScalingLimits | None = None,
     former_nodes: frozenset[str] = frozenset(),
 ) -> Evaluation:
     """Return the decision. ``closed`` has the reasons why pools must be left alone, in addition to those that are being

@@ -27,7 +27,7 @@ from services.autoscaler.refusal_backoff import (
     skipped,
 )
 from services.autoscaler.scaling_actions import ScalingAction, Verb
-from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.scaling_limits import ScalingLimits
 from services.autoscaler.unfit_times import dated_machines
 
 
@@ -45,7 +45,7 @@ class PoolAssessment:
     """Times since which machines have been without a node, by machine id."""
 
     def note_failures(
-        self, view: PoolOutlook, memory: DecisionMemory, now: datetime, *, settings: AutoscalerSettings, unlisted: int
+        self, view: PoolOutlook, memory: DecisionMemory, now: datetime, *, settings: ScalingLimits, unlisted: int
     ) -> None:
         """Skip the groups of a pool that failed, and set them back: what one refuses another may have."""
         several = len(view.groups) > 1
@@ -65,7 +65,7 @@ class PoolAssessment:
             self.backoff[view.name] = whole
             view.blocked = skipped(whole, now) if now < whole.until else None
 
-    def skip_unfit(self, now: datetime, settings: AutoscalerSettings) -> None:
+    def skip_unfit(self, now: datetime, settings: ScalingLimits) -> None:
         """Skip the pools whose last machines became nodes and never fit for pods."""
         for name, view in self.pools.items():
             if view.unfit:
@@ -79,7 +79,7 @@ def assess_pools(
     memory: DecisionMemory,
     now: datetime,
     *,
-    settings: AutoscalerSettings,
+    settings: ScalingLimits,
     former_nodes: frozenset[str],
 ) -> PoolAssessment:
     """Return every pool with its expected machines, the groups to set back, and the new memory about them. ``were`` are

@@ -23,8 +23,8 @@ from services.autoscaler.pod_demand import shapes_of
 from services.autoscaler.pod_shapes import PodShape
 from services.autoscaler.pool_outlook import PoolOutlook
 from services.autoscaler.refusal_backoff import format_duration, next_backoff, skipped
+from services.autoscaler.scaling_limits import ScalingLimits
 from services.autoscaler.scheduling_rules import mismatch
-from services.autoscaler.settings import AutoscalerSettings
 from services.autoscaler.shortage_reasons import quantity
 
 MOST = 500
@@ -153,13 +153,13 @@ class _Judge:
         now: datetime,
     ) -> None:
         self._snapshot, self._pool, self._nodes, self._review, self._now = snapshot, pool, nodes, review, now
-        self._settings: AutoscalerSettings = snapshot.settings
+        self._settings: ScalingLimits = snapshot.settings
 
     def judge(
         self, key: str, record: Purchase, wait: _Wait | None, idle: Mapping[str, datetime], *, gang_comes: bool
     ) -> None:
         """Judge a record, keep what remains of it, and note what follows for its shape."""
-        failure, now, most = record.failure, self._now, self._settings.backoff_most
+        failure, now, most = record.failure, self._now, self._settings.longest_backoff
         if failure:
             # As for pools: a failure long ago is forgotten, and a jump of the clock makes no longer pause.
             failure = replace(failure, until=min(failure.until, now + most)) if now < failure.until + most else None
@@ -186,7 +186,7 @@ class _Judge:
         if by_state[USELESS]:
             node, _, why = by_state[USELESS][0]
             since = record.unused or self._now
-            if self._now - since < self._settings.register:
+            if self._now - since < self._settings.registration_time:
                 self._review.starting |= {node.name for node, _, _ in by_state[USELESS]}
                 return replace(record, unused=since, waits=wait.pods)
             return self._failed(record, WaitReason.NOT_TAKEN, f"{node.name} was made for this and is of no use: {why}")
@@ -194,7 +194,7 @@ class _Judge:
             # A scheduler that places such pods one after the other is at work.
             goes_on = wait.pods < record.waits or record.unused is None
             since = self._now if goes_on else record.unused or self._now
-            if self._now - since < self._settings.bind:
+            if self._now - since < self._settings.binding_time:
                 return replace(record, unused=since, waits=wait.pods)
             words = f"{by_state[UNBOUND][0][0].name} was made for this; the scheduler has not placed such a pod on it"
             return self._failed(record, WaitReason.NOT_TAKEN, words)

@@ -18,7 +18,7 @@ from services.autoscaler.cluster_snapshot import (
 )
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scaling_actions import ScalingAction, Verb
-from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.scaling_limits import ScalingLimits
 
 CLOCK_DIFFERENCE = timedelta(minutes=1)
 """Largest difference between a cloud's clock and the API servers' that is assumed: a failure that is older than the
@@ -71,22 +71,22 @@ def latest_failure(failures: Iterable[GroupFailure]) -> Obstacle | None:
 
 
 def next_group_backoff(
-    group: GroupOutlook | None, known: Backoff | None, now: datetime, settings: AutoscalerSettings
+    group: GroupOutlook | None, known: Backoff | None, now: datetime, settings: ScalingLimits
 ) -> Backoff | None:
     """Return the record of a group's failures, or of a whole pool's; None when there is none."""
     if known and now < known.until:
         # After a jump of the clock, a pool is not skipped for longer than the maximum.
-        return replace(known, until=min(known.until, now + settings.backoff_most))
+        return replace(known, until=min(known.until, now + settings.longest_backoff))
     if group and group.failed:
         return next_backoff(known, group.failed, now, settings)
-    return known if known and now < known.until + settings.backoff_most else None
+    return known if known and now < known.until + settings.longest_backoff else None
 
 
-def next_backoff(known: Backoff | None, obstacle: Obstacle, now: datetime, settings: AutoscalerSettings) -> Backoff:
+def next_backoff(known: Backoff | None, obstacle: Obstacle, now: datetime, settings: ScalingLimits) -> Backoff:
     """Return the record of a pool that has just failed."""
     failures = known.failures + 1 if known else 1
     # Further doublings change nothing, and would overflow.
-    wait = min(settings.backoff * 2 ** min(failures - 1, 10), settings.backoff_most)
+    wait = min(settings.first_backoff * 2 ** min(failures - 1, 10), settings.longest_backoff)
     return Backoff(failures=failures, until=now + wait, obstacle=obstacle)
 
 

@@ -20,7 +20,7 @@ from services.autoscaler.placement import Placer
 from services.autoscaler.pool_outlook import PoolOutlook, unjoined
 from services.autoscaler.refusal_backoff import format_duration
 from services.autoscaler.scaling_actions import ScalingAction, Verb
-from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.scaling_limits import ScalingLimits
 from services.autoscaler.unfit_times import was_never_fit
 
 UNTOUCHED = (KeepReason.POOL_FROZEN, KeepReason.TOO_MANY_DEAD, KeepReason.MACHINE_UNKNOWN)
@@ -56,7 +56,7 @@ class ScaleIn:
         *,
         ledger: CapacityLedger,
         placer: Placer,
-        settings: AutoscalerSettings,
+        settings: ScalingLimits,
         now: datetime,
     ) -> None:
         """``rooms`` are the nodes' rooms by name, after all demand was placed."""
@@ -148,7 +148,7 @@ class ScaleIn:
         return room is not None and (room.taken > 0 or room.spare)
 
     def _most_at_once(self, size: int) -> int:
-        return max(1, int(self._settings.share * size))
+        return max(1, int(self._settings.removable_share * size))
 
     def _hold(self, target: str, reason: KeepReason, message: str) -> None:
         self.actions.append(ScalingAction(verb=Verb.HOLD, target=target, reason=reason, message=message))
@@ -211,7 +211,7 @@ class ScaleIn:
 
     def _is_stuck(self, node: ClusterNode) -> bool:
         """Return whether a node that is being removed was not drained in time, or its cordon has no known time."""
-        late = node.cordoned_at is None or self._now - node.cordoned_at > self._settings.leave
+        late = node.cordoned_at is None or self._now - node.cordoned_at > self._settings.drain_time
         return late and (node.cordoned_at is None or bool(node.moving or node.leaving))
 
     def _stay(self, node: ClusterNode, reason: KeepReason | None = None) -> None:
@@ -243,7 +243,7 @@ class ScaleIn:
 
     def _empty_or_end(self, node: ClusterNode) -> None:
         """Drain a cordoned node, or end its machine."""
-        if node.cordoned_at is None or self._now - node.cordoned_at < self._settings.settle:
+        if node.cordoned_at is None or self._now - node.cordoned_at < self._settings.cordon_time:
             return
         if node.moving:
             self._drain(node)
@@ -306,7 +306,7 @@ class ScaleIn:
     def _is_dead(self, node: ClusterNode) -> bool:
         if node.since is None or not self._looks_dead(node):
             return False
-        return self._may_end(node) and self._now - node.since >= self._settings.dead
+        return self._may_end(node) and self._now - node.since >= self._settings.dead_after
 
     def _never_got_ready(self, node: ClusterNode, pool: _Pool) -> bool:
         stuck = was_never_fit(node) and is_stuck(node, pool.view.pool.join, self._now)
@@ -341,7 +341,7 @@ class ScaleIn:
             reason = KeepReason.POD_AT_WORK if node.work else KeepReason.NO_ROOM_ELSEWHERE
         messages = {
             KeepReason.SPARE: "it is one of its pool's spare nodes",
-            KeepReason.PODS_STAY: f"its pods have not left within {format_duration(self._settings.leave)}",
+            KeepReason.PODS_STAY: f"its pods have not left within {format_duration(self._settings.drain_time)}",
             KeepReason.PODS_WAIT: "pods that wait have room on it",
             KeepReason.POD_AT_WORK: f"{counted(node.work, 'pod')} at work on it",
             KeepReason.POOL_AT_MIN: "its pool has no more machines than it should always have",

@@ -34,7 +34,7 @@ from services.autoscaler.metrics import (
 from services.autoscaler.node_writer import NodeWriter
 from services.autoscaler.refusal_backoff import next_backoff
 from services.autoscaler.scaling_actions import ScalingDecision, Verb
-from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.scaling_limits import ScalingLimits
 from services.metrics import ServiceMetrics
 
 if TYPE_CHECKING:
@@ -81,13 +81,13 @@ class PassRunner:
         decision_log: DecisionLog,
         metrics: ServiceMetrics,
         act: bool,
-        settings: AutoscalerSettings | None = None,
+        settings: ScalingLimits | None = None,
     ) -> None:
         """``identity`` names this process as a holder of leases."""
         guard = LeadershipGuard(leads)
         self._environment, self._api, self._prices, self._read = environment, api, prices, read
         self._decision_log, self._metrics, self._act = decision_log, metrics, act
-        self._settings = settings or AutoscalerSettings()
+        self._settings = settings or ScalingLimits()
         self._store = DecisionMemoryStore(api)
         self.reader = GroupReader(environment)
         self._groups = GroupWriter(

@@ -29,7 +29,7 @@ from services.autoscaler.declared_capacity import declared_capacity
 from services.autoscaler.group_reader import GroupAnswer
 from services.autoscaler.new_node_labels import new_node_labels, zone_variants
 from services.autoscaler.node_objects import MachineFacts
-from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.scaling_limits import ScalingLimits
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -185,10 +185,10 @@ def _prices(environment: Environment, book: PriceBook) -> dict[str, Decimal]:
     return {name: price.hourly for name, price in by_pool.items()}
 
 
-def autoscaler_settings(environment: Environment) -> AutoscalerSettings:
+def autoscaler_settings(environment: Environment) -> ScalingLimits:
     """Return the environment's autoscaler settings that apply to all pools."""
     settings = environment.autoscaler or Autoscaler()
-    return AutoscalerSettings(share=settings.leaving_percent / 100, joining=settings.joining)
+    return ScalingLimits(removable_share=settings.leaving_percent / 100, joining=settings.joining)
 
 
 def startup_taints(environment: Environment) -> dict[str, frozenset[tuple[str, str]]]:

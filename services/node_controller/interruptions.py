@@ -1,9 +1,10 @@
 """Nodes that their cloud takes back: closed to new pods, and their pods ended while there is time.
 
-A node learns of it from its cloud and says so by a condition and a label of its own Node (``interruption.py``); it may
-do no more, since a node may not change its own taints (k8s.io/kubernetes, ``plugin/pkg/admission/noderestriction``).
-This controller closes it. The taint has the effect NoExecute: kube-controller-manager deletes every pod that does not
-tolerate it, each with its own grace period, in which it may write a checkpoint.
+A node learns of it from its cloud and says so by a condition and a label of its own Node
+(``node/interruption_watch.py``); it may do no more, since a node may not change its own taints (k8s.io/kubernetes,
+``plugin/pkg/admission/noderestriction``). This controller closes it. The taint has the effect NoExecute: kube-
+controller-manager deletes every pod that does not tolerate it, each with its own grace period, in which it may write a
+checkpoint.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from components.azure.rules import part_rules
 from components.model import Environment, plan
 from components.model.access.checks import operators_inside
-from components.model.network.traffic import FLOWS, Direction, Peer, flows
+from components.model.network.allowed_traffic import FLOWS, Direction, Peer, flows
 from tests.support import production
 from tests.support.declared import Declared, Program
 from tests.support.project import REPOSITORY

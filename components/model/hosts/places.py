@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
 from components.model.environment import Environment
-from components.model.network.address_plan import AddressPlan, PlanError, SitePlan, machine_address
+from components.model.network.address_plan import AddressPlan, SitePlan, machine_address
+from components.model.network.site_blocks import PlanError
 
 
 @dataclass(frozen=True, kw_only=True)

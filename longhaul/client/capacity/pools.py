@@ -12,7 +12,7 @@ from contract.kubernetes.connection import Object
 from contract.kubernetes.readiness import is_ready
 from contract.labels import HOSTS_POOL_LABEL, KIND_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED
 from contract.taints import PREFLIGHT_TAINT
-from longhaul.client.capacity.queues import amount
+from longhaul.client.capacity.amounts import amount
 from longhaul.client.capacity.state import Amount, PoolCapacity
 
 

@@ -14,8 +14,9 @@ from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.paths import NODES, PODS
 from contract.objects import AUTOSCALER, CAPACITY_CONFIGMAP, CAPACITY_KEY, MEMORY_KEY, SYSTEM_CONFIGMAPS
 from longhaul.client.capacity.pools import pools
-from longhaul.client.capacity.queues import is_waiting, team
+from longhaul.client.capacity.queues import team
 from longhaul.client.capacity.state import ClusterCapacity, TeamCapacity
+from longhaul.client.capacity.waiting_jobs import is_waiting
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 Content = TypeVar("Content")

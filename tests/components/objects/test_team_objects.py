@@ -16,7 +16,7 @@ from components.model.pools.capacity_kinds import kinds
 from components.model.teams.section import Share, Team
 from components.objects.pod_priorities import CLASSES
 from components.objects.queue_managers import CHECK
-from components.objects.team_quotas import _guaranteed
+from components.objects.queue_quotas import _guaranteed
 from contract.labels import KIND_LABEL
 from tests.model.make import issuer
 from tests.support.declared import Program, plain

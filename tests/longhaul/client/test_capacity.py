@@ -14,9 +14,10 @@ from contract.documents.autoscaler_memory import Backoff, DecisionMemory
 from contract.documents.pools import of_text
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from longhaul.client.capacity.pools import pools
-from longhaul.client.capacity.queues import is_waiting, team
+from longhaul.client.capacity.queues import team
 from longhaul.client.capacity.state import Amount, ClusterCapacity, PoolCapacity
 from longhaul.client.capacity.text import MANY, to_plain, to_text
+from longhaul.client.capacity.waiting_jobs import is_waiting
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 LABELS = {"longhaul.dev/kind": "h100", "node.kubernetes.io/instance-type": "p5"}

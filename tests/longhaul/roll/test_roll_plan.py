@@ -11,7 +11,8 @@ import pytest
 from clouds.base.live_groups import GroupState, Life, LiveMachine
 from contract.annotations import ROLL, ROLL_SINCE, ROLL_STAGE
 from contract.kubernetes.drain import DrainPod
-from longhaul.roll.next_steps import RollAction, RollLimits, RollPlan, RollState, plan, state_of
+from longhaul.roll.limits import RollLimits
+from longhaul.roll.next_steps import RollAction, RollPlan, RollState, plan, state_of
 from longhaul.roll.observed import ObservedMachine, View
 from tests.support.pool import BEGIN
 

@@ -9,22 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clouds.base.ranges import PRIVATE
 from components.model.network.address_plan import (
     FIRST_MACHINE,
     FRONTEND,
     INFRA_SUBNETS,
     POD_PREFIX,
-    PRIVATE,
     AddressPlan,
-    PlanError,
     machine_address,
     machine_capacity,
-    nth_subnet,
     plan,
-    plan_errors,
     role_addresses,
     site_plan,
 )
+from components.model.network.site_blocks import PlanError, nth_subnet, plan_errors
 from tests.model.make import with_sites
 
 

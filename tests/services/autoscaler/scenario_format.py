@@ -39,7 +39,7 @@ from services.autoscaler.pod_shapes import (
     Toleration,
     amounts,
 )
-from services.autoscaler.settings import AutoscalerSettings
+from services.autoscaler.scaling_limits import ScalingLimits
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SHORT = {"gpu": "nvidia.com/gpu", "disk": "ephemeral-storage"}
@@ -306,8 +306,8 @@ def memory(raw: Mapping[str, Any]) -> DecisionMemory:
     )
 
 
-def settings(raw: Mapping[str, Any]) -> AutoscalerSettings:
-    return AutoscalerSettings(**raw)
+def settings(raw: Mapping[str, Any]) -> ScalingLimits:
+    return ScalingLimits(**raw)
 
 
 def snapshot(raw: Mapping[str, Any]) -> tuple[ClusterSnapshot, tuple[ScalingPool, ...]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from gpu.own_node import OwnNode, by_type, tainted
 from gpu.verdict import GpuVerdict, conditions
-from node import interruption
+from node import interruption_watch
 
 from clouds.base.machine_lists import Presence
 from contract.annotations import GPU_BOOT
@@ -229,13 +229,13 @@ def test_a_node_that_is_taken_back_says_so_and_is_closed_by_the_controller(world
     name = world.cloud.put("i-000000b1", "10.65.128.46")
     kubelet = world.join(name)
     world.register(name, "use1", caller=kubelet)
-    own = OwnNode(world.as_holder(world.folder / f"{name}.pem"), name, component=interruption.COMPONENT)
+    own = OwnNode(world.as_holder(world.folder / f"{name}.pem"), name, component=interruption_watch.COMPONENT)
     found = own.read()
     found["spec"]["taints"] = [INTERRUPTED_TAINT]
     assert kubelet.ask("PUT", f"/api/v1/nodes/{name}", found)[0] == 403, "a node does not set it itself"
     told = Told()
     told.ends = "EC2 will terminate this spot instance at 2026-11-23T06:12:00Z"
-    assert interruption.Watcher(own, told).step()
+    assert interruption_watch.Watcher(own, told).step()
     assert by_type(own.read())[INTERRUPTION]["message"] == told.ends
 
     def closed() -> bool:

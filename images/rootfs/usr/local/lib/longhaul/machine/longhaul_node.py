@@ -36,7 +36,7 @@ from backup import state as backups
 from credentials import dates as certificate_dates
 from credentials import inventory as credentials
 from etcd import checks as etcd_checks
-from etcd import reclaim as etcd_reclaim
+from etcd import defragmentation
 from etcd import remove as etcd_remove
 from etcd.client import Etcdctl
 from kube_apiserver import checks as api_checks
@@ -154,7 +154,7 @@ def _of_backups(arguments: argparse.Namespace) -> int:
 def _of_cluster(node: NodeConfig, arguments: argparse.Namespace) -> int:
     """Run a command about a member's etcd cluster."""
     if arguments.command == "reclaim":
-        reclaimed = etcd_reclaim.reclaim(node, member_etcdctl())
+        reclaimed = defragmentation.reclaim(node, member_etcdctl())
         _print(reclaimed)
         return 0 if reclaimed.done else 1
     if arguments.command == "remove":

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from gpu.own_node import OwnNode
 from machine.metadata import NotYetError
-from node import interruption
-from node.interruption import COMPONENT, POLL_S, RETRY_S, Watcher
+from node import interruption_watch
 from node.interruption_notices import AwsNotices, AzureNotices, notices
+from node.interruption_watch import COMPONENT, POLL_S, RETRY_S, Watcher
 
 from contract.annotations import MIRROR
 from contract.conditions import INTERRUPTION
@@ -156,8 +156,8 @@ def test_a_machine_is_ready_to_end_when_its_pods_have_ended() -> None:
 )
 def test_pods_that_tolerate_the_taint_stay(changes: dict[str, Any], expected: bool) -> None:
     tolerations = [{"operator": "Exists", **changes}]
-    assert interruption.stays({"metadata": {}, "spec": {"tolerations": tolerations}}) is expected
-    assert interruption.stays({"metadata": {"annotations": {MIRROR: "x"}}, "spec": {}})
+    assert interruption_watch.stays({"metadata": {}, "spec": {"tolerations": tolerations}}) is expected
+    assert interruption_watch.stays({"metadata": {"annotations": {MIRROR: "x"}}, "spec": {}})
 
 
 def test_a_recommendation_is_for_people_alone() -> None:
@@ -179,7 +179,7 @@ def test_it_tries_again_sooner_while_the_cluster_does_not_know() -> None:
         server.refuse = 500 if len(pauses) < 4 else 0
 
     told.failures = 1
-    interruption.run(Watcher(OwnNode(server, NAME, component=COMPONENT), told), sleep=sleep)
+    interruption_watch.run(Watcher(OwnNode(server, NAME, component=COMPONENT), told), sleep=sleep)
     assert pauses == [POLL_S, RETRY_S, RETRY_S, RETRY_S]
     assert server.node["metadata"]["labels"][INTERRUPTED] == "true"
 
@@ -187,5 +187,5 @@ def test_it_tries_again_sooner_while_the_cluster_does_not_know() -> None:
 def test_it_waits_until_the_cloud_says_what_the_machine_is() -> None:
     told, pauses = Told(), []
     told.failures = 2
-    assert interruption.awaited(told, sleep=pauses.append)
+    assert interruption_watch.awaited(told, sleep=pauses.append)
     assert pauses == [POLL_S] * 2

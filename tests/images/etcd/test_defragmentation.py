@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from disks import gate as disk_gate
 from etcd import checks as etcd_checks
-from etcd import exit_reason
+from etcd import defragmentation, exit_reason
 from etcd import join as etcd_join
-from etcd import reclaim as etcd_reclaim
 from etcd.client import Etcdctl, EtcdError
 from machine.config import client_url
 
@@ -76,7 +75,7 @@ def follows(control: Control) -> bool:
 
 
 def reclaimed(place: Place) -> Reclaimed:
-    return etcd_reclaim.reclaim(place.node, place.etcdctl, lock=place.folder / "reclaim.lock")
+    return defragmentation.reclaim(place.node, place.etcdctl, lock=place.folder / "reclaim.lock")
 
 
 def alarms(place: Place) -> list[str]:

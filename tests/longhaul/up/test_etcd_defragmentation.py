@@ -13,7 +13,7 @@ from clouds.azure.errors import AzureError
 from clouds.base.control import CommandOutput, MachineView
 from components.model import Environment, Role, load
 from longhaul.terminal.exits import CommandError
-from longhaul.up.etcd_space import PROBE, reclaim
+from longhaul.up.etcd_defragmentation import PROBE, reclaim
 
 DONE = {"done": True, "reason": "3 members have room again", "sizes": {"lab-events-0": [16 << 20, 1 << 19]}}
 NO_QUORUM = {"done": False, "reason": "no member answers with a quorum", "sizes": {}, "ask_another": True}

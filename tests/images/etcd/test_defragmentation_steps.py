@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from etcd import reclaim as etcd_reclaim
+from etcd import defragmentation
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
 from machine.config import client_url, peer_url
 
@@ -75,7 +75,7 @@ class FakeEtcdctl(Etcdctl):
 
 
 def reclaimed(etcdctl: Etcdctl, tmp_path: Path, *, node: NodeConfig = NODE) -> Reclaimed:
-    return etcd_reclaim.reclaim(node, etcdctl, lock=tmp_path / "lock")
+    return defragmentation.reclaim(node, etcdctl, lock=tmp_path / "lock")
 
 
 def test_the_learner_is_left_as_it_is(tmp_path: Path) -> None:
