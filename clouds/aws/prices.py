@@ -166,7 +166,7 @@ def _plain(name: str) -> str:
 
 
 def _amount(row: Row) -> Decimal | None:
-    """Return the on-demand price of an hour in US dollars, from its first tier; None for any other row."""
+    """Return the on-demand price of an hour, from its first tier; None for any other row."""
     if (
         row.get("termtype") != "OnDemand"
         or row.get("currency") != CURRENCY

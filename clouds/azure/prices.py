@@ -92,7 +92,7 @@ class AzurePriceList(PriceList[AzureSite]):
 
 def _reader(key: MachineKey | PartKey, *, web: Web, today: date, url: str) -> Callable[[Say], PriceAnswer]:
     def read(_: Say) -> PriceAnswer:
-        address = f"{url}?$filter={quote(_filter(key), safe='')}"
+        address = f"{url}?currencyCode={quote(_text(CURRENCY))}&$filter={quote(_filter(key), safe='')}"
         items = [item for item in _items(address, web) if _is_list_price(item) and _fits(key, item)]
         return only(key, {item["retailPrice"] for item in _nearest(key, items)}, source=address, today=today)
 

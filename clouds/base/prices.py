@@ -155,7 +155,7 @@ class PriceBatch:
 
 
 def only(key: Key, amounts: set[Decimal], *, source: str, today: date) -> PriceAnswer:
-    """Return the hourly price of ``key`` in US dollars, out of ``amounts`` that fit its description. If there is not
+    """Return the hourly price of ``key``, out of ``amounts`` that fit its description. If there is not
     exactly one amount, the key is missing: a choice among several would be a guess."""
     if len(amounts) == 1:
         (amount,) = amounts

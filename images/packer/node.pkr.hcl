@@ -15,14 +15,9 @@ packer {
   }
 }
 
-variable "environment" {
-  type        = string
-  description = "The environment that the image is for; a tag, nothing in the image depends on it."
-}
-
-variable "site" {
-  type        = string
-  description = "The site that the image is for; a tag."
+variable "tags" {
+  type        = map(string)
+  description = "Tags that every resource of the site has (clouds/base/tags.py); nothing in the image depends on them."
 }
 
 variable "region" {
@@ -114,15 +109,13 @@ locals {
   name = "longhaul-${var.kind}-${var.image_version}"
   # What looks for leftovers looks for longhaul-bake: a machine has it, and on AWS an image has not.
   bake_tags = { longhaul-bake = local.name }
-  tags = {
+  tags = merge(var.tags, {
     Name                   = local.name
-    longhaul-environment   = var.environment
-    longhaul-site          = var.site
     longhaul-image         = var.image_version
     longhaul-image-kind    = var.kind
     longhaul-image-commit  = var.commit
     longhaul-image-sources = var.sources_digest
-  }
+  })
 }
 
 build {

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.images import BakeOptions
+from clouds.base.tags import site_tags
 from clouds.registry import cloud_of
 from longhaul.terminal.exits import CommandError, Exit
 
@@ -69,8 +70,7 @@ def plan_bake(environment: Environment, asked: BakeOptions, *, now: datetime) ->
     except ValueError as error:
         raise CommandError(str(error), code=Exit.USAGE) from error
     variables = {
-        "environment": environment.name,
-        "site": asked.site,
+        "tags": site_tags(environment, asked.site),
         "region": site.region,
         "kind": asked.kind,
         "image_version": version,

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from clouds.base.machine_types import Rdma
 from clouds.registry import cloud_of
-from components.model.nodes.kubelet_reservations import MAX_PODS, SYSTEM_MIB, kube_reserved
+from components.model.nodes.kubelet_reservations import (
+    DISK_GIB,
+    EVICTION_DISK_GIB,
+    EVICTION_MIB,
+    MAX_PODS,
+    SYSTEM_MIB,
+    kube_reserved,
+)
 from components.model.nodes.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
 from contract.kubernetes.quantities import whole
 from contract.resources import GPU_RESOURCE
@@ -24,9 +31,8 @@ USABLE_MEMORY_SHARE = Decimal("0.925")
 Karpenter assumes the same (karpenter.sh, "Settings", ``VM_MEMORY_OVERHEAD_PERCENT``: 7.5 %) until a node reports more
 precisely."""
 
-KEPT_MIB = SYSTEM_MIB + 100
-"""Memory that a kubelet reserves for the system and withholds from pods, MiB: ``systemReserved``
-(components/render/kubelet.py) and ``evictionHard`` (images/rootfs, kubelet.conf.d/05-disk.conf)."""
+KEPT_MIB = SYSTEM_MIB + EVICTION_MIB
+"""Memory that a kubelet reserves for the system and withholds from pods, MiB."""
 
 
 def declared_capacity(environment: Environment, name: str) -> Resources:
@@ -44,8 +50,8 @@ def declared_capacity(environment: Environment, name: str) -> Resources:
     amounts |= {key: amount for key, amount in {"hugepages-1Gi": huge, "hugepages-2Mi": small}.items() if amount}
     disk = pool.system_disk_gib or cloud_of(environment.sites[pool.site]).groups.default_disk_gib
     if disk:
-        # The file system takes some of it; the kubelet reserves 1 GiB for itself and keeps 5 GiB free.
-        amounts["ephemeral-storage"] = int(disk * GIB * 0.9) - 6 * GIB
+        # The file system takes some of it.
+        amounts["ephemeral-storage"] = int(disk * GIB * 0.9) - (DISK_GIB + EVICTION_DISK_GIB) * GIB
     return amounts | _adapters(environment, name)
 
 

@@ -10,6 +10,16 @@ POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
 SYSTEM_MIB = 256
 """Memory that a kubelet reserves for the system, MiB (``systemReserved``)."""
 
+EVICTION_MIB = 100
+"""Memory below which a kubelet evicts pods, so that no pod gets it, MiB (``evictionHard`` in
+images/rootfs/etc/longhaul/kubelet.conf.d/05-disk.conf)."""
+
+EVICTION_DISK_GIB = 5
+"""Free space of the disk below which a kubelet evicts pods, GiB (same place)."""
+
+DISK_GIB = 1
+"""Space of the disk that a kubelet reserves for itself and the container runtime, GiB (``kubeReserved``)."""
+
 SYSTEM_PIDS = 4_096
 """Number of processes that a kubelet reserves for the system (``systemReserved``)."""
 
@@ -35,7 +45,7 @@ def kube_reserved(vcpus: int) -> dict[str, str]:
     return {
         "cpu": f"{round(sum(shares[:vcpus]))}m",
         "memory": f"{255 + 11 * MAX_PODS}Mi",
-        "ephemeral-storage": "1Gi",
+        "ephemeral-storage": f"{DISK_GIB}Gi",
     }
 
 

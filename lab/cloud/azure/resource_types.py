@@ -1,66 +1,19 @@
-"""Resource types that the lab's Azure has."""
+"""Resource types that the lab's Azure has: those that a file of ``schema`` describes."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
+from lab.cloud.azure import schema
 from lab.cloud.azure.errors import ArmError
-from lab.cloud.azure.schema import (
-    blob_container,
-    data_disk,
-    gateway_connection,
-    load_balancer,
-    local_network_gateway,
-    nat_gateway,
-    network_interface,
-    network_security_group,
-    private_dns_link,
-    private_dns_record,
-    private_dns_zone,
-    public_ip_address,
-    resource_group,
-    role_assignment,
-    scale_set,
-    scale_set_instance,
-    snapshot,
-    storage_account,
-    subnet,
-    user_assigned_identity,
-    vault,
-    virtual_machine,
-    virtual_network,
-    virtual_network_gateway,
-    virtual_network_peering,
-)
 from lab.cloud.azure.schema.base import TypeSpec
 
 
 def known_types() -> dict[str, TypeSpec]:
     """Return every type by its name in lower case."""
-    modules = (
-        data_disk,
-        gateway_connection,
-        load_balancer,
-        local_network_gateway,
-        nat_gateway,
-        network_interface,
-        network_security_group,
-        private_dns_link,
-        private_dns_record,
-        private_dns_zone,
-        public_ip_address,
-        resource_group,
-        role_assignment,
-        scale_set,
-        snapshot,
-        storage_account,
-        subnet,
-        user_assigned_identity,
-        vault,
-        virtual_machine,
-        virtual_network,
-        virtual_network_gateway,
-        virtual_network_peering,
-    )
-    specs = (*(module.SPEC for module in modules), *scale_set_instance.SPECS, *blob_container.SPECS)
+    modules = [import_module(module.name) for module in iter_modules(schema.__path__, f"{schema.__name__}.")]
+    specs = [spec for module in modules for spec in getattr(module, "SPECS", (getattr(module, "SPEC", None),)) if spec]
     return {spec.type.lower(): spec for spec in specs}
 
 

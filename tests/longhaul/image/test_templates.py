@@ -116,7 +116,8 @@ def _copy(packer: Packer, tmp_path: Path) -> Copy:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     gallery = {"subscription": "1", "resource_group": "g", "gallery": "g", "definition": "node"}
     variables = {
-        **dict.fromkeys(("environment", "site", "commit", "sources_digest"), "any"),
+        "tags": {"longhaul-environment": "any", "longhaul-site": "any"},
+        **dict.fromkeys(("commit", "sources_digest"), "any"),
         "region": "us-east-1",
         "kind": "node",
         "image_version": "1.4.0",

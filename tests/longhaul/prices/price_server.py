@@ -71,7 +71,8 @@ class PriceServer:
     def _retail(self, query: str) -> dict[str, Any]:
         words = parse_qs(query)
         question, skip = words["$filter"][0], int(words.get("$skip", ["0"])[0])
-        items = [item for item in sample_items() if _matches(question, item)]
+        currency = words.get("currencyCode", ["'USD'"])[0].strip("'")
+        items = [item for item in sample_items() if item["currencyCode"] == currency and _matches(question, item)]
         more = skip + self.page < len(items)
         asked = next(word for word in query.split("&") if word.startswith("$filter="))
         return {

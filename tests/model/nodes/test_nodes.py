@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address
+from pathlib import Path
 
 import pytest
+import yaml
 
 from components.model import Environment, plan
 from components.model.hosts.section import Host
 from components.model.network.api_address import api_address, api_url
 from components.model.network.mtu import ESP_OVERHEAD, ETHERNET_MTU, TUNNEL_MSS, TUNNEL_MTU, pod_mtu
 from components.model.nodes.host_nodes import host_node_name, host_nodes
-from components.model.nodes.kubelet_reservations import MAX_PODS, kube_reserved
+from components.model.nodes.kubelet_reservations import EVICTION_DISK_GIB, EVICTION_MIB, MAX_PODS, kube_reserved
 from components.model.nodes.labels import gpu_taints, host_labels, label_fault, pool_labels
 from contract.documents.node_place import POD_PREFIX
 from contract.labels import (
@@ -115,3 +117,10 @@ def test_labels_that_a_pool_may_have(key: str) -> None:
 )
 def test_labels_that_it_may_not(key: str, fault: str) -> None:
     assert fault in (label_fault(key) or "")
+
+
+def test_what_pods_do_not_get_is_what_the_kubelet_keeps(root: Path) -> None:
+    text = (root / "images/rootfs/etc/longhaul/kubelet.conf.d/05-disk.conf").read_text(encoding="utf-8")
+    eviction = yaml.safe_load(text)["evictionHard"]
+    assert eviction["memory.available"] == f"{EVICTION_MIB}Mi"
+    assert eviction["nodefs.available"] == f"{EVICTION_DISK_GIB}Gi"
