@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import chain
 
@@ -30,10 +30,10 @@ def learned_capacity(nodes: Iterable[ClusterNode], memory: DecisionMemory) -> di
     """Return the amounts that ready nodes of each pool really have: with three or more nodes the lower median, so that
     a node that has lost memory, or lies, does not affect the next one; with fewer the minimum. Without ready nodes,
     return the remembered amounts."""
-    alike: dict[str, Counter[tuple[tuple[str, int], ...]]] = {}
+    alike: dict[str, Counter[tuple[tuple[str, int], ...]]] = defaultdict(Counter)
     for node in nodes:
         if node.pool and node.health is NodeHealth.READY and node.allocatable:
-            alike.setdefault(node.pool, Counter())[tuple(node.allocatable.items())] += 1
+            alike[node.pool][tuple(node.allocatable.items())] += 1
     return {**memory.learned, **{pool: _typical(counts) for pool, counts in alike.items()}}
 
 

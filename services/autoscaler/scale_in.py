@@ -33,6 +33,10 @@ class _Pool:
 
     view: PoolOutlook
     nodes: list[ClusterNode] = field(default_factory=list)
+    unready: list[ClusterNode] = field(default_factory=list)
+    """Those of them that are not ready; most pools have none."""
+    cordoned: list[ClusterNode] = field(default_factory=list)
+    """Those of them that the autoscaler has cordoned."""
     slots: int = 0
     """Number of further machines that may be taken out of service."""
     total: int = 0
@@ -44,6 +48,14 @@ class _Pool:
     """Number of machines that a group may lose, by group."""
     paused: bool = False
     """True when the pool is left alone."""
+
+    def add(self, node: ClusterNode) -> None:
+        """Add a node."""
+        self.nodes.append(node)
+        if node.health is not NodeHealth.READY:
+            self.unready.append(node)
+        if node.cordon is CordonOrigin.OURS:
+            self.cordoned.append(node)
 
 
 class ScaleIn:
@@ -72,7 +84,7 @@ class ScaleIn:
         """Decide on every node. ``idle`` are the times since which nodes were idle in the last pass."""
         for node in nodes:
             if node.pool in self._pools:
-                self._pools[node.pool].nodes.append(node)
+                self._pools[node.pool].add(node)
             elif node.cordon is CordonOrigin.OURS and self._needed(node):
                 self._uncordon(node)
         self._limit_removals()
@@ -80,7 +92,7 @@ class ScaleIn:
         for node, _ in idling:
             self.idle[node.name] = min(idle.get(node.name, self._now), self._now)
         for pool in self._pools.values():
-            for node in pool.nodes:
+            for node in pool.cordoned:
                 self._uncordon_needed(node, pool)
         for node, pool in sorted(idling, key=self._removal_order):
             self._remove(node, pool, self.idle[node.name])
@@ -94,8 +106,8 @@ class ScaleIn:
 
     def _uncordon_needed(self, node: ClusterNode, pool: _Pool) -> None:
         """Remove our cordon from a node that is needed, or on which somebody works."""
-        ours = node.cordon is CordonOrigin.OURS and not node.keep and node.name not in self.idle
-        if ours and not pool.view.is_frozen and (node.work or self._needed(node)):
+        left_alone = node.keep or node.name in self.idle
+        if not left_alone and not pool.view.is_frozen and (node.work or self._needed(node)):
             self._uncordon(node)
 
     def _limit_removals(self) -> None:
@@ -103,12 +115,12 @@ class ScaleIn:
         silent = every = 0
         for pool in self._pools.values():
             # A machine that was never a node has no work, however many of them there are.
-            dead = sum(group.lost for group in pool.view.groups) + sum(map(self._looks_dead, pool.nodes))
+            dead = sum(group.lost for group in pool.view.groups) + sum(map(self._looks_dead, pool.unready))
             size = sum(group.gone for group in pool.view.groups) + len(pool.nodes)
             silent, every = silent + dead, every + size
             most = self._most_at_once(size)
             # Machines that are ending are already excluded from their groups' size.
-            out = sum(self._is_leaving(node) for node in pool.nodes)
+            out = sum(map(self._is_leaving, pool.cordoned))
             groups = [group.group for group in pool.view.groups]
             pool.total = sum(min(group.wanted, group.machines) for group in groups) - out
             pool.spare = {group.name: group.wanted - group.min for group in groups}
@@ -274,14 +286,14 @@ class ScaleIn:
         if pool.paused:
             return
         room = max(0, pool.slots)
-        for node in sorted(filter(self._is_dead, pool.nodes), key=lambda candidate: candidate.name):
+        for node in sorted(filter(self._is_dead, pool.unready), key=lambda candidate: candidate.name):
             going = self._is_leaving(node)
             if not (room or going):
                 continue
             room, pool.late = room - (not going), pool.late - (not going)
             silent = format_duration(self._now - node.since) if node.since else ""
             self._end(node, EndReason.NODE_DEAD, f"it has not been ready for {silent}, and no work is on it")
-        for node in pool.nodes:
+        for node in pool.unready:
             if pool.late > 0 and self._never_got_ready(node, pool):
                 pool.late -= 1
                 message = f"it is not fit for pods within {format_duration(pool.view.pool.join)}, and no work is on it"

@@ -40,7 +40,7 @@ def request_words(need: PodNeed) -> str:
 
 
 class ShortageReasons:
-    """Why demand has no room, after all of it was placed: what the pools have left does not change any more."""
+    """Messages about demand without room, after all was placed: what the pools have left does not change any more."""
 
     def __init__(self, ledger: CapacityLedger, market: Market) -> None:
         self._ledger, self._market = ledger, market
