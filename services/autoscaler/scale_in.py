@@ -1,15 +1,10 @@
 """Removes nodes that nobody needs: they are cordoned in one pass, drained within disruption budgets, and ended in a
-later one.
-
-Dead nodes are removed in the same way, but only while they are few: when many look dead, the cause is more often the
-network, the API servers or the clock than the machines.
-"""
+later one. Dead nodes are removed in the same way, but only while they are few."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from clouds.base.phrases import counted
 from contract.reasons.autoscaler import AutoscalerReason, EndReason, KeepReason
@@ -18,44 +13,14 @@ from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, Node
 from services.autoscaler.free_capacity import NodeRoom
 from services.autoscaler.placement import Placer
 from services.autoscaler.pool_outlook import PoolOutlook, unjoined
+from services.autoscaler.pool_removals import PoolRemovals, is_leaving, limit_removals
 from services.autoscaler.refusal_backoff import format_duration
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.scaling_limits import ScalingLimits
-from services.autoscaler.unfit_times import was_never_fit
+from services.autoscaler.unfit_times import is_stuck, was_never_fit
 
 UNTOUCHED = (KeepReason.POOL_FROZEN, KeepReason.TOO_MANY_DEAD, KeepReason.MACHINE_UNKNOWN)
 """Reasons for which a node stays as it is, a cordon included."""
-
-
-@dataclass(kw_only=True)
-class _Pool:
-    """Machines that may still be removed from one pool."""
-
-    view: PoolOutlook
-    nodes: list[ClusterNode] = field(default_factory=list)
-    unready: list[ClusterNode] = field(default_factory=list)
-    """Those of them that are not ready; most pools have none."""
-    cordoned: list[ClusterNode] = field(default_factory=list)
-    """Those of them that the autoscaler has cordoned."""
-    slots: int = 0
-    """Number of further machines that may be taken out of service."""
-    total: int = 0
-    """Number of machines that its groups should have, without those that are being removed."""
-    late: int = 0
-    """Number of further machines that may be ended because they never became nodes. The pool's minimum does not limit
-    it, since these machines are replaced."""
-    spare: dict[str, int] = field(default_factory=dict)
-    """Number of machines that a group may lose, by group."""
-    paused: bool = False
-    """True when the pool is left alone."""
-
-    def add(self, node: ClusterNode) -> None:
-        """Add a node."""
-        self.nodes.append(node)
-        if node.health is not NodeHealth.READY:
-            self.unready.append(node)
-        if node.cordon is CordonOrigin.OURS:
-            self.cordoned.append(node)
 
 
 class ScaleIn:
@@ -74,20 +39,20 @@ class ScaleIn:
         """``rooms`` are the nodes' rooms by name, after all demand was placed."""
         self._rooms, self._ledger, self._placer = rooms, ledger, placer
         self._settings, self._now = settings, now
-        self._pools = {name: _Pool(view=view) for name, view in pools.items() if view.groups}
+        self._pools = {name: PoolRemovals(view=view, now=now) for name, view in pools.items() if view.groups}
         self.actions: list[ScalingAction] = []
         self.idle: dict[str, datetime] = {}
         self.kept: dict[str, KeepReason] = {}
         """Reasons for which idle nodes stay, by name."""
 
     def run(self, nodes: Sequence[ClusterNode], idle: Mapping[str, datetime]) -> None:
-        """Decide on every node. ``idle`` are the times since which nodes were idle in the last pass."""
+        """Decide on every node, in this order. ``idle`` are the times since which nodes were idle in the last pass."""
         for node in nodes:
             if node.pool in self._pools:
                 self._pools[node.pool].add(node)
             elif node.cordon is CordonOrigin.OURS and self._needed(node):
                 self._uncordon(node)
-        self._limit_removals()
+        self.actions += limit_removals(self._pools.values(), self._settings.removable_share)
         idling = [(node, pool) for pool in self._pools.values() for node in pool.nodes if self._is_idle(node)]
         for node, _ in idling:
             self.idle[node.name] = min(idle.get(node.name, self._now), self._now)
@@ -99,68 +64,21 @@ class ScaleIn:
         for pool in self._pools.values():
             self._end_dead_nodes(pool)
 
-    def _removal_order(self, candidate: tuple[ClusterNode, _Pool]) -> tuple[bool, datetime, str]:
+    def _removal_order(self, candidate: tuple[ClusterNode, PoolRemovals]) -> tuple[bool, datetime, str]:
         """Return a sort key: nodes that are being removed first, then those that have been idle longest."""
         node = candidate[0]
         return node.cordon is not CordonOrigin.OURS, self.idle[node.name], node.name
 
-    def _uncordon_needed(self, node: ClusterNode, pool: _Pool) -> None:
+    def _uncordon_needed(self, node: ClusterNode, pool: PoolRemovals) -> None:
         """Remove our cordon from a node that is needed, or on which somebody works."""
         left_alone = node.keep or node.name in self.idle
         if not left_alone and not pool.view.is_frozen and (node.work or self._needed(node)):
             self._uncordon(node)
 
-    def _limit_removals(self) -> None:
-        """Compute how many machines of each pool may be removed, and hold pools in which too many look dead."""
-        silent = every = 0
-        for pool in self._pools.values():
-            # A machine that was never a node has no work, however many of them there are.
-            dead = sum(group.lost for group in pool.view.groups) + sum(map(self._looks_dead, pool.unready))
-            size = sum(group.gone for group in pool.view.groups) + len(pool.nodes)
-            silent, every = silent + dead, every + size
-            most = self._most_at_once(size)
-            # Machines that are ending are already excluded from their groups' size.
-            out = sum(map(self._is_leaving, pool.cordoned))
-            groups = [group.group for group in pool.view.groups]
-            pool.total = sum(min(group.wanted, group.machines) for group in groups) - out
-            pool.spare = {group.name: group.wanted - group.min for group in groups}
-            leaving = sum(group.leaving for group in groups)
-            pool.late = max(0, most - out - leaving)
-            pool.slots = min(pool.late, pool.total - pool.view.pool.min)
-            many = f"{dead} of {size} machines look dead at once, and at most {most} may" if dead > most else ""
-            pool.paused = bool(many) or pool.view.is_frozen
-            if many:
-                self._hold(f"pool {pool.view.name}", KeepReason.TOO_MANY_DEAD, f"{many}: none of it is touched")
-        most = self._most_at_once(every)
-        if silent > most:
-            message = f"{silent} of {every} machines look dead at once, and at most {most} may: none is touched"
-            self._hold("all pools", KeepReason.TOO_MANY_DEAD, message)
-            for pool in self._pools.values():
-                pool.paused = True
-
-    @staticmethod
-    def _is_leaving(node: ClusterNode) -> bool:
-        """Return whether a node is being removed and its group does not know that yet. A node that somebody wants kept
-        stays."""
-        return node.cordon is CordonOrigin.OURS and node.health is not NodeHealth.ENDING and not node.keep
-
-    def _looks_dead(self, node: ClusterNode) -> bool:
-        """Return whether a node looks dead: it does not answer, or has been starting for longer than its pool
-        allows."""
-        if node.health is NodeHealth.STARTING:
-            # A node that was never fit for pods is none that died.
-            pool = self._pools.get(node.pool)
-            stuck = pool is not None and is_stuck(node, pool.view.pool.join, self._now)
-            return stuck and not was_never_fit(node)
-        return node.health is NodeHealth.SILENT
-
     def _needed(self, node: ClusterNode) -> bool:
         """Return whether pods were placed on a node, or it is kept as a spare."""
         room = self._rooms.get(node.name)
         return room is not None and (room.taken > 0 or room.spare)
-
-    def _most_at_once(self, size: int) -> int:
-        return max(1, int(self._settings.removable_share * size))
 
     def _hold(self, target: str, reason: KeepReason, message: str) -> None:
         self.actions.append(ScalingAction(verb=Verb.HOLD, target=target, reason=reason, message=message))
@@ -171,7 +89,7 @@ class ScaleIn:
         busy = node.work or left_alone or node.health is not NodeHealth.READY
         return not busy and not self._needed(node)
 
-    def _remove(self, node: ClusterNode, pool: _Pool, since: datetime) -> None:
+    def _remove(self, node: ClusterNode, pool: PoolRemovals, since: datetime) -> None:
         """Take the next step towards the removal of an idle node, or record why it stays."""
         reason = self._keep_reason(node, pool, since)
         if reason is not None:
@@ -186,7 +104,7 @@ class ScaleIn:
             message = f"nobody has worked on it for {format_duration(self._now - since)}"
             self._act(Verb.CORDON, node, EndReason.UNDERUSED if node.moving else EndReason.EMPTY, message)
 
-    def _keep_reason(self, node: ClusterNode, pool: _Pool, since: datetime) -> KeepReason | None:
+    def _keep_reason(self, node: ClusterNode, pool: PoolRemovals, since: datetime) -> KeepReason | None:
         """Return why an idle node stays; None when it may be removed. Then its pods are placed on other nodes."""
         ours = node.cordon is CordonOrigin.OURS
         if pool.view.is_frozen:
@@ -208,7 +126,7 @@ class ScaleIn:
             return reason
         return None if self._move_pods(node) else KeepReason.NO_ROOM_ELSEWHERE
 
-    def _cordon_obstacle(self, node: ClusterNode, pool: _Pool, since: datetime) -> KeepReason | None:
+    def _cordon_obstacle(self, node: ClusterNode, pool: PoolRemovals, since: datetime) -> KeepReason | None:
         """Return why an idle node is not cordoned now; None when it may be. A node that cannot be drained now would
         block others."""
         if node.leaving:
@@ -280,14 +198,14 @@ class ScaleIn:
         else:
             self._hold(node.name, KeepReason.DISRUPTION_BUDGET, f"its pods may not leave yet: {blocked}")
 
-    def _end_dead_nodes(self, pool: _Pool) -> None:
+    def _end_dead_nodes(self, pool: PoolRemovals) -> None:
         """End the dead machines of a pool: nodes that have not answered for long and have no work, and machines that
         never became nodes."""
         if pool.paused:
             return
         room = max(0, pool.slots)
-        for node in sorted(filter(self._is_dead, pool.unready), key=lambda candidate: candidate.name):
-            going = self._is_leaving(node)
+        for node in [node for node in pool.unready if self._is_dead(node, pool)]:
+            going = is_leaving(node)
             if not (room or going):
                 continue
             room, pool.late = room - (not going), pool.late - (not going)
@@ -315,12 +233,12 @@ class ScaleIn:
                     )
                 )
 
-    def _is_dead(self, node: ClusterNode) -> bool:
-        if node.since is None or not self._looks_dead(node):
+    def _is_dead(self, node: ClusterNode, pool: PoolRemovals) -> bool:
+        if node.since is None or not pool.looks_dead(node):
             return False
         return self._may_end(node) and self._now - node.since >= self._settings.dead_after
 
-    def _never_got_ready(self, node: ClusterNode, pool: _Pool) -> bool:
+    def _never_got_ready(self, node: ClusterNode, pool: PoolRemovals) -> bool:
         stuck = was_never_fit(node) and is_stuck(node, pool.view.pool.join, self._now)
         return stuck and not node.moving and self._may_end(node)
 
@@ -363,8 +281,3 @@ class ScaleIn:
 
     def _act(self, verb: Verb, node: ClusterNode, reason: AutoscalerReason, message: str) -> None:
         self.actions.append(ScalingAction(verb=verb, target=node.name, pool=node.pool, reason=reason, message=message))
-
-
-def is_stuck(node: ClusterNode, join: timedelta, now: datetime) -> bool:
-    """Return whether a node has been starting for longer than its pool allows."""
-    return node.health is NodeHealth.STARTING and node.since is not None and now - node.since > join

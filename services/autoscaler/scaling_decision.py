@@ -30,11 +30,11 @@ from services.autoscaler.pool_assessment import PoolAssessment, assess_pools
 from services.autoscaler.pool_outlook import PoolOutlook
 from services.autoscaler.purchase_review import PurchaseReview, remember_purchases, review_purchases
 from services.autoscaler.refusal_backoff import format_duration
-from services.autoscaler.scale_in import ScaleIn, is_stuck
+from services.autoscaler.scale_in import ScaleIn
 from services.autoscaler.scaling_actions import ORDER, ScalingAction, ScalingDecision, Verb
 from services.autoscaler.shortage_reasons import ShortageReasons, unknown_demands
 from services.autoscaler.spare_nodes import reserve_spares
-from services.autoscaler.unfit_times import dated_nodes
+from services.autoscaler.unfit_times import dated_nodes, is_stuck
 
 NAMED = 3
 """Number of pods that are named in the reason for a group's growth."""

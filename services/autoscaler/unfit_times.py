@@ -37,6 +37,11 @@ def was_never_fit(node: ClusterNode) -> bool:
     return node.health is NodeHealth.STARTING and node.made is not None and node.since == node.made
 
 
+def is_stuck(node: ClusterNode, join: timedelta, now: datetime) -> bool:
+    """Return whether a node has been starting for longer than its pool allows."""
+    return node.health is NodeHealth.STARTING and node.since is not None and now - node.since > join
+
+
 def dated_machines(
     pools: Iterable[ScalingPool],
     known: Mapping[str, datetime],
