@@ -83,10 +83,12 @@ def test_parts_of_a_network_some_of_which_are_listed_for_all_regions(
 
 def test_the_price_says_where_it_is_from(server: PriceServer, sources: PriceSources) -> None:
     price = ask(L8S, sources).prices[L8S]
-    assert price.source.startswith(f"{server.azure_url}?$filter=serviceName%20eq%20%27Virtual%20Machines%27")
+    assert price.source.startswith(
+        f"{server.azure_url}?currencyCode=%27USD%27&$filter=serviceName%20eq%20%27Virtual%20Machines%27"
+    )
     assert (price.read, price.currency, price.unit) == (sources.now.date(), "USD", "hour")
     assert server.asked[0] == (
-        f"{RETAIL}?$filter=serviceName eq 'Virtual Machines' and armSkuName eq 'Standard_L8s_v3' "
+        f"{RETAIL}?currencyCode='USD'&$filter=serviceName eq 'Virtual Machines' and armSkuName eq 'Standard_L8s_v3' "
         "and armRegionName eq 'westeurope' and priceType eq 'Consumption'"
     )
 
