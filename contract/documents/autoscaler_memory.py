@@ -48,8 +48,8 @@ class DecisionMemory:
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Numbers of machines that groups have or were asked for, by group; used while their cloud does not answer."""
     lost: frozenset[str] = frozenset()
-    """Ids of machines that were nodes and are not any more: somebody may have deleted their Nodes while the machines
-    still have work."""
+    """Machines, by :func:`machine_key`, that were nodes and are not any more: somebody may have deleted their Nodes
+    while the machines still have work."""
     backoff: Mapping[str, Backoff] = field(default_factory=dict)
     """Failures by pool, and of pools with several groups by :func:`backoff_key`."""
     idle: Mapping[str, datetime] = field(default_factory=dict)
@@ -59,7 +59,10 @@ class DecisionMemory:
     unfit: Mapping[str, datetime] = field(default_factory=dict)
     """Times since which nodes have not been fit for pods, by node, where the API does not tell."""
     joining: Mapping[str, datetime] = field(default_factory=dict)
-    """Times since which machines have been without a node, by machine id."""
+    """Times since which machines have been without a node, by :func:`machine_key`."""
+    unlisted: Mapping[str, datetime] = field(default_factory=dict)
+    """Times since which such machines are missing from their groups' lists, by :func:`machine_key`: lists may be
+    short."""
     purchases: Mapping[str, Mapping[str, Purchase]] = field(default_factory=dict)
     """Requests for machines by pool and by the key of the shape of the pods that waited for them."""
 
@@ -68,6 +71,11 @@ def backoff_key(pool: str, group: str, *, groups: int) -> str:
     """Return the key of a group's failures; ``groups`` is the number of its pool's groups. The only group of a pool is
     the pool."""
     return pool if groups == 1 else f"{pool}/{group}"
+
+
+def machine_key(group: str, machine: str) -> str:
+    """Return the key of a machine: scale sets number theirs alike."""
+    return f"{group}/{machine}"
 
 
 def to_document(memory: DecisionMemory) -> dict[str, Any]:
@@ -81,6 +89,7 @@ def to_document(memory: DecisionMemory) -> dict[str, Any]:
         "learned": {name: dict(sorted(capacity.items())) for name, capacity in sorted(memory.learned.items())},
         "unfit": _times(memory.unfit),
         "joining": _times(memory.joining),
+        "unlisted": _times(memory.unlisted),
         "purchases": {
             pool: {key: _of_purchase(purchase) for key, purchase in sorted(shapes.items())}
             for pool, shapes in sorted(memory.purchases.items())
@@ -102,6 +111,7 @@ def of_document(document: Mapping[str, Any]) -> DecisionMemory:
         },
         unfit=_read(document["unfit"]),
         joining=_read(document["joining"]),
+        unlisted=_read(document["unlisted"]),
         purchases={
             pool: {key: _purchase(purchase) for key, purchase in shapes.items()}
             for pool, shapes in document["purchases"].items()

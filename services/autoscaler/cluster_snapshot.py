@@ -271,7 +271,8 @@ class ClusterSnapshot:
     """Pods that wait for a node, without those of daemon sets and those that are held back."""
     nodes: tuple[ClusterNode, ...] = ()
     former_nodes: frozenset[str] = frozenset()
-    """Ids of machines that were nodes at the last look; empty without one."""
+    """Machines that were nodes at the last look, by :func:`~contract.documents.autoscaler_memory.machine_key`; empty
+    without one."""
     gangs: tuple[Gang, ...] = ()
     limits: tuple[SharedLimit, ...] = ()
     daemons: tuple[DaemonPod, ...] = ()

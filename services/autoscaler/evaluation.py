@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from components.model.nodes.labels import on_nodes
+from contract.documents.autoscaler_memory import machine_key
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import ClusterSnapshot, Gang
 from services.autoscaler.cluster_state import ListedObjects, cluster_state, list_all
@@ -45,7 +46,7 @@ class Evaluation:
     now: datetime
     gangs: tuple[Gang, ...] = ()
     machines: frozenset[str] = frozenset()
-    """Ids of machines that are nodes."""
+    """Machines that are nodes, by :func:`~contract.documents.autoscaler_memory.machine_key`."""
 
     @cached_property
     def nodes(self) -> dict[str, Object]:
@@ -84,7 +85,7 @@ def evaluate(
     former_nodes: frozenset[str] = frozenset(),
 ) -> Evaluation:
     """Return the decision. ``closed`` has the reasons why pools must be left alone, in addition to those that are being
-    rolled; ``were`` are the machines that were nodes at the last look."""
+    rolled; ``former_nodes`` are the machines that were nodes at the last look."""
     cluster = cluster_state(
         listed,
         machines=machine_facts(asked),
@@ -111,7 +112,7 @@ def evaluate(
         asked=asked,
         now=now,
         gangs=cluster.gangs,
-        machines=frozenset(node.machine for node in cluster.nodes if node.machine),
+        machines=frozenset(machine_key(node.group, node.machine) for node in cluster.nodes if node.machine),
     )
 
 

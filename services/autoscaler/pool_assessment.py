@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from clouds.base.phrases import counted
-from contract.documents.autoscaler_memory import Backoff, DecisionMemory, backoff_key
+from contract.documents.autoscaler_memory import Backoff, DecisionMemory, backoff_key, machine_key
 from contract.reasons.autoscaler import EndReason, KeepReason, Obstacle
 from services.autoscaler.cluster_snapshot import (
     ClusterNode,
@@ -28,7 +28,7 @@ from services.autoscaler.refusal_backoff import (
 )
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.scaling_limits import ScalingLimits
-from services.autoscaler.unfit_times import dated_machines
+from services.autoscaler.unfit_times import dated_machines, unlisted_machines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,9 @@ class PoolAssessment:
     learned: dict[str, Resources]
     lost: frozenset[str]
     joining: dict[str, datetime]
-    """Times since which machines have been without a node, by machine id."""
+    """Times since which machines have been without a node, by their keys."""
+    unlisted: dict[str, datetime]
+    """Times since which such machines are missing from their groups' lists, by their keys."""
 
     def note_failures(
         self, view: PoolOutlook, memory: DecisionMemory, now: datetime, *, settings: ScalingLimits, unlisted: int
@@ -82,10 +84,12 @@ def assess_pools(
     settings: ScalingLimits,
     former_nodes: frozenset[str],
 ) -> PoolAssessment:
-    """Return every pool with its expected machines, the groups to set back, and the new memory about them. ``were`` are
-    the ids of machines that were nodes at the last decision."""
+    """Return every pool with its expected machines, the groups to set back, and the new memory about them.
+    ``former_nodes`` are the machines that were nodes at the last decision, by their keys."""
     strays = Counter(node.pool for node in nodes if node.pool and not node.group and not node.machine)
     pools, joining = dated_machines(pools, memory.joining, memory.asked, memory.lost | former_nodes, now)
+    unlisted = unlisted_machines(pools, {*memory.joining, *memory.lost}, nodes, memory.unlisted, now)
+    short = Counter(key.rpartition("/")[0] for key in unlisted)
     # Machines that are being removed remain nodes for some minutes, but no group counts them.
     counts = Counter(node.group for node in nodes if node.group and node.counted)
     judged = PoolAssessment(
@@ -94,11 +98,12 @@ def assess_pools(
         asked={},
         backoff={},
         learned=learned_capacity(nodes, memory),
-        lost=_lost(pools, memory.lost | former_nodes),
-        joining=joining,
+        lost=_lost(pools, memory.lost | former_nodes) | (memory.lost & unlisted.keys()),
+        joining={**{key: memory.joining.get(key, now) for key in unlisted}, **joining},
+        unlisted=unlisted,
     )
     for pool in sorted(pools, key=lambda candidate: candidate.name):
-        groups = list(_views(pool, counts, strays[pool.name], memory=memory, lost=judged.lost, now=now))
+        groups = list(_views(pool, counts, strays[pool.name], short, memory=memory, lost=judged.lost, now=now))
         learned = accepted_capacity(pool, judged.learned.pop(pool.name, {}))
         if learned:
             judged.learned[pool.name] = learned
@@ -124,13 +129,15 @@ def _views(
     pool: ScalingPool,
     counts: Mapping[str, int],
     strays: int,
+    short: Mapping[str, int],
     *,
     memory: DecisionMemory,
     lost: frozenset[str],
     now: datetime,
 ) -> Iterator[GroupOutlook]:
     """Yield a pool's groups. ``counts`` are the numbers of nodes by group; ``strays`` is the number of the pool's nodes
-    that no group lists. A group without a current answer gets these, up to its remembered size."""
+    that no group lists. A group without a current answer gets these, up to its remembered size. ``short`` are the
+    numbers of machines without a node that groups' lists lack."""
     for group in pool.groups:
         nodes, expected = counts.get(group.name, 0), memory.sizes.get(group.name, 0)
         unknown = min(strays, max(0, expected - nodes)) if group.error else 0
@@ -141,14 +148,17 @@ def _views(
             expected=expected,
             since=memory.asked.get(group.name),
             lost=lost,
+            unlisted=short.get(group.name, 0),
             now=now,
             join=pool.join,
         )
 
 
 def _lost(pools: Iterable[ScalingPool], known: frozenset[str]) -> frozenset[str]:
-    """Return the ids of machines that are not nodes, but are ``known`` as former nodes."""
-    return known & {machine.id for pool in pools for group in pool.groups for machine in group.unjoined}
+    """Return the keys of machines that are not nodes, but are ``known`` as former nodes."""
+    return known & {
+        machine_key(group.name, machine.id) for pool in pools for group in pool.groups for machine in group.unjoined
+    }
 
 
 def _set_by_hand(view: GroupOutlook, memory: DecisionMemory) -> ScalingAction | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from contract.documents.autoscaler_memory import machine_key
 from contract.reasons.autoscaler import Obstacle
 from services.autoscaler.cluster_snapshot import (
     ScalingGroup,
@@ -27,20 +28,21 @@ class GroupOutlook:
         expected: int = 0,
         since: datetime | None = None,
         lost: frozenset[str] = frozenset(),
+        unlisted: int = 0,
     ) -> None:
         """``nodes`` is the number of its machines that are nodes and will stay. ``expected`` is the last known or
-        requested number of its machines. ``since`` is the time since which it has lacked machines. ``lost`` are the ids
-        of machines that were nodes before."""
-        self.group, self.name = group, group.name
+        requested number of its machines. ``since`` is the time since which it has lacked machines. ``lost`` are
+        machines that were nodes before, by their keys. ``unlisted`` is the number of its machines without a node that
+        its list has lacked for a short time."""
+        self.group, self.name, self.unlisted = group, group.name, unlisted
+        former = {machine.id for machine in group.unjoined if machine_key(group.name, machine.id) in lost}
         self.late = tuple(
             machine for machine in group.unjoined if machine.made_at is not None and now - machine.made_at > join
         )
         """Machines that should have been nodes for long."""
-        self.lost = sum(machine.id in lost for machine in group.unjoined)
+        self.lost = len(former)
         """Number of machines that were nodes: somebody may have deleted these, with work on the machines."""
-        self.gone = len(
-            {machine.id for machine in self.late} | {machine.id for machine in group.unjoined if machine.id in lost}
-        )
+        self.gone = len({machine.id for machine in self.late} | former)
         """Number of machines without a node that are not expected to become one."""
         self.nodes = nodes
         self.size = group.wanted - len(group.refused)

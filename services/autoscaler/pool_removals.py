@@ -6,6 +6,7 @@ the machines.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,7 +37,7 @@ class PoolRemovals:
     """Number of further machines that may be ended because they never became nodes. The pool's minimum does not limit
     it, since these machines are replaced."""
     spare: dict[str, int] = field(default_factory=dict)
-    """Number of machines that a group may lose, by group."""
+    """Number of further machines that a group may lose, by group; its cloud lets no others go."""
     paused: bool = False
     """True when the pool is left alone."""
 
@@ -70,10 +71,13 @@ class PoolRemovals:
     def limit(self, most: int) -> None:
         """Set what may be removed, if ``most`` machines may be on their way out at once."""
         # Machines that are ending are already excluded from their groups' size.
-        out = sum(map(is_leaving, self.cordoned))
+        leaving = Counter(node.group for node in self.cordoned if is_leaving(node))
+        out = leaving.total()
         groups = [group.group for group in self.view.groups]
         self.total = sum(min(group.wanted, group.machines) for group in groups) - out
-        self.spare = {group.name: group.wanted - group.min for group in groups}
+        self.spare = {
+            group.name: min(group.wanted, group.machines) - leaving[group.name] - group.min for group in groups
+        }
         self.late = max(0, most - out - sum(group.leaving for group in groups))
         self.slots = min(self.late, self.total - self.view.pool.min)
         self.paused = self.view.is_frozen

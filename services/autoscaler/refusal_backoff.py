@@ -100,12 +100,12 @@ def shrink_to_present(
     pool: PoolOutlook, view: GroupOutlook, failure: Backoff, *, unlisted: int
 ) -> ScalingAction | None:
     """Return the action that lowers a failed group's size to its existing machines; None when nothing is to be done.
-    The group may still try to reach its minimum. ``unlisted`` nodes of the pool count, which no group lists: a list may
-    lack machines, and its cloud would choose which ones to end."""
+    The group may still try to reach its minimum. ``unlisted`` nodes of the pool count, which no group lists, and so do
+    its machines without a node that its list lacks: its cloud would choose which ones to end."""
     group = view.group
     if group.error:
         return None
-    there = group.machines + unlisted
+    there = group.machines + unlisted + view.unlisted
     view.size = min(view.size, there)
     least = max(there, group.min) + len(group.refused)
     if pool.pool.closed or group.wanted <= least:

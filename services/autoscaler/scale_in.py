@@ -112,8 +112,8 @@ class ScaleIn:
         if self._needed(node):
             # Pods from another node were placed here meanwhile.
             return KeepReason.PODS_WAIT
-        if ours and pool.total < pool.view.pool.min:
-            # The pool's minimum was raised.
+        if ours and (pool.total < pool.view.pool.min or pool.spare.get(node.group, 0) < 0):
+            # The minimum of the pool, or of its group at the cloud, was raised.
             return KeepReason.POOL_AT_MIN
         if pool.paused:
             return KeepReason.TOO_MANY_DEAD
@@ -206,9 +206,11 @@ class ScaleIn:
         room = max(0, pool.slots)
         for node in [node for node in pool.unready if self._is_dead(node, pool)]:
             going = is_leaving(node)
-            if not (room or going):
+            if not (going or (room and pool.spare.get(node.group, 0) > 0)):
                 continue
-            room, pool.late = room - (not going), pool.late - (not going)
+            if not going:
+                room, pool.late = room - 1, pool.late - 1
+                pool.spare[node.group] -= 1
             silent = format_duration(self._now - node.since) if node.since else ""
             self._end(node, EndReason.NODE_DEAD, f"it has not been ready for {silent}, and no work is on it")
         for node in pool.unready:

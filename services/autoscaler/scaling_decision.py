@@ -96,6 +96,7 @@ def decide(
             learned=groups.learned,
             unfit={node.name: node.since for node in nodes if node.health is NodeHealth.STARTING and node.since},
             joining=groups.joining,
+            unlisted=groups.unlisted,
             purchases=remember_purchases(review, market, now),
         ),
         placed=tuple(sorted(placer.placed, key=lambda placement: (placement.node, placement.gang, placement.pods))),
@@ -293,8 +294,13 @@ def _asked(market: Market, groups: PoolAssessment, now: datetime) -> dict[str, d
 
 
 def _sizes(market: Market, groups: PoolAssessment) -> dict[str, int]:
-    """Return the number of machines that each group has or is asked for."""
-    sizes = {group.name: group.present for pool in groups.pools.values() for group in pool.groups}
+    """Return the number of machines that each group has or is asked for. A size that is being lowered counts until its
+    cloud reports the lower one: the request may fail."""
+    sizes = {
+        group.name: max(group.present, group.group.wanted - len(group.group.refused))
+        for pool in groups.pools.values()
+        for group in pool.groups
+    }
     for offer in market.offers:
         sizes[offer.group.name] += offer.bought
     return sizes

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from contract.documents.autoscaler_memory import machine_key
 from services.autoscaler.cluster_snapshot import ClusterNode, NodeHealth, ScalingGroup, ScalingPool, UnjoinedMachine
 from services.autoscaler.refusal_backoff import CLOCK_DIFFERENCE
 
+SHORT = timedelta(minutes=10)
+"""Time after which a machine that its group's list lacks has ended: lists may be short for a while."""
 NEW = timedelta(minutes=2)
 """Age up to which a node that is not fit for pods never was: passes follow each other within seconds."""
 
@@ -49,23 +52,53 @@ def dated_machines(
     former: frozenset[str],
     now: datetime,
 ) -> tuple[list[ScalingPool], dict[str, datetime]]:
-    """Return the pools, their machines without a node with the time since which they are, and all these times. A
-    machine's own time counts if it is not older than the request for it. ``asked`` are the times since which groups
-    have been asked for machines; ``former`` are ids of machines that were nodes."""
+    """Return the pools, their machines without a node with the time since which they are, and all these times by the
+    machines' keys. A machine's own time counts if it is not older than the request for it. ``asked`` are the times
+    since which groups have been asked for machines; ``former`` are machines that were nodes."""
     times: dict[str, datetime] = {}
 
     def dated(group: ScalingGroup) -> ScalingGroup:
         first = asked.get(group.name)
+        machines = []
         for machine in group.unjoined:
-            times[machine.id] = min(known.get(machine.id) or _made(machine, first, former) or now, now)
-        machines = tuple(UnjoinedMachine(id=machine.id, made_at=times[machine.id]) for machine in group.unjoined)
-        return replace(group, unjoined=machines) if machines else group
+            key = machine_key(group.name, machine.id)
+            own = None if key in former else _made(machine, first)
+            times[key] = min(known.get(key) or own or now, now)
+            machines.append(replace(machine, made_at=times[key]))
+        return replace(group, unjoined=tuple(machines)) if machines else group
 
     return [replace(pool, groups=tuple(map(dated, pool.groups))) for pool in pools], times
 
 
-def _made(machine: UnjoinedMachine, asked: datetime | None, former: frozenset[str]) -> datetime | None:
+def unlisted_machines(
+    pools: Iterable[ScalingPool],
+    without_node: Iterable[str],
+    nodes: Iterable[ClusterNode],
+    known: Mapping[str, datetime],
+    now: datetime,
+) -> dict[str, datetime]:
+    """Return the machines that were without a node and are missing from their group's list, by their keys, with the
+    time since which they are. Those that are missing for long have ended. While a group reports as many machines that
+    are being removed, these are they. ``known`` are the remembered times."""
+    joined = {machine_key(node.group, node.machine) for node in nodes if node.machine}
+    missing: dict[str, list[str]] = {}
+    for key in without_node:
+        if key not in joined:
+            missing.setdefault(key.rpartition("/")[0], []).append(key)
+    times = {}
+    for group in (group for pool in pools for group in pool.groups):
+        listed = {*group.refused, *(machine.id for machine in group.unjoined)}
+        absent = [key for key in missing.get(group.name, ()) if key.rpartition("/")[2] not in listed]
+        if len(absent) > group.leaving:
+            for key in absent:
+                since = min(known.get(key, now), now)
+                if group.error or now - since < SHORT:
+                    times[key] = since
+    return times
+
+
+def _made(machine: UnjoinedMachine, asked: datetime | None) -> datetime | None:
     """Return the time that a cloud tells of a machine; None when it says nothing of how long it is without a node."""
-    if machine.made_at is None or machine.id in former:
+    if machine.made_at is None:
         return None
     return machine.made_at if asked is None or machine.made_at >= asked - CLOCK_DIFFERENCE else None

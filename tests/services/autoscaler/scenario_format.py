@@ -302,6 +302,7 @@ def memory(raw: Mapping[str, Any]) -> DecisionMemory:
         idle={name: ago(text) or NOW for name, text in raw.get("idle", {}).items()},
         unfit={name: ago(text) or NOW for name, text in raw.get("unfit", {}).items()},
         joining={name: ago(text) or NOW for name, text in raw.get("joining", {}).items()},
+        unlisted={name: ago(text) or NOW for name, text in raw.get("unlisted", {}).items()},
         learned={name: resources(one) for name, one in raw.get("learned", {}).items()},
     )
 
