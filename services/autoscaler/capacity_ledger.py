@@ -54,7 +54,7 @@ class CapacityLedger:
         )
         self.index = {name: index for index, name in enumerate(names)}
         self.names = names
-        self._absent = [(name, NO_LIMIT if name.startswith(VOLUMES_OF) else 0) for name in names]
+        self._absent = [NO_LIMIT if name.startswith(VOLUMES_OF) else 0 for name in names]
         """Amounts of a node that does not tell of a resource."""
         wheres = {shape.where for shape in distinct}
         wide = closed or {}
@@ -91,7 +91,7 @@ class CapacityLedger:
 
     def vector(self, resources: Resources) -> list[int]:
         """Return resources in the ledger's order, without those that no pod requests."""
-        return [resources.get(name, absent) for name, absent in self._absent]
+        return list(map(resources.get, self.names, self._absent))
 
     def need(self, shape: PodShape, identity: tuple[str, LabelPairs] = ("", ())) -> PodNeed:
         """Return a shape's need. ``identity`` is the pod's namespace and labels, which matter only when another pod

@@ -7,9 +7,10 @@ from decimal import Decimal
 
 from contract.reasons.autoscaler import GrowthReason, Obstacle, WaitReason
 from services.autoscaler.capacity_ledger import CapacityLedger
-from services.autoscaler.cluster_snapshot import DaemonPod, SharedLimit
+from services.autoscaler.cluster_snapshot import SharedLimit
 from services.autoscaler.free_capacity import NodeRoom, PodNeed, Tier
-from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, PodShape, Resources
+from services.autoscaler.new_nodes import NewNodes, new_node_kind
+from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, PodShape
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scheduling_rules import mismatch
 
@@ -89,37 +90,6 @@ class Offer:
         return Obstacle(WaitReason.POOL_AT_MAX, f"it is at its maximum size, {self.pool.pool.max}")
 
 
-def new_node_kind(pool: PoolOutlook, group: GroupOutlook) -> NodeKind:
-    """Return the kind of a group's next node."""
-    labels = tuple(sorted({*pool.pool.labels, *group.group.labels}))
-    return NodeKind(labels=labels, taints=pool.taints, variants=pool.pool.variants)
-
-
-def new_node_content(
-    pool: PoolOutlook, kind: NodeKind, daemons: Iterable[DaemonPod]
-) -> tuple[Resources, tuple[DaemonPod, ...]]:
-    """Return the amounts that a new node has for other pods, and the daemon sets' pods on it: those that may be there
-    and have room (kubernetes 1.36, ``pkg/controller/daemon``, ``NodeShouldRunDaemonPod``)."""
-    free = dict(pool.capacity)
-    pods = []
-    for daemon in daemons:
-        if _may_run(daemon.shape.where, kind) and all(
-            free.get(name, amount) >= amount for name, amount in daemon.shape.requests
-        ):
-            pods.append(daemon)
-            for name, amount in daemon.shape.requests:
-                free[name] = free.get(name, 0) - amount
-    return free, tuple(pods)
-
-
-def _may_run(where: NodeConstraints, kind: NodeKind) -> bool:
-    """Return whether a daemon set's pod may be on a node of a kind, in any of its zones."""
-    zones = [
-        NodeKind(labels=tuple(sorted({*kind.labels, *variant})), taints=kind.taints) for variant in kind.variants
-    ] or [kind]
-    return not all(mismatch(where, zone) for zone in zones)
-
-
 class Market:
     """All offers."""
 
@@ -130,7 +100,7 @@ class Market:
         *,
         limits: Iterable[SharedLimit],
         joining: int,
-        daemons: Sequence[DaemonPod],
+        new_nodes: NewNodes,
         closed: Mapping[PodShape, Mapping[str, Obstacle]],
         trials: Collection[tuple[PodShape, str]],
     ) -> None:
@@ -147,11 +117,8 @@ class Market:
         for pool in pools.values():
             for group in pool.groups:
                 kind = new_node_kind(pool, group)
-                free, pods = new_node_content(pool, kind, daemons)
-                needs = [(daemon.name, ledger.daemon_need(daemon)) for daemon in pods]
-                self.offers.append(
-                    Offer(pool, group, empty=ledger.vector(free), kind=kind, daemons=needs, limits=self.limits)
-                )
+                empty, needs = new_nodes.content(pool, kind)
+                self.offers.append(Offer(pool, group, empty=empty, kind=kind, daemons=needs, limits=self.limits))
                 ledger.class_of(kind, Tier.NEW)
         self.made: dict[str, Offer] = {}
         """Offer of each new machine, by the name of its room."""

@@ -15,26 +15,26 @@ from services.autoscaler.cluster_snapshot import (
     ClusterNode,
     ClusterSnapshot,
     CordonOrigin,
-    DaemonPod,
     Gang,
     NodeHealth,
     PendingPod,
     ScalingPool,
 )
-from services.autoscaler.free_capacity import NodeRoom, Tier
-from services.autoscaler.machine_offers import Market, new_node_content, new_node_kind
+from services.autoscaler.free_capacity import NodeRoom
+from services.autoscaler.machine_offers import Market
+from services.autoscaler.new_nodes import NewNodes
+from services.autoscaler.node_rooms import node_rooms
 from services.autoscaler.placement import Placer
 from services.autoscaler.pod_demand import Demand, GangDemand, gang_demands, group_pods, names_text, shapes_of
-from services.autoscaler.pod_shapes import AntiAffinity, NodeKind, PodShape, Resources
+from services.autoscaler.pod_shapes import AntiAffinity, PodShape
 from services.autoscaler.pool_assessment import PoolAssessment, assess_pools
-from services.autoscaler.pool_outlook import PoolOutlook
-from services.autoscaler.purchase_review import PurchaseReview, remember_purchases, review_purchases
+from services.autoscaler.purchase_review import remember_purchases, review_purchases
 from services.autoscaler.refusal_backoff import format_duration
 from services.autoscaler.scale_in import ScaleIn
 from services.autoscaler.scaling_actions import ORDER, ScalingAction, ScalingDecision, Verb
 from services.autoscaler.shortage_reasons import ShortageReasons, unknown_demands
 from services.autoscaler.spare_nodes import reserve_spares
-from services.autoscaler.unfit_times import dated_nodes, is_stuck
+from services.autoscaler.unfit_times import dated_nodes
 
 NAMED = 3
 """Number of pods that are named in the reason for a group's growth."""
@@ -56,14 +56,15 @@ def decide(
     ledger = CapacityLedger(shapes, apart=apart, closed=closed_domains(nodes), keys=within)
     review = review_purchases(snapshot, groups.pools, memory.purchases, memory.idle, now)
     groups.skip_unfit(now, snapshot.settings)
-    rooms = _rooms(nodes, groups.pools, ledger, snapshot.daemons, review, now)
+    new_nodes = NewNodes(ledger, snapshot.daemons)
+    rooms = node_rooms(nodes, groups.pools, ledger, new_nodes, review, now)
     joining = snapshot.settings.joining
     market = Market(
         ledger,
         groups.pools,
         limits=snapshot.limits,
         joining=joining,
-        daemons=snapshot.daemons,
+        new_nodes=new_nodes,
         closed=review.closed,
         trials=review.trials,
     )
@@ -132,80 +133,6 @@ def closed_domains(nodes: Iterable[ClusterNode]) -> dict[AntiAffinity, set[str]]
         for term in node.wide:
             closed.setdefault(term, set()).update(value for key, value in node.kind.labels if key == term.key)
     return closed
-
-
-def _rooms(
-    nodes: Iterable[ClusterNode],
-    pools: Mapping[str, PoolOutlook],
-    ledger: CapacityLedger,
-    daemons: Sequence[DaemonPod],
-    review: PurchaseReview,
-    now: datetime,
-) -> dict[str, NodeRoom]:
-    """Add every node that takes pods, now or soon, and every machine that will become one, to the ledger. Return the
-    nodes' rooms by name."""
-    rooms: dict[str, NodeRoom] = {}
-    tier: Tier | None
-    for node in nodes:
-        pool = pools.get(node.pool)
-        if node.name in review.starting and pool is not None:
-            tier, expected = Tier.COMING, _as_expected(node, pool)
-        else:
-            tier, expected = _tier(node, pool, now), node
-        if tier is not None:
-            free: Resources = node.free
-            pods: tuple[DaemonPod, ...] = ()
-            if tier is Tier.COMING and pool is not None and pool.groups:
-                # Some of its resources are not registered yet: a device plugin starts last.
-                free, pods = new_node_content(pool, expected.kind, daemons)
-            room = rooms[node.name] = NodeRoom(node.name, expected.kind, tier, ledger.vector(free), expected)
-            if pods:
-                room.carry(map(ledger.daemon_need, pods))
-            room.refuses = review.refusing.get(node.name, frozenset())
-        else:
-            ledger.add_outside(node)
-    ledger.add_all(rooms.values())
-    for pool in pools.values():
-        for group in pool.groups:
-            if group.coming:
-                kind = new_node_kind(pool, group)
-                free, pods = new_node_content(pool, kind, daemons)
-                empty = ledger.vector(free)
-                for number in range(group.nodes + 1, group.nodes + group.coming + 1):
-                    room = NodeRoom(f"{group.name}+{number}", kind, Tier.COMING, list(empty))
-                    room.carry(map(ledger.daemon_need, pods))
-                    ledger.add(room)
-    return rooms
-
-
-def _as_expected(node: ClusterNode, pool: PoolOutlook) -> ClusterNode:
-    """Return a node as it was expected when it was asked for."""
-    group = next((group for group in pool.groups if group.name == node.group), None)
-    kind = new_node_kind(pool, group) if group else node.kind
-    labels = {**dict(kind.labels), **dict(node.kind.labels)}
-    return replace(
-        node,
-        kind=NodeKind(tuple(sorted(labels.items())), kind.taints),
-        ports=frozenset(),
-        identities=(),
-        apart=(),
-        ended=(),
-    )
-
-
-def _tier(node: ClusterNode, pool: PoolOutlook | None, now: datetime) -> Tier | None:
-    """Return the tier of a node's room; None when nothing may be placed on it."""
-    if node.cordon is CordonOrigin.OTHERS or node.health in (NodeHealth.SILENT, NodeHealth.ENDING):
-        return None
-    if node.health is NodeHealth.STARTING:
-        stuck = pool is not None and is_stuck(node, pool.pool.join, now)
-        return None if stuck or node.cordon is not CordonOrigin.NONE else Tier.COMING
-    if node.cordon is CordonOrigin.OURS:
-        # A request to end it may be running, since its cloud does not answer.
-        return None if node.keep or (pool is not None and pool.is_frozen) else Tier.CORDONED
-    if pool is None or not pool.groups:
-        return Tier.RACK
-    return Tier.BUSY if node.work else Tier.IDLE
 
 
 def _seat_nominated(pods: Iterable[PendingPod], rooms: Mapping[str, NodeRoom], ledger: CapacityLedger) -> None:

@@ -17,7 +17,7 @@ from services.autoscaler.cluster_snapshot import (
     ScalingGroup,
     ScalingPool,
 )
-from services.autoscaler.machine_offers import new_node_content, new_node_kind
+from services.autoscaler.new_nodes import new_node_content, new_node_kind
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scaling_actions import ScalingAction, ScalingDecision, Verb
 from services.autoscaler.scaling_decision import decide

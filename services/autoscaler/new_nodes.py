@@ -1,0 +1,64 @@
+"""New nodes of pools: their labels and taints, the amounts they have for pods, and the daemon sets' pods on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from services.autoscaler.capacity_ledger import CapacityLedger
+from services.autoscaler.cluster_snapshot import DaemonPod
+from services.autoscaler.free_capacity import PodNeed
+from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, Resources
+from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
+from services.autoscaler.scheduling_rules import mismatch
+
+NewNodeContent = tuple[list[int], tuple[tuple[str, PodNeed], ...]]
+"""Free amounts in the ledger's order, and the pods of daemon sets by the daemon sets' names."""
+
+
+class NewNodes:
+    """Contents of new nodes for one ledger, worked out once for each pool and kind."""
+
+    def __init__(self, ledger: CapacityLedger, daemons: Iterable[DaemonPod]) -> None:
+        self._ledger = ledger
+        self._needs = {id(daemon): (daemon, ledger.daemon_need(daemon)) for daemon in daemons}
+        self._known: dict[tuple[str, NodeKind], NewNodeContent] = {}
+
+    def content(self, pool: PoolOutlook, kind: NodeKind) -> NewNodeContent:
+        """Return what a pool's new node of a kind has for other pods, and the daemon sets' pods on it."""
+        known = self._known.get((pool.name, kind))
+        if known is None:
+            free, daemons = new_node_content(pool, kind, [daemon for daemon, _ in self._needs.values()])
+            needs = tuple((daemon.name, self._needs[id(daemon)][1]) for daemon in daemons)
+            known = self._known[pool.name, kind] = (self._ledger.vector(free), needs)
+        return known
+
+
+def new_node_kind(pool: PoolOutlook, group: GroupOutlook) -> NodeKind:
+    """Return the kind of a group's next node."""
+    labels = tuple(sorted({*pool.pool.labels, *group.group.labels}))
+    return NodeKind(labels=labels, taints=pool.taints, variants=pool.pool.variants)
+
+
+def new_node_content(
+    pool: PoolOutlook, kind: NodeKind, daemons: Iterable[DaemonPod]
+) -> tuple[Resources, tuple[DaemonPod, ...]]:
+    """Return the amounts that a new node has for other pods, and the daemon sets' pods on it: those that may be there
+    and have room (kubernetes 1.36, ``pkg/controller/daemon``, ``NodeShouldRunDaemonPod``)."""
+    free = dict(pool.capacity)
+    pods = []
+    for daemon in daemons:
+        if _may_run(daemon.shape.where, kind) and all(
+            free.get(name, amount) >= amount for name, amount in daemon.shape.requests
+        ):
+            pods.append(daemon)
+            for name, amount in daemon.shape.requests:
+                free[name] = free.get(name, 0) - amount
+    return free, tuple(pods)
+
+
+def _may_run(where: NodeConstraints, kind: NodeKind) -> bool:
+    """Return whether a daemon set's pod may be on a node of a kind, in any of its zones."""
+    zones = [
+        NodeKind(labels=tuple(sorted({*kind.labels, *variant})), taints=kind.taints) for variant in kind.variants
+    ] or [kind]
+    return not all(mismatch(where, zone) for zone in zones)

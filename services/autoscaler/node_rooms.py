@@ -1,0 +1,90 @@
+"""Rooms of nodes, and of machines that will become nodes, with the order in which they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from services.autoscaler.capacity_ledger import CapacityLedger
+from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, NodeHealth
+from services.autoscaler.free_capacity import NodeRoom, Tier
+from services.autoscaler.new_nodes import NewNodes, new_node_kind
+from services.autoscaler.pod_shapes import NodeKind
+from services.autoscaler.pool_outlook import PoolOutlook
+from services.autoscaler.purchase_review import PurchaseReview
+from services.autoscaler.unfit_times import is_stuck
+
+
+def node_rooms(
+    nodes: Iterable[ClusterNode],
+    pools: Mapping[str, PoolOutlook],
+    ledger: CapacityLedger,
+    new_nodes: NewNodes,
+    review: PurchaseReview,
+    now: datetime,
+) -> dict[str, NodeRoom]:
+    """Add every node that takes pods, now or soon, and every machine that will become one, to the ledger. Return the
+    nodes' rooms by name."""
+    rooms: dict[str, NodeRoom] = {}
+    tier: Tier | None
+    for node in nodes:
+        pool = pools.get(node.pool)
+        if node.name in review.starting and pool is not None:
+            tier, expected = Tier.COMING, _as_expected(node, pool)
+        else:
+            tier, expected = _tier(node, pool, now), node
+        if tier is None:
+            ledger.add_outside(node)
+            continue
+        if tier is Tier.COMING and pool is not None and pool.groups:
+            # Some of its resources are not registered yet: a device plugin starts last.
+            empty, pods = new_nodes.content(pool, expected.kind)
+            room = NodeRoom(node.name, expected.kind, tier, list(empty), expected)
+            room.carry(need for _, need in pods)
+        else:
+            room = NodeRoom(node.name, expected.kind, tier, ledger.vector(node.free), expected)
+        if node.name in review.refusing:
+            room.refuses = review.refusing[node.name]
+        rooms[node.name] = room
+    ledger.add_all(rooms.values())
+    for pool in pools.values():
+        for group in pool.groups:
+            if group.coming:
+                kind = new_node_kind(pool, group)
+                empty, pods = new_nodes.content(pool, kind)
+                for number in range(group.nodes + 1, group.nodes + group.coming + 1):
+                    room = NodeRoom(f"{group.name}+{number}", kind, Tier.COMING, list(empty))
+                    room.carry(need for _, need in pods)
+                    ledger.add(room)
+    return rooms
+
+
+def _as_expected(node: ClusterNode, pool: PoolOutlook) -> ClusterNode:
+    """Return a node as it was expected when it was asked for."""
+    group = next((group for group in pool.groups if group.name == node.group), None)
+    kind = new_node_kind(pool, group) if group else node.kind
+    labels = {**dict(kind.labels), **dict(node.kind.labels)}
+    return replace(
+        node,
+        kind=NodeKind(tuple(sorted(labels.items())), kind.taints),
+        ports=frozenset(),
+        identities=(),
+        apart=(),
+        ended=(),
+    )
+
+
+def _tier(node: ClusterNode, pool: PoolOutlook | None, now: datetime) -> Tier | None:
+    """Return the tier of a node's room; None when nothing may be placed on it."""
+    if node.cordon is CordonOrigin.OTHERS or node.health in (NodeHealth.SILENT, NodeHealth.ENDING):
+        return None
+    if node.health is NodeHealth.STARTING:
+        stuck = pool is not None and is_stuck(node, pool.pool.join, now)
+        return None if stuck or node.cordon is not CordonOrigin.NONE else Tier.COMING
+    if node.cordon is CordonOrigin.OURS:
+        # A request to end it may be running, since its cloud does not answer.
+        return None if node.keep or (pool is not None and pool.is_frozen) else Tier.CORDONED
+    if pool is None or not pool.groups:
+        return Tier.RACK
+    return Tier.BUSY if node.work else Tier.IDLE
