@@ -9,7 +9,7 @@ from contract.reasons.autoscaler import GrowthReason, Obstacle, WaitReason
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import SharedLimit
 from services.autoscaler.free_capacity import NodeRoom, PodNeed, Tier
-from services.autoscaler.new_nodes import NewNodes, new_node_kind
+from services.autoscaler.new_nodes import NewNodeContents, new_node_kind
 from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, PodShape
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scheduling_rules import mismatch
@@ -100,7 +100,7 @@ class Market:
         *,
         limits: Iterable[SharedLimit],
         joining: int,
-        new_nodes: NewNodes,
+        contents: NewNodeContents,
         closed: Mapping[PodShape, Mapping[str, Obstacle]],
         trials: Collection[tuple[PodShape, str]],
     ) -> None:
@@ -117,7 +117,7 @@ class Market:
         for pool in pools.values():
             for group in pool.groups:
                 kind = new_node_kind(pool, group)
-                empty, needs = new_nodes.content(pool, kind)
+                empty, needs = contents.of(pool, kind)
                 self.offers.append(Offer(pool, group, empty=empty, kind=kind, daemons=needs, limits=self.limits))
                 ledger.class_of(kind, Tier.NEW)
         self.made: dict[str, Offer] = {}

@@ -11,19 +11,19 @@ from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, Resources
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scheduling_rules import mismatch
 
-NewNodeContent = tuple[list[int], tuple[tuple[str, PodNeed], ...]]
+Content = tuple[list[int], tuple[tuple[str, PodNeed], ...]]
 """Free amounts in the ledger's order, and the pods of daemon sets by the daemon sets' names."""
 
 
-class NewNodes:
+class NewNodeContents:
     """Contents of new nodes for one ledger, worked out once for each pool and kind."""
 
     def __init__(self, ledger: CapacityLedger, daemons: Iterable[DaemonPod]) -> None:
         self._ledger = ledger
         self._needs = {id(daemon): (daemon, ledger.daemon_need(daemon)) for daemon in daemons}
-        self._known: dict[tuple[str, NodeKind], NewNodeContent] = {}
+        self._known: dict[tuple[str, NodeKind], Content] = {}
 
-    def content(self, pool: PoolOutlook, kind: NodeKind) -> NewNodeContent:
+    def of(self, pool: PoolOutlook, kind: NodeKind) -> Content:
         """Return what a pool's new node of a kind has for other pods, and the daemon sets' pods on it."""
         known = self._known.get((pool.name, kind))
         if known is None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, NodeHealth
 from services.autoscaler.free_capacity import NodeRoom, Tier
-from services.autoscaler.new_nodes import NewNodes, new_node_kind
+from services.autoscaler.new_nodes import NewNodeContents, new_node_kind
 from services.autoscaler.pod_shapes import NodeKind
 from services.autoscaler.pool_outlook import PoolOutlook
 from services.autoscaler.purchase_review import PurchaseReview
@@ -20,7 +20,7 @@ def node_rooms(
     nodes: Iterable[ClusterNode],
     pools: Mapping[str, PoolOutlook],
     ledger: CapacityLedger,
-    new_nodes: NewNodes,
+    contents: NewNodeContents,
     review: PurchaseReview,
     now: datetime,
 ) -> dict[str, NodeRoom]:
@@ -39,7 +39,7 @@ def node_rooms(
             continue
         if tier is Tier.COMING and pool is not None and pool.groups:
             # Some of its resources are not registered yet: a device plugin starts last.
-            empty, pods = new_nodes.content(pool, expected.kind)
+            empty, pods = contents.of(pool, expected.kind)
             room = NodeRoom(node.name, expected.kind, tier, list(empty), expected)
             room.carry(need for _, need in pods)
         else:
@@ -52,7 +52,7 @@ def node_rooms(
         for group in pool.groups:
             if group.coming:
                 kind = new_node_kind(pool, group)
-                empty, pods = new_nodes.content(pool, kind)
+                empty, pods = contents.of(pool, kind)
                 for number in range(group.nodes + 1, group.nodes + group.coming + 1):
                     room = NodeRoom(f"{group.name}+{number}", kind, Tier.COMING, list(empty))
                     room.carry(need for _, need in pods)

@@ -22,7 +22,7 @@ from services.autoscaler.cluster_snapshot import (
 )
 from services.autoscaler.free_capacity import NodeRoom
 from services.autoscaler.machine_offers import Market
-from services.autoscaler.new_nodes import NewNodes
+from services.autoscaler.new_nodes import NewNodeContents
 from services.autoscaler.node_rooms import node_rooms
 from services.autoscaler.placement import Placer
 from services.autoscaler.pod_demand import Demand, GangDemand, gang_demands, group_pods, names_text, shapes_of
@@ -56,15 +56,15 @@ def decide(
     ledger = CapacityLedger(shapes, apart=apart, closed=closed_domains(nodes), keys=within)
     review = review_purchases(snapshot, groups.pools, memory.purchases, memory.idle, now)
     groups.skip_unfit(now, snapshot.settings)
-    new_nodes = NewNodes(ledger, snapshot.daemons)
-    rooms = node_rooms(nodes, groups.pools, ledger, new_nodes, review, now)
+    contents = NewNodeContents(ledger, snapshot.daemons)
+    rooms = node_rooms(nodes, groups.pools, ledger, contents, review, now)
     joining = snapshot.settings.joining
     market = Market(
         ledger,
         groups.pools,
         limits=snapshot.limits,
         joining=joining,
-        new_nodes=new_nodes,
+        contents=contents,
         closed=review.closed,
         trials=review.trials,
     )

@@ -17,7 +17,7 @@ from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, NodeHealth
 from services.autoscaler.machine_offers import Market
-from services.autoscaler.new_nodes import NewNodes
+from services.autoscaler.new_nodes import NewNodeContents
 from services.autoscaler.pod_shapes import NodeKind, SchedulingTaint
 from services.autoscaler.purchase_review import MOST, PurchaseReview, remember_purchases
 from tests.services.autoscaler.real_cluster import DAY, MINUTE, Change, RealCluster, less
@@ -220,7 +220,7 @@ def test_the_memory_of_purchases_is_bounded_and_keeps_failures() -> None:
         for index in range(2 * MOST)
     }
     ledger = CapacityLedger(())
-    market = Market(ledger, {}, limits=(), joining=1, new_nodes=NewNodes(ledger, ()), closed={}, trials=())
+    market = Market(ledger, {}, limits=(), joining=1, contents=NewNodeContents(ledger, ()), closed={}, trials=())
     kept = remember_purchases(review, market, NOW)["east"]
     assert len(kept) == MOST
     assert sum(purchase.failure is not None for purchase in kept.values()) == MOST // 2
