@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from clouds.base.phrases import counted
-from contract.documents.autoscaler_memory import Backoff, DecisionMemory
+from contract.documents.autoscaler_memory import Backoff, DecisionMemory, backoff_key
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import (
     GroupFailure,
@@ -42,14 +42,22 @@ def growth_failure(
         return None
     # It is unknown when a size was raised that is observed for the first time.
     first = since if view.name in memory.asked else now - pool.join
-    return _failure(pool, view, since, now, refused_since=first - CLOCK_DIFFERENCE)
+    known = memory.backoff.get(backoff_key(pool.name, view.name, groups=len(pool.groups)))
+    return _failure(pool, view, since, now, refused_since=first - CLOCK_DIFFERENCE, known=known)
 
 
 def _failure(
-    pool: ScalingPool, view: GroupOutlook, since: datetime, now: datetime, *, refused_since: datetime
+    pool: ScalingPool,
+    view: GroupOutlook,
+    since: datetime,
+    now: datetime,
+    *,
+    refused_since: datetime,
+    known: Backoff | None,
 ) -> Obstacle | None:
     """Return why the group will not make the requested machines; None while it may. Refusals count from
-    ``refused_since`` on, and older ones while the group has a refused machine."""
+    ``refused_since`` on, and older ones while the group has a refused machine. Machines that have not joined count
+    once: not those that were late before the pause of the ``known`` failures was over."""
     group = view.group
     if group.wanted > group.machines:
         refused = latest_failure(failure for failure in group.failures if group.refused or failure.at >= refused_since)
@@ -58,9 +66,15 @@ def _failure(
         if now - since > pool.join:
             missing = counted(group.wanted - group.machines, "machine")
             return Obstacle(WaitReason.NOT_MADE, f"{missing} not made within {format_duration(pool.join)}")
-    if view.late and now - since > pool.join:
-        late = counted(len(view.late), "machine")
-        return Obstacle(WaitReason.NOT_JOINED, f"{late} not joined within {format_duration(pool.join)}")
+    # Each machine has its own time: further ones may have been asked for since.
+    late = [
+        machine
+        for machine in view.late
+        if not (known and machine.made_at and machine.made_at + pool.join < known.until)
+    ]
+    if late:
+        machines = counted(len(late), "machine")
+        return Obstacle(WaitReason.NOT_JOINED, f"{machines} not joined within {format_duration(pool.join)}")
     return None
 
 

@@ -62,8 +62,8 @@ def dated_machines(
         machines = []
         for machine in group.unjoined:
             key = machine_key(group.name, machine.id)
-            own = None if key in former else _made(machine, first)
-            times[key] = min(known.get(key) or own or now, now)
+            made_at = None if key in former else _made(machine, first)
+            times[key] = min(known.get(key) or made_at or now, now)
             machines.append(replace(machine, made_at=times[key]))
         return replace(group, unjoined=tuple(machines)) if machines else group
 

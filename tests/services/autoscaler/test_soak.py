@@ -21,6 +21,8 @@ QUIET = 1.5 * HOUR
 """Time after that in which nothing is done any more."""
 EMPTY = 2.5 * HOUR
 """Time after the last pod in which every machine above the minimum is gone."""
+SPOILED = 8 * HOUR
+"""Time for which machines are of no use."""
 CALM = (60, 120, 180)
 """Times between two passes while nothing happens, seconds."""
 
@@ -77,6 +79,34 @@ def test_a_stormy_day(monkeypatch: pytest.MonkeyPatch) -> None:
     live(1, monkeypatch)
 
 
+def spoiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let machines of some pools be of no use for long, while the demand stays as it is."""
+    world = SoakWorld(seed, monkeypatch)
+    storm = SoakStorm(world)
+    pools = world.chance.sample([*world.environment.pools], 2)
+    for pool in pools:
+        storm.spoil(pool, minutes=10 * SPOILED / HOUR * 60)
+    for _ in range(2):
+        storm.add_job(count=world.chance.randint(1, 4))
+    for job in world.cluster.jobs.values():
+        job.lasts = None
+    with reported(world):
+        run(world, storm, SPOILED, share=0.0, seconds=(60, 120))
+        asked = sum(job.count for job in world.cluster.jobs.values())
+        for pool in pools:
+            # Two shapes, and the pool as a whole: pauses of 5, 10, 20, 40 and 60 minutes, and one machine after each.
+            most = asked + world.environment.pools[pool].min + 3 * (SPOILED // HOUR + 4)
+            if world.made_count.get(pool, 0) > most:
+                world.fault(f"{pool} was asked for {world.made_count[pool]} machines that are of no use")
+        for sentence in world.unserved():
+            world.fault(sentence)
+        settle(world, storm)
+
+
+def test_machines_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    spoiled(1, monkeypatch)
+
+
 @pytest.mark.drill
 @pytest.mark.parametrize("seed", seeds())
 def test_stormy_days(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,3 +117,9 @@ def test_a_fault_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     world = SoakWorld(0, monkeypatch)
     with pytest.raises(AssertionError, match="seed 0"), reported(world):
         raise FaultError("something")
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("seed", seeds())
+def test_long_times_of_no_use(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoiled(seed, monkeypatch)
