@@ -95,7 +95,9 @@ def spoiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = sum(job.count for job in world.cluster.jobs.values())
         for pool in pools:
             # Two shapes, and the pool as a whole: pauses of 5, 10, 20, 40 and 60 minutes, and one machine after each.
-            most = asked + world.environment.pools[pool].min + 3 * (SPOILED // HOUR + 4)
+            most = asked + 3 * (SPOILED // HOUR + 4)
+            # Those of the minimum are replaced, each after its time to join.
+            most += world.environment.pools[pool].min * (SPOILED // HOUR) * 5
             if world.made_count.get(pool, 0) > most:
                 world.fault(f"{pool} was asked for {world.made_count[pool]} machines that are of no use")
         for sentence in world.unserved():
