@@ -100,6 +100,7 @@ class NodeParser:
         load = _Load(self._shapes, self._budgets, self._now, answers=health is not NodeHealth.SILENT)
         for pod in pods:
             load.add(pod)
+        load.used[PODS] = len(load.identities)
         load.add_volumes(has, self._attached.get(metadata["name"], ()))
         annotations = metadata.get("annotations") or {}
         cordoned_at = parse_time(annotations.get(SCALE_IN, ""))
@@ -181,7 +182,7 @@ class _Load:
         if item["spec"].get("volumes"):
             self._volumes += self._shapes.claims.of_pod(item)
         pod = pod_of(item)
-        for name, amount in {**bound_requests(item), PODS: 1}.items():
+        for name, amount in bound_requests(item).items():
             self.used[name] = self.used.get(name, 0) + amount
         labels = tuple(sorted((item["metadata"].get("labels") or {}).items()))
         self.identities.append((pod.namespace, labels))
@@ -211,8 +212,9 @@ class _Load:
 
 def _is_plain(spec: Object) -> bool:
     """Return whether a running pod keeps others off its node only by its requests."""
-    ports = any(port.get("hostPort") for item in lasting_containers(spec) for port in item.get("ports") or ())
-    return not ports and "podAntiAffinity" not in (spec.get("affinity") or {})
+    if "podAntiAffinity" in (spec.get("affinity") or {}):
+        return False
+    return not any(port.get("hostPort") for item in lasting_containers(spec) for port in item.get("ports") or ())
 
 
 def _block_reason(item: Object, pod: DrainPod, labels: Mapping[str, str], budgets: Sequence[DisruptionBudget]) -> str:

@@ -191,7 +191,9 @@ def _ports(spec: Object) -> Iterator[str]:
 def lasting_containers(spec: Object) -> Iterator[Object]:
     """Yield the containers that run as long as their pod: its own and its sidecars."""
     yield from spec.get("containers") or ()
-    yield from (item for item in spec.get("initContainers") or () if item.get("restartPolicy") == "Always")
+    for item in spec.get("initContainers") or ():
+        if item.get("restartPolicy") == "Always":
+            yield item
 
 
 def _unknown(spec: Object) -> Iterator[str]:

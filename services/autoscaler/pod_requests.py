@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from contract.kubernetes.quantities import whole
@@ -82,9 +82,22 @@ def requests(spec: Object) -> Resources:
     total: Resources = {}
     for container in spec.get("containers") or ():
         _add(total, _requested(container))
+    if spec.get("initContainers"):
+        total = _with_initialization(total, spec["initContainers"])
+    whole_pod = spec.get("resources")
+    if whole_pod:
+        # A request for the pod as a whole replaces the sum; a limit of it stands for requests that no container has.
+        total = {**_amounts(whole_pod.get("limits") or {}), **total, **_amounts(whole_pod.get("requests") or {})}
+    if spec.get("overhead"):
+        _add(total, _amounts(spec["overhead"]))
+    return total
+
+
+def _with_initialization(total: Resources, containers: Iterable[Object]) -> Resources:
+    """Return the requests of a pod whose other containers request ``total``."""
     sidecars: Resources = {}
     most: Resources = {}
-    for container in spec.get("initContainers") or ():
+    for container in containers:
         requested = _requested(container)
         if container.get("restartPolicy") == "Always":
             _add(sidecars, requested)
@@ -94,24 +107,20 @@ def requests(spec: Object) -> Resources:
             _add(step, requested)
         most = _larger(most, step)
     _add(total, sidecars)
-    total = _larger(total, most)
-    # A request for the pod as a whole replaces the sum; a limit of it stands for requests that no container has.
-    whole_pod = spec.get("resources") or {}
-    total |= {name: amount for name, amount in _amounts(whole_pod.get("limits")) if name not in total}
-    total |= dict(_amounts(whole_pod.get("requests")))
-    _add(total, {name: whole(name, text) for name, text in (spec.get("overhead") or {}).items()})
-    return total
+    return _larger(total, most)
 
 
 def _requested(container: Object) -> Resources:
     """Return a container's requests; a limit stands for a request that is missing (kubernetes 1.36,
     ``pkg/apis/core/v1/defaults.go``, ``SetDefaults_Pod``)."""
-    resources = container.get("resources") or {}
-    return dict(_amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})}))
+    resources = container.get("resources")
+    if not resources:
+        return {}
+    return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
-def _amounts(texts: Object | None) -> Iterator[tuple[str, int]]:
-    return ((name, whole(name, text)) for name, text in (texts or {}).items())
+def _amounts(texts: Object) -> Resources:
+    return {name: whole(name, text) for name, text in texts.items()}
 
 
 def _add(total: Resources, more: Resources) -> None:
