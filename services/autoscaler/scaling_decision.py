@@ -54,7 +54,7 @@ def decide(
     within = {gang.within for gang in snapshot.gangs if gang.within}
     apart = {*_apart(nodes), *(term for daemon in snapshot.daemons for term in daemon.shape.apart)}
     ledger = CapacityLedger(shapes, apart=apart, closed=closed_domains(nodes), keys=within)
-    review = review_purchases(snapshot, groups.pools, memory.purchases, memory.idle, now)
+    review = review_purchases(replace(snapshot, nodes=tuple(nodes)), groups.pools, memory.purchases, memory.idle, now)
     groups.skip_unfit(now, snapshot.settings)
     contents = NewNodeContents(ledger, snapshot.daemons)
     rooms = node_rooms(nodes, groups.pools, ledger, contents, review, now)

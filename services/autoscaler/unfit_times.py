@@ -28,8 +28,8 @@ def dated_nodes(nodes: Iterable[ClusterNode], known: Mapping[str, datetime], now
             yield node
             continue
         remembered = known.get(node.name)
-        if remembered and node.made and remembered < node.made:
-            # Another node had this name.
+        if remembered and node.made and remembered < node.made <= now:
+            # Another node had this name. A clock that was ahead when a node registered says nothing.
             remembered = None
         fresh = node.made if node.made and now - node.made <= NEW else now
         yield replace(node, since=min(remembered or node.since or fresh, now))
@@ -37,7 +37,9 @@ def dated_nodes(nodes: Iterable[ClusterNode], known: Mapping[str, datetime], now
 
 def was_never_fit(node: ClusterNode) -> bool:
     """Return whether a node has never been fit for pods."""
-    return node.health is NodeHealth.STARTING and node.made is not None and node.since == node.made
+    if node.health is not NodeHealth.STARTING or node.made is None or node.since is None:
+        return False
+    return node.since <= node.made
 
 
 def is_stuck(node: ClusterNode, join: timedelta, now: datetime) -> bool:

@@ -335,7 +335,8 @@ class SoakStorm:
     def silence(self) -> None:
         """Let a node be silent for a while."""
         name = self._machine()
-        if name:
+        # A node that was never ready, and is silent, looks as if it had been ready.
+        if name and self.cluster.fates[name].ready is not None:
             lasts = self.chance.choice((2 * MINUTE, 20 * MINUTE, 3 * HOUR))
             self.cluster.fates[name].silent = (self._age(name), self._age(name) + lasts)
             self.world.note(f"{name} is silent for {lasts}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 
 from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.lease import LEASES
-from services.autoscaler.cluster_snapshot import NodeHealth
+from services.autoscaler.cluster_snapshot import ClusterNode, NodeHealth
 from services.autoscaler.cluster_state import list_objects
 from services.autoscaler.node_objects import NodeParser, budget_of
 from services.autoscaler.pod_objects import ShapeParser
+from services.autoscaler.pod_shapes import NodeKind
+from services.autoscaler.unfit_times import dated_nodes, was_never_fit
 from services.autoscaler.watched_lists import slim_pod
 from tests.services.autoscaler.api_objects import Object, node, pod
 from tests.services.autoscaler.listed_cluster import NOW
@@ -105,3 +108,13 @@ def test_a_scheduler_whose_lease_has_expired_is_not_at_work(renewed: str | None,
         leases = [{"metadata": {"name": "kube-scheduler"}, "spec": spec}]
     collections: dict[str, list[Object]] = {LEASES: leases}
     assert list_objects(lambda path: collections.get(path, []), memory=DecisionMemory(), now=NOW).scheduling is works
+
+
+def test_a_clock_that_was_ahead_when_a_node_registered_forgets_no_time() -> None:
+    made, since = NOW + timedelta(hours=3), NOW - timedelta(minutes=20)
+    starting = ClusterNode(name="n", kind=NodeKind(), free={}, health=NodeHealth.STARTING, since=made, made=made)
+    (dated,) = dated_nodes([starting], {"n": since}, NOW)
+    assert dated.since == since
+    assert was_never_fit(dated)
+    (renamed,) = dated_nodes([replace(starting, made=NOW)], {"n": since}, NOW)
+    assert renamed.since == NOW, "another node had this name"

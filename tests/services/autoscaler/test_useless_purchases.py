@@ -34,6 +34,11 @@ def never_ready(node: ClusterNode) -> ClusterNode:
     return replace(node, health=NodeHealth.STARTING)
 
 
+def without_time(node: ClusterNode) -> ClusterNode:
+    """Return a node that is ready, and has a taint of which nobody tells the time."""
+    return replace(node, health=NodeHealth.STARTING, since=None)
+
+
 def with_port(node: ClusterNode) -> ClusterNode:
     return replace(node, ports=frozenset({"TCP/80"}))
 
@@ -54,6 +59,7 @@ KINDS: dict[str, tuple[Change, dict[str, Any], str]] = {
     "7 of 8 GPUs": (less(gpu=1), TRAIN, "it has 7 of 8 nvidia.com/gpu"),
     "a team's daemon set": (less(cpu=1000), {"name": "job", "asks": {"cpu": 96}}, "it has 95 of 96 cores"),
     "preflight never lifts": (never_ready, TRAIN, "not fit for pods within 15 min"),
+    "a taint of which nobody tells the time": (without_time, TRAIN, "not fit for pods within 15 min"),
     "a port that a daemon set holds": (with_port, {**TRAIN, "ports": ["TCP/80"]}, "its port TCP/80 is in use"),
     "an agent's taint": (tainted, TRAIN, "its taint agent.example.com/absent:NoSchedule is not tolerated"),
     "a cordon": (cordoned, TRAIN, "somebody has cordoned it"),
