@@ -115,9 +115,10 @@ class CapacityLedger:
     def daemon_need(self, daemon: DaemonPod) -> PodNeed:
         """Return what a daemon set's pod means for other pods on its node, without its requests, which may be for
         resources that no waiting pod asks for."""
-        owns = sum({self._bits[term] for term in daemon.shape.apart})
+        owns = sum({self._bits[term] for term in (*daemon.shape.apart, *daemon.shape.wide)})
         matches = self._matches(daemon.namespace, daemon.labels) if self._bits else 0
-        return PodNeed(daemon.shape, (), matches=matches, owns=owns)
+        counted = tuple(bit for bit in self._counted if bit & matches)
+        return PodNeed(daemon.shape, (), matches=matches, owns=owns, counted=counted)
 
     def _matches(self, namespace: str, labels: LabelPairs) -> int:
         known = self._matched.get((namespace, labels))
@@ -308,6 +309,13 @@ class CapacityLedger:
         if room.row:
             room.row.stale = True
         self._journal.append(partial(_give_back, room, need, count, former))
+
+    def allows(self, need: PodNeed, room: NodeRoom) -> bool:
+        """Return whether a pod's spreadings allow it on a machine that is to be made."""
+        if not self._spreading:
+            return True
+        self._spreading.begin(need)
+        return self._spreading.most_pods(room) > 0
 
     def uncount(self, room: NodeRoom, need: PodNeed) -> None:
         """No longer count a pod on its node for spreadings."""

@@ -58,8 +58,12 @@ def _marks(port: str) -> tuple[str, ...]:
     return (port, f"{name}@") if at else (name,)
 
 
+def blocking_ports(ports: Iterable[str]) -> frozenset[str]:
+    """Return the marks of ports in use beside which ports cannot be used."""
+    return frozenset(chain(*map(_conflicts, ports)))
+
+
 def _conflicts(port: str) -> tuple[str, str]:
-    """Return the marks of ports in use beside which a port cannot be used."""
     name, at, _ = port.partition("@")
     return (port, name) if at else (name, f"{name}@")
 
@@ -88,7 +92,7 @@ class PodNeed:
         self.shape, self.vector, self.matches, self.owns = shape, vector, matches, owns
         self.closed, self.spreads, self.counted = closed, spreads, counted
         self.ports = held_ports(shape.ports)
-        self.taken_by = frozenset(chain(*map(_conflicts, shape.ports)))
+        self.taken_by = blocking_ports(shape.ports)
         """Held ports of others beside which it cannot be."""
         self.by_name = shape.where.names_nodes
         self.alone = bool(self.ports or matches & owns)
@@ -137,6 +141,8 @@ class NodeRoom:
             self.matches |= need.matches
             self.owns |= need.owns
             self.ports |= need.ports
+            for bit in need.counted:
+                self.count(bit, 1)
 
     def most_pods(self, need: PodNeed, count: int) -> int:
         """Return the number of pods that fit, at most ``count``."""

@@ -6,11 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from contract.labels import HOSTNAME_LABEL
+from contract.taints import CORDON
 from services.autoscaler.cluster_snapshot import CordonOrigin, LabelPairs, NodeHealth
 from services.autoscaler.free_capacity import NodeRoom, PodNeed
-from services.autoscaler.pod_shapes import HostSpread, NodeConstraints
+from services.autoscaler.pod_shapes import HostSpread, NodeConstraints, SchedulingTaint
 from services.autoscaler.scheduling_rules import is_tolerated, label_mismatch
 
+CORDONED, UNFIT = SchedulingTaint(CORDON), SchedulingTaint("node.kubernetes.io/not-ready")
+"""Taints of nodes that take no pods now, which some pods tolerate."""
 UNLIMITED = 1 << 30
 """Number of pods that a spreading allows where it does not count the pod."""
 
@@ -78,5 +81,9 @@ def _is_domain(spread: HostSpread, where: NodeConstraints, room: NodeRoom) -> bo
         return False
     if not spread.by_taints:
         return True
-    tainted = room.node and (room.node.cordon is not CordonOrigin.NONE or room.node.health is not NodeHealth.READY)
-    return not tainted and all(is_tolerated(taint, where.tolerations) for taint in room.kind.taints)
+    taints = list(room.kind.taints)
+    if room.node and room.node.cordon is not CordonOrigin.NONE:
+        taints.append(CORDONED)
+    if room.node and room.node.health is not NodeHealth.READY:
+        taints.append(UNFIT)
+    return all(is_tolerated(taint, where.tolerations) for taint in taints)

@@ -227,8 +227,13 @@ class Market:
             pool = offer.pool.name
             once = bool(self._trials) and not buyer and (need.shape, pool) in self._trials
             while names and offer.left > 0 and not (once and (need.shape, pool) in self._tried):
-                pods, names = names[:each], names[each:]
+                pods, checkpoint = names[:each], self._ledger.checkpoint()
                 room = self._make(offer, reason, buyer, pods, need.shape)
+                if need.spreads and not self._ledger.allows(need, room):
+                    # Daemon sets' pods are among those that its spreading counts.
+                    self._ledger.undo_to(checkpoint)
+                    break
+                names = names[each:]
                 if once:
                     self._tried.add((need.shape, pool))
                 self._ledger.reserve(room, need, len(pods))

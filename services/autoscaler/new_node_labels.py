@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from clouds.registry import cloud_of
 from components.model.sites.places import place_of
 from contract.labels import ZONE_LABEL
+from services.autoscaler.pod_shapes import DECLARES, RESTARTS_ALL
 
 if TYPE_CHECKING:
     from clouds.base.cloud import Cloud
@@ -24,6 +25,7 @@ def new_node_labels(environment: Environment, pool: str) -> dict[str, str]:
     arch = _cloud(environment, pool).machine_types.architecture(environment.pools[pool].machine_type)
     labels = {**dict.fromkeys(OS_LABELS, "linux"), **dict.fromkeys(ARCH_LABELS, arch)}
     zones = _zones(environment, pool)
+    labels[DECLARES + RESTARTS_ALL] = ""
     return {**labels, ZONE_LABEL: zones[0]} if len(zones) == 1 else labels
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import DaemonPod
-from services.autoscaler.free_capacity import PodNeed
+from services.autoscaler.free_capacity import PodNeed, blocking_ports, held_ports
 from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, Resources
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
-from services.autoscaler.scheduling_rules import mismatch
+from services.autoscaler.scheduling_rules import keeps_apart, mismatch
 
 Content = tuple[list[int], tuple[tuple[str, PodNeed], ...]]
 """Free amounts in the ledger's order, and the pods of daemon sets by the daemon sets' names."""
@@ -45,15 +45,31 @@ def new_node_content(
     """Return the amounts that a new node has for other pods, and the daemon sets' pods on it: those that may be there
     and have room (kubernetes 1.36, ``pkg/controller/daemon``, ``NodeShouldRunDaemonPod``)."""
     free = dict(pool.capacity)
-    pods = []
+    pods: list[DaemonPod] = []
+    certain: list[DaemonPod] = []
+    """Those that ask for nothing of which it is unknown whether the node has it: others make way for them."""
     for daemon in daemons:
-        if _may_run(daemon.shape.where, kind) and all(
-            free.get(name, amount) >= amount for name, amount in daemon.shape.requests
+        if (
+            _may_run(daemon.shape.where, kind)
+            and all(free.get(name, amount) >= amount for name, amount in daemon.shape.requests)
+            and not any(_is_kept_off(daemon, other) for other in certain)
         ):
             pods.append(daemon)
+            if not daemon.shape.unknown and all(name in free for name, _ in daemon.shape.requests):
+                certain.append(daemon)
             for name, amount in daemon.shape.requests:
                 free[name] = free.get(name, 0) - amount
     return free, tuple(pods)
+
+
+def _is_kept_off(daemon: DaemonPod, other: DaemonPod) -> bool:
+    """Return whether a daemon set's pod cannot be on a node beside another's, which is there."""
+    shape, beside = daemon.shape, other.shape
+    if shape.ports and beside.ports and blocking_ports(shape.ports) & held_ports(beside.ports):
+        return True
+    return any(keeps_apart(term, other.namespace, dict(other.labels)) for term in shape.apart) or any(
+        keeps_apart(term, daemon.namespace, dict(daemon.labels)) for term in beside.apart
+    )
 
 
 def _may_run(where: NodeConstraints, kind: NodeKind) -> bool:

@@ -24,7 +24,15 @@ from services.autoscaler.pod_objects import (
     lasting_containers,
 )
 from services.autoscaler.pod_requests import bound_requests
-from services.autoscaler.pod_shapes import PODS, AntiAffinity, NodeKind, Resources, SchedulingTaint, SelectorRequirement
+from services.autoscaler.pod_shapes import (
+    DECLARES,
+    PODS,
+    AntiAffinity,
+    NodeKind,
+    Resources,
+    SchedulingTaint,
+    SelectorRequirement,
+)
 from services.autoscaler.scheduling_rules import is_fulfilled
 from services.autoscaler.volume_claims import ClaimedVolume, volume_counts
 
@@ -83,6 +91,8 @@ class NodeParser:
         """Return a node with the sum of its pods, without pods that have ended."""
         metadata = item["metadata"]
         labels = dict(metadata.get("labels") or {})
+        name = metadata["name"]
+        labels |= {DECLARES + feature: "" for feature in item["status"].get("declaredFeatures") or ()}
         pool = labels.get(POOL_LABEL, "")
         usual = self._taints.get(pool, frozenset())
         taints = item["spec"].get("taints") or ()
@@ -94,19 +104,21 @@ class NodeParser:
             and (taint["key"], taint["effect"]) not in usual
         ]
         has = {name: whole(name, text) for name, text in (item["status"].get("allocatable") or {}).items()}
-        has |= self._limits.get(metadata["name"], {})
+        has |= self._limits.get(name, {})
         health, since = self._health(item, starting)
-        known = self._machines.get(metadata["name"], MachineFacts(group="", machine=""))
+        known = self._machines.get(name, MachineFacts(group="", machine=""))
         load = _Load(self._shapes, self._budgets, self._now, answers=health is not NodeHealth.SILENT)
         for pod in pods:
             load.add(pod)
         load.used[PODS] = len(load.identities)
-        load.add_volumes(has, self._attached.get(metadata["name"], ()))
+        load.add_volumes(has, self._attached.get(name, ()))
         annotations = metadata.get("annotations") or {}
         cordoned_at = parse_time(annotations.get(SCALE_IN, ""))
         return ClusterNode(
-            name=metadata["name"],
-            kind=self._kind(labels, [taint for taint in taints if taint not in starting and taint["key"] != CORDON]),
+            name=name,
+            kind=self._kind(
+                name, labels, [taint for taint in taints if taint not in starting and taint["key"] != CORDON]
+            ),
             free={} if load.crowded else {name: amount - load.used.get(name, 0) for name, amount in has.items()},
             allocatable=has,
             pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
@@ -129,8 +141,8 @@ class NodeParser:
             ports=frozenset(load.ports),
         )
 
-    def _kind(self, labels: Mapping[str, str], taints: Iterable[Object]) -> NodeKind:
-        pairs = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME_LABEL))
+    def _kind(self, name: str, labels: Mapping[str, str], taints: Iterable[Object]) -> NodeKind:
+        pairs = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME_LABEL or value != name))
         kept = tuple(
             sorted({SchedulingTaint(taint["key"], str(taint.get("value") or ""), taint["effect"]) for taint in taints})
         )

@@ -11,7 +11,9 @@ from services.autoscaler.node_terms import label_requirements, node_terms
 from services.autoscaler.pod_requests import requests
 from services.autoscaler.pod_shapes import (
     COMMON,
+    DECLARES,
     PODS,
+    RESTARTS_ALL,
     AntiAffinity,
     HostSpread,
     NodeConstraints,
@@ -58,7 +60,7 @@ class ShapeParser:
         volumes = tuple(self.claims.of_pod(pod)) if spec.get("volumes") else ()
         where, unknown = _where(spec, affinity, [volume.where for volume in volumes])
         labels = pod["metadata"].get("labels") or {}
-        terms, strange = self._apart(namespace, labels, affinity)
+        terms, strange = self._apart(namespace, labels, affinity, waits=not spec.get("nodeName"))
         spreads, uneven = _spreads(namespace, labels, spec)
         asked = requests(spec) | volume_counts(volumes)
         if len(asked) > MOST_RESOURCES:
@@ -86,7 +88,7 @@ class ShapeParser:
         return self._known.setdefault(shape, shape)
 
     def _apart(
-        self, namespace: str, labels: Mapping[str, str], affinity: Object
+        self, namespace: str, labels: Mapping[str, str], affinity: Object, *, waits: bool
     ) -> tuple[tuple[AntiAffinity, ...], list[str]]:
         """Return what a pod keeps apart from, and its unsupported demands about other pods."""
         rules: list[AntiAffinity] = []
@@ -99,20 +101,26 @@ class ShapeParser:
             if key != HOSTNAME_LABEL:
                 unknown.append(f"it keeps apart by {key}, which is not supported")
             if term.get("labelSelector") is not None:
-                rules.append(AntiAffinity(self._spaces(namespace, term), _with_label_keys(term, labels), key))
+                rules.append(
+                    AntiAffinity(self._spaces(namespace, term, waits=waits), _with_label_keys(term, labels), key)
+                )
         rules = list(dict.fromkeys(rules))
         if len(rules) > MOST_APART or any(len(rule.labels) > MOST_APART for rule in rules):
             return (), [*unknown, TOO_MANY_APART]
         return tuple(rules), unknown
 
-    def _spaces(self, namespace: str, term: Object) -> tuple[str, ...] | None:
-        """Return the namespaces of an anti-affinity's term; None for all."""
+    def _spaces(self, namespace: str, term: Object, *, waits: bool) -> tuple[str, ...] | None:
+        """Return the namespaces of an anti-affinity's term; None for all. For a pod that ``waits``, the scheduler takes
+        a selector that namespaces without labels fulfil for one of all (github.com/kubernetes/kubernetes, issue 141526;
+        kubernetes 1.36.3 has this fault)."""
         named, selector = term.get("namespaces") or (), term.get("namespaceSelector")
         if selector is None:
             return tuple(sorted(named or (namespace,)))
         if not selector:
             return None
         wanted = label_requirements(selector)
+        if waits and all(is_fulfilled(requirement, {}) for requirement in wanted):
+            return None
         matches = (
             name
             for name, labels in self._namespaces.items()
@@ -174,8 +182,22 @@ def _where(
             continue
         value = None if operator == "Exists" else str(toleration.get("value") or "")
         tolerations.append(Toleration(str(toleration.get("key") or ""), value, str(toleration.get("effect") or "")))
+    if _restarts_all(spec):
+        selector = (*selector, SelectorRequirement(DECLARES + RESTARTS_ALL, SelectorOperator.EXISTS))
     alternatives = (*node_rules, *(terms for some in volumes for terms in some))
     return NodeConstraints(selector, alternatives, tuple(dict.fromkeys(tolerations))), unknown
+
+
+def _restarts_all(spec: Object) -> bool:
+    """Return whether a container's end restarts all of them, which a kubelet declares (k8s.io/component-helpers,
+    ``nodedeclaredfeatures``, ``restartallcontainers``)."""
+    return any(
+        rule.get("action") == "RestartAllContainers"
+        for containers in (spec.get("containers") or (), spec.get("initContainers") or ())
+        for container in containers
+        if "restartPolicyRules" in container
+        for rule in container["restartPolicyRules"] or ()
+    )
 
 
 def _ports(spec: Object) -> Iterator[str]:

@@ -19,6 +19,10 @@ PODS = "pods"
 VOLUMES_OF = "attachable-volumes-csi-"
 """Prefix of the names of nodes' limits of volumes, before the driver's name. A node that has none of a name has no
 limit."""
+DECLARES = "status.declaredFeatures/"
+"""Prefix of labels that stand for the features that a node's kubelet declares, before their names."""
+RESTARTS_ALL = "RestartAllContainersOnContainerExits"
+"""The only feature by which kube-scheduler 1.36 chooses nodes."""
 NO_LIMIT = 1 << 30
 """Amount of volumes on a node without a limit."""
 

@@ -52,7 +52,10 @@ def decide(
     alone = [pod for pod in snapshot.pods if not pod.gang]
     shapes = [*shapes_of(snapshot.pods, snapshot.gangs), *_moving(nodes)]
     within = {gang.within for gang in snapshot.gangs if gang.within}
-    apart = {*_apart(nodes), *(term for daemon in snapshot.daemons for term in daemon.shape.apart)}
+    apart = {
+        *_apart(nodes),
+        *(term for daemon in snapshot.daemons for term in (*daemon.shape.apart, *daemon.shape.wide)),
+    }
     ledger = CapacityLedger(shapes, apart=apart, closed=closed_domains(nodes), keys=within)
     review = review_purchases(replace(snapshot, nodes=tuple(nodes)), groups.pools, memory.purchases, memory.idle, now)
     groups.skip_unfit(now, snapshot.settings)

@@ -49,7 +49,7 @@ REPORT = ("name", "resources", "allocatedResources")
 """Fields of a container's status that matter while it is resized."""
 READY = [{"type": "Ready", "status": "True"}]
 """Conditions of a ready pod."""
-NODE_STATUS = ("allocatable", "conditions")
+NODE_STATUS = ("allocatable", "conditions", "declaredFeatures")
 
 
 class WatchedLists:

@@ -11,9 +11,10 @@ from contract.kubernetes.connection import ApiError
 from lab import tools
 from tests.lab.cloud.conftest import running
 from tests.services.autoscaler.acting_cluster import REQUESTS, TEAM, World, clouds
+from tests.services.autoscaler.scheduled_cluster import scheduled_cluster
 from tests.services.autoscaler.test_listed_cluster import REQUESTS as DEFINITION
 from tests.services.autoscaler.test_listed_cluster import TOOLS
-from tests.support.api_server import api_server, eventually
+from tests.support.api_server import ApiServer, api_server, eventually
 
 
 @pytest.fixture(scope="module", name="everything")
@@ -44,3 +45,10 @@ def _world(everything: World, monkeypatch: pytest.MonkeyPatch) -> World:
     everything.reset()
     everything.patch(monkeypatch)
     return everything
+
+
+@pytest.fixture(scope="package", name="scheduled")
+def _scheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server for questions to kube-scheduler."""
+    with scheduled_cluster(tmp_path_factory.mktemp("cluster")) as server:
+        yield server

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from http import HTTPStatus
-from ipaddress import IPv4Network
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+from clouds.base.live_groups import GroupState
+from components.model.prices.book import PriceBook
+from components.model.sites.cloud_names import pool_groups
+from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.api import Api
-from contract.kubernetes.connection import ApiError
 from contract.kubernetes.paths import NODES, PODS
-from lab import tools
 from services.autoscaler.capacity_ledger import CapacityLedger
-from services.autoscaler.cluster_snapshot import CordonOrigin
+from services.autoscaler.cluster_snapshot import ClusterSnapshot, CordonOrigin, PendingPod, ScalingPool
 from services.autoscaler.cluster_state import ClusterState, cluster_state, list_all
 from services.autoscaler.free_capacity import NodeRoom, Tier
+from services.autoscaler.group_reader import GroupAnswer
 from services.autoscaler.pod_demand import shapes_of
-from services.autoscaler.scaling_decision import closed_domains
-from tests.services.autoscaler.scheduler_oracle import schedulable_nodes
-from tests.services.autoscaler.scheduler_worlds import SPACES, World, world
-from tests.support.api_server import ApiServer, api_server
+from services.autoscaler.scaling_decision import closed_domains, decide
+from services.autoscaler.scaling_pools import scaling_pools
+from tests.services.autoscaler.new_node_worlds import POOL, NewNodeWorld, daemon_pod, new_node, new_node_world
+from tests.services.autoscaler.pod_features import Json
+from tests.services.autoscaler.scheduled_cluster import build, clear, delete, make_node, make_pod, watched
+from tests.services.autoscaler.scheduler_oracle import bound_pods, name_of, schedulable_nodes
+from tests.services.autoscaler.scheduler_worlds import world
+from tests.support.api_server import ApiServer
 
-TOOLS = ["etcd", "kube-apiserver", "kube-scheduler", "kubectl"]
+GATE = "schedulingGates"
 WORLDS, MANY = 4, 60
 """Number of clusters in each run of the suite, and in the drill."""
+NEW_WORLDS, MANY_NEW = 2, 40
+"""Number of pools without machines in each, likewise."""
+COPIES = 6
 TOLD = {
+    "volume without a claim": "pods of a node may not share it",
     "apart by zone": "the zone of a new node may not be known before it is made",
     "near other pods": "a new node is near nobody",
     "spread by zone": "the zone of a new node may not be known before it is made",
@@ -36,50 +45,50 @@ TOLD = {
 pod."""
 
 
-@pytest.fixture(scope="module", name="server")
-def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    binaries = tools.ensure(TOOLS, log_dir=tmp_path_factory.mktemp("tools"), progress=print)
-    folder = tmp_path_factory.mktemp("cluster")
-    with api_server(folder, tools=binaries, services=IPv4Network("10.80.0.0/17")) as server:
-        api = server.client(timeout_s=30.0)
-        for name in SPACES:
-            api.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-            account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
-            api.post(f"/api/v1/namespaces/{name}/serviceaccounts", account)
-        yield server
-
-
 @pytest.mark.engine
 @pytest.mark.parametrize("seed", range(WORLDS))
-def test_nodes_that_take_a_pod_are_those_of_the_scheduler(server: ApiServer, seed: int) -> None:
-    assert disagreements(server, seed) == []
+def test_nodes_that_take_a_pod_are_those_of_the_scheduler(scheduled: ApiServer, seed: int) -> None:
+    assert disagreements(scheduled, seed) == []
 
 
 @pytest.mark.drill
 @pytest.mark.parametrize("seed", range(WORLDS, MANY))
-def test_nodes_are_those_of_the_scheduler_in_many_clusters(server: ApiServer, seed: int) -> None:
-    assert disagreements(server, seed) == []
+def test_nodes_are_those_of_the_scheduler_in_many_clusters(scheduled: ApiServer, seed: int) -> None:
+    assert disagreements(scheduled, seed) == []
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("seed", range(NEW_WORLDS))
+def test_pods_for_which_a_machine_is_asked_are_taken_by_its_node(scheduled: ApiServer, seed: int) -> None:
+    assert new_node_disagreements(scheduled, seed) == []
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("seed", range(NEW_WORLDS, MANY_NEW))
+def test_pods_are_taken_by_new_nodes_of_many_pools(scheduled: ApiServer, seed: int) -> None:
+    assert new_node_disagreements(scheduled, seed) == []
 
 
 def disagreements(server: ApiServer, seed: int) -> list[str]:
     """Return the pods for which the autoscaler and the scheduler name different nodes."""
     api = server.client(timeout_s=30.0)
     made = world(Random(seed))
-    _clear(api)
-    _build(api, made)
-    state = cluster_state(list_all(api), machines={}, taints={}, now=api.now())
+    clear(api)
+    build(api, made)
+    state = cluster_state(watched(list_all(api)), machines={}, taints={}, now=api.now())
     expected = schedulable_nodes(server, api)
     actual = accepting_nodes(state)
     told = {pod.id: [str(obstacle.message) for obstacle in pod.shape.unknown] for pod in state.pods}
-    assert expected.keys() == actual.keys()
+    gated = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in made.waiting if GATE in pod["spec"]}
+    assert expected.keys() - gated == actual.keys()
     # A pod that tolerates everything may run on a cordoned node; somebody cordoned it to have it empty.
     cordoned = {body["metadata"]["name"] for body in made.nodes if body["spec"].get("unschedulable")}
     lines, seen = [], Counter[str]()
-    for name, (nodes, text) in sorted(expected.items()):
+    for name, (nodes, text) in sorted(item for item in expected.items() if item[0] not in gated):
         features = made.features[name.partition("/")[2]]
         seen.update(features)
         if told[name]:
-            if not {*features} & TOLD.keys():
+            if nodes - cordoned and not {*features} & TOLD.keys():
                 lines.append(f"{name} {features}: told {told[name]}; the scheduler names {sorted(nodes)}")
         elif nodes - cordoned != actual[name]:
             more, fewer = sorted(actual[name] - nodes), sorted(nodes - cordoned - actual[name])
@@ -118,29 +127,98 @@ def accepting_nodes(state: ClusterState) -> dict[str, frozenset[str]]:
     return result
 
 
-def _build(api: Api, made: World) -> None:
-    for body in made.nodes:
-        taints, path = body["spec"]["taints"], f"{NODES}/{body['metadata']['name']}"
-        api.post(NODES, body)
-        moment = api.now().isoformat(timespec="seconds").replace("+00:00", "Z")
-        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "a test says so"}
-        condition = ready | {"lastHeartbeatTime": moment, "lastTransitionTime": moment}
-        api.patch(f"{path}/status", {"status": {**body["status"], "conditions": [condition]}})
-        # Controllers would exchange the taint that the API server gives a new node; they do not run here.
-        cordon = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
-        api.patch(path, {"spec": {"taints": [*taints, *(cordon if body["spec"].get("unschedulable") else [])] or None}})
-    for body in (*made.running, *made.waiting):
-        try:
-            api.post(f"/api/v1/namespaces/{body['metadata']['namespace']}/pods", body)
-        except ApiError as error:
-            # Some features exclude each other, which only the API server knows.
-            if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
-                raise
+def new_node_disagreements(server: ApiServer, seed: int) -> list[str]:
+    """Return the pods for which a machine is asked although its node would not take them, or not asked although it
+    would, and pods that do not fit together as expected."""
+    api = server.client(timeout_s=30.0)
+    random = Random(seed)
+    made = new_node_world(random)
+    clear(api)
+    _build_around(api, made)
+    state = cluster_state(watched(list_all(api)), machines={}, taints={}, now=api.now())
+    pools = _pools(made, state)
+    bought = {pod.id: _placed(state, pools, api, [pod]) for pod in state.pods}
+    told = {pod.id: [str(obstacle.message) for obstacle in pod.shape.unknown] for pod in state.pods}
+    nodes = {f"new-{zone}" for zone in made.zones}
+    expected = schedulable_nodes(server, api, _make_new_nodes(api, made, pools[0]))
+    # A pod that tolerates everything may run on cordoned nodes too; nobody makes volumes here for those that are bound.
+    alone = [pod for pod in state.pods if bought[pod.id] and expected[pod.id][0] <= nodes]
+    chosen = random.choice([pod for pod in alone if "claim" not in made.cluster.features[pod.name]] or [None])
+    copies = [replace(chosen, name=f"copy-{number}") for number in range(COPIES)] if chosen else []
+    together = _placed(state, [replace(pool, max=1) for pool in pools], api, copies)
+    lines, features = [], Counter[str]()
+    for name in sorted(bought):
+        accepted, text = expected[name]
+        own = made.cluster.features[name.partition("/")[2]]
+        features.update(own)
+        if bool(bought[name]) != (nodes <= accepted) and not (told[name] and {*own} & TOLD.keys()):
+            word = "is asked for nothing" if bought[name] else f"is not asked {told[name]}"
+            lines.append(f"{name} {own}: a machine {word}; the scheduler names {sorted(accepted & nodes)}: {text}")
+    if chosen:
+        count = _bound_together(server, api, made, chosen)
+        if count != together:
+            own = made.cluster.features[chosen.name]
+            lines.append(f"{chosen.id} {own}: {together} of {COPIES} together, the scheduler binds {count}")
+    pool = made.environment.pools[POOL]
+    print(f"seed {seed}: {pool.machine_type} in {len(nodes)} zones, {len(made.daemon_sets)} daemon sets")
+    fit, unknown = sum(map(bool, bought.values())), sum(map(bool, told.values()))
+    print(f"{len(bought)} pods, {fit} fit, {unknown} told; {together} of {COPIES} together")
+    print(dict(features), *lines, sep="\n")
+    return lines
 
 
-def _clear(api: Api) -> None:
+def _pools(made: NewNodeWorld, state: ClusterState) -> list[ScalingPool]:
+    empty = GroupState(target="v1", wanted=0, machines=())
+    groups = [GroupAnswer(declared=group, group=empty) for group in pool_groups(made.environment, POOL)]
+    return [*scaling_pools(made.environment, {POOL: groups}, state.nodes, prices=PriceBook(), closed={})]
+
+
+def _placed(state: ClusterState, pools: list[ScalingPool], api: Api, pods: list[PendingPod]) -> int:
+    """Return the number of pods that are placed on machines for which the pool is asked."""
+    snapshot = ClusterSnapshot(pods=tuple(pods), nodes=state.nodes, daemons=state.daemons)
+    decision = decide(snapshot, pools, DecisionMemory(), api.now())
+    return sum(len(placed.pods) for placed in decision.placed if "+" in placed.node)
+
+
+def _build_around(api: Api, made: NewNodeWorld) -> None:
+    """Make the objects that are there before the machine."""
+    if made.limit_range:
+        path = f"/api/v1/namespaces/{made.limit_range['metadata']['namespace']}/limitranges"
+        api.post(path, made.limit_range)
+    kept = []
+    for daemon_set in made.daemon_sets:
+        # The API server refuses features that exclude each other in a pod, but not in a template.
+        trial = daemon_pod(daemon_set, "trial", 0)
+        if make_pod(api, trial):
+            metadata = trial["metadata"]
+            path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+            api.delete(path, uid=api.get(path)["metadata"]["uid"], grace_s=0)
+            api.post(f"/apis/apps/v1/namespaces/{metadata['namespace']}/daemonsets", daemon_set)
+            kept.append(daemon_set)
+    made.daemon_sets[:] = sorted(kept, key=name_of)
+    build(api, made.cluster)
+
+
+def _make_new_nodes(api: Api, made: NewNodeWorld, pool: ScalingPool) -> frozenset[str]:
+    """Make a node in each of the pool's zones, with the pods of daemon sets. Return the names of these."""
+    pods: list[Json] = []
+    for zone in made.zones:
+        node = new_node(made, zone, pool.capacity)
+        make_node(api, node)
+        pods += [daemon_pod(item, node["metadata"]["name"], rank) for rank, item in enumerate(made.daemon_sets)]
+    return frozenset(name_of(pod) for pod in pods if make_pod(api, pod))
+
+
+def _bound_together(server: ApiServer, api: Api, made: NewNodeWorld, chosen: PendingPod) -> int:
+    """Return the number of copies of a pod that the scheduler binds to the node in the first zone."""
+    (body,) = [pod for pod in made.cluster.waiting if name_of(pod) == chosen.id]
+    other = {f"new-{zone}" for zone in made.zones[1:]}
     for item in list(api.items(PODS)):
-        path = f"/api/v1/namespaces/{item['metadata']['namespace']}/pods/{item['metadata']['name']}"
-        api.delete(path, uid=item["metadata"]["uid"], grace_s=0)
+        if not item["spec"].get("nodeName") or item["spec"]["nodeName"] in other:
+            delete(api, PODS, item)
     for item in list(api.items(NODES)):
-        api.delete(f"{NODES}/{item['metadata']['name']}", uid=item["metadata"]["uid"])
+        if item["metadata"]["name"] in other:
+            delete(api, NODES, item)
+    for number in range(COPIES):
+        make_pod(api, {**body, "metadata": {**body["metadata"], "name": f"copy-{number}"}})
+    return sum("/copy-" in name for name in bound_pods(server, api))

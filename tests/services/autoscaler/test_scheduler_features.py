@@ -12,9 +12,9 @@ import pytest
 from contract.annotations import DISPOSABLE
 from contract.documents.autoscaler_memory import DecisionMemory, to_document
 from services.autoscaler import decision_memory
-from services.autoscaler.cluster_state import ATTACHMENTS, CAPACITIES, CSI_DRIVERS
+from services.autoscaler.cluster_state import ATTACHMENTS, CAPACITIES, CSI_DRIVERS, DAEMON_SETS
 from services.autoscaler.pod_requests import bound_requests
-from services.autoscaler.watched_lists import slim_pod
+from services.autoscaler.watched_lists import slim_node, slim_pod
 from tests.services.autoscaler.api_objects import Object, pod
 from tests.services.autoscaler.listed_cluster import (
     NOW,
@@ -22,6 +22,7 @@ from tests.services.autoscaler.listed_cluster import (
     Standing,
     actions,
     cpu_node,
+    daemon_set,
     groups_of_pools,
     machine,
 )
@@ -220,3 +221,64 @@ def test_a_selected_node_is_the_only_one_for_a_volume_that_is_being_made(groups:
     assert actions(api) == []
     api.lists["/api/v1/nodes"] = [cpu_node("i-0")]
     assert "it may run only on nodes with certain names" in actions(api)[0]
+
+
+def test_a_pod_whose_end_restarts_all_runs_where_the_kubelet_declares_it(groups: dict[str, Standing]) -> None:
+    rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}]
+    waits = pod("p", requests={"cpu": "1"})
+    waits["spec"]["containers"][0]["restartPolicyRules"] = rules
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    node = cpu_node("i-0")
+    assert actions(Lists(pods=[waits], nodes=[node])) == ["grow prod-cpu from 1 to 2: for team/p"]
+    node["status"]["declaredFeatures"] = ["RestartAllContainersOnContainerExits"]
+    assert actions(Lists(pods=[waits], nodes=[node])) == []
+    assert slim_node(node)["status"]["declaredFeatures"] == node["status"]["declaredFeatures"]
+
+
+def test_a_node_has_the_host_name_of_its_label(groups: dict[str, Standing]) -> None:
+    node = cpu_node("i-0")
+    node["metadata"]["labels"][HOST] = "i-0.example.com"
+    for name, fits in (("i-0.example.com", True), ("i-0", False)):
+        waits = pod("p", requests={"cpu": "1"}, nodeSelector={HOST: name})
+        assert (actions(Lists(pods=[waits], nodes=[node])) == []) is fits
+
+
+def test_namespaces_are_chosen_by_labels_as_the_scheduler_reads_them(groups: dict[str, Standing]) -> None:
+    """Its fault: namespaces that a waiting pod's own term excludes are among those that it keeps apart from."""
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    names = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["team"]}
+    term = web(namespaceSelector={"matchExpressions": [names]})
+    waits = pod("p", requests={"cpu": "1"}, affinity={"podAntiAffinity": {REQUIRED: [term]}})
+    there = pod("there", node="i-0", labels={"app": "web"})
+    assert actions(Lists(pods=[waits, there], nodes=[cpu_node("i-0")])) == ["grow prod-cpu from 1 to 2: for team/p"]
+
+
+def on_each(*daemon_sets: Object, **rule: Any) -> list[str]:
+    """Return what is done for a pod with the label ``web``, when a new node has daemon sets' pods."""
+    waits = pod("p", namespace="monitoring", labels={"app": "web"}, requests={"cpu": "1"}, **rule)
+    api = Lists(pods=[waits])
+    api.lists[DAEMON_SETS] = list(daemon_sets)
+    return actions(api)
+
+
+def test_a_daemon_set_s_pods_count_where_pods_are_spread(groups: dict[str, Standing]) -> None:
+    spread = web(maxSkew=1, whenUnsatisfiable="DoNotSchedule", minDomains=5)
+    grows = ["grow prod-cpu from 0 to 1: for monitoring/p"]
+    assert on_each(daemon_set("db"), topologySpreadConstraints=[spread]) == grows
+    (told,) = on_each(daemon_set("web"), topologySpreadConstraints=[spread])
+    assert told.startswith("tell monitoring/p: ")
+
+
+def test_daemon_sets_pods_that_exclude_each_other_are_not_both_on_a_node(groups: dict[str, Standing]) -> None:
+    grows = ["grow prod-cpu from 0 to 1: for monitoring/p"]
+    first = daemon_set("agent", ports=[{"containerPort": 80, "hostPort": 80}])
+    picky = {"podAntiAffinity": {REQUIRED: [web()]}}
+    assert on_each(first, daemon_set("late", affinity=picky))[0].startswith("tell")
+    taken = daemon_set("late", affinity=picky, ports=[{"containerPort": 80, "hostPort": 80}])
+    assert on_each(first, taken) == grows
+    # Whether a node has the resource is unknown, so both may be there.
+    port = {"containerPort": 80, "hostPort": 80}
+    rare = daemon_set("agent", resources={"limits": {"example.com/x": "1"}}, ports=[port])
+    assert on_each(rare, taken)[0].startswith("tell")
+    zone = {"podAntiAffinity": {REQUIRED: [web(topologyKey=ZONE)]}}
+    assert on_each(daemon_set("zonal", affinity=zone))[0].startswith("tell")
