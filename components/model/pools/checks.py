@@ -16,6 +16,8 @@ HUGE_PAGES_PERCENT = 85
 """Largest share of a machine type's memory that may be huge pages, in percent. The machine refuses more than nine
 tenths of the memory that its kernel sees, and the kernel sees a little less than the type has."""
 
+OF_KUBERNETES = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Prefixes of taints that Kubernetes' controllers set and lift. Longhaul has no cloud controller."""
 SMALLER_PER_GIB = 512
 """Number of huge pages of 2 MiB in a GiB."""
 
@@ -50,9 +52,26 @@ def check_pools(environment: Environment) -> Iterator[Fault]:
                 wrong = f"{fallback!r} is named before"
                 yield Fault(at=(*at, "fallbacks", index), wrong=wrong, write="each pool once, in order")
         yield from _check_huge_pages(environment, name, pool)
+        yield from _check_taints(name, pool)
         for key in pool.labels:
             if fault := label_fault(key):
                 yield Fault(at=(*at, "labels", key), wrong=f"{key!r} {fault}", write="a key of your own domain")
+
+
+def _check_taints(name: str, pool: Pool) -> Iterator[Fault]:
+    """Yield a fault for each taint that a node cannot have twice (kubernetes 1.36, ``pkg/apis/core/validation``,
+    ``validateNodeTaints``), or that Kubernetes sets and lifts itself."""
+    earlier: set[tuple[str, str]] = set()
+    for field, taints in (("taints", pool.taints), ("startup_taints", pool.startup_taints)):
+        for index, taint in enumerate(taints):
+            at = ("pools", name, field, index)
+            if (taint.key, taint.effect) in earlier:
+                wrong = f"{taint.key!r} with {taint.effect} is there before, and a node has no two of these"
+                yield Fault(at=at, wrong=wrong, write="each pair of key and effect once")
+            earlier.add((taint.key, taint.effect))
+            if field == "taints" and taint.key.startswith(OF_KUBERNETES):
+                wrong = f"{taint.key!r} is a taint of Kubernetes' own, which a node does not keep or never loses"
+                yield Fault(at=(*at, "key"), wrong=wrong, write="a key of your own domain")
 
 
 def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterator[Fault]:

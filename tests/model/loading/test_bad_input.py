@@ -88,6 +88,8 @@ def changed(at: str, to: object) -> dict[str, Any]:
 OURS = "a key of your own domain"
 PAIRS = [{"between": pair, "kind": "existing"} for pair in (["weu", "colo"], ["colo", "weu"])]
 PREFLIGHT = {"key": "longhaul.dev/preflight", "effect": "NoSchedule"}
+TAINT = {"key": "dedicated", "effect": "NoSchedule"}
+UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}
 POOL = {"site": "weu", "machine_type": "Huge", "max": 1}
 LATEST = make.IMAGE.replace("1.0.0", "latest")
 CHECKED = {**POOL, "machine_type": "Standard_D8s_v5", "gpu_check": ["a"]}
@@ -114,6 +116,9 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
             "at most 1730",
         ),
         ("pools.gpu.taints/0.key", [PREFLIGHT], "is set and lifted by Longhaul", OURS),
+        ("pools.gpu.taints/1", [TAINT, TAINT | {"value": "b"}], "is there before", "key and effect once"),
+        ("pools.gpu.startup_taints/1", [TAINT, TAINT], "is there before", "key and effect once"),
+        ("pools.gpu.taints/0.key", [UNINITIALIZED], "is a taint of Kubernetes' own", OURS),
         ("pools.burn/gpu_check", CHECKED, "a Standard_D8s_v5 has no GPUs to check", "leave it out"),
         ("machine_types.Tiny/gpu_model", HUGE, "is about GPUs, and there are none", "leave it out"),
         ("pools.gpu.min", 5, "5 is more than max, 4", "at most 4"),
