@@ -18,8 +18,9 @@ POOL = "cpu"
 MACHINE_TYPES = ("m7i.xlarge", "m7i.4xlarge", "m6id.xlarge", "g5.xlarge")
 """Machine types of pools; the last has a GPU."""
 ARCHITECTURE = "amd64"
-ABSENT = ("scheduling gate", "claim")
-"""Features that daemon sets do not have."""
+ABSENT = ("scheduling gate", "claim", "near other pods", "spread by zone")
+"""Features that daemon sets do not have: nobody makes volumes here; whether a pod is there that must be near others or
+be spread over zones is unknown, so the autoscaler takes it to be there."""
 
 
 @dataclass
