@@ -11,6 +11,7 @@ from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, Resources
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scheduling_rules import keeps_apart, mismatch
 
+HUGE_PAGES = "hugepages-"
 Content = tuple[list[int], tuple[tuple[str, PodNeed], ...]]
 """Free amounts in the ledger's order, and the pods of daemon sets by the daemon sets' names."""
 
@@ -51,7 +52,7 @@ def new_node_content(
     for daemon in daemons:
         if (
             _may_run(daemon.shape.where, kind)
-            and all(free.get(name, amount) >= amount for name, amount in daemon.shape.requests)
+            and all(_left(free, name, amount) >= amount for name, amount in daemon.shape.requests)
             and not any(_is_kept_off(daemon, other) for other in certain)
         ):
             pods.append(daemon)
@@ -60,6 +61,12 @@ def new_node_content(
             for name, amount in daemon.shape.requests:
                 free[name] = free.get(name, 0) - amount
     return free, tuple(pods)
+
+
+def _left(free: Resources, name: str, amount: int) -> int:
+    """Return what is left of a resource. A node that is not known yet may have what device plugins bring, but no huge
+    pages that its pool does not declare."""
+    return free.get(name, 0 if name.startswith(HUGE_PAGES) else amount)
 
 
 def _is_kept_off(daemon: DaemonPod, other: DaemonPod) -> bool:
