@@ -119,3 +119,9 @@ def fate_words(fate: MachineFate) -> str:
     words += [f"{fate.gpus_less} GPUs less"] if fate.gpus_less else []
     words += [f"taint {fate.taint['key']}"] if fate.taint else []
     return ", ".join(words) or "healthy"
+
+
+def namespaced(path: str, name: str) -> str:
+    """Return the path of a team's object, by its kind's path."""
+    head, _, plural = path.rpartition("/")
+    return f"{head}/namespaces/{TEAM}/{plural}{path_of(name)}"

@@ -9,13 +9,12 @@ from datetime import timedelta
 from typing import Any
 
 from contract.annotations import KEEP
-from contract.kubernetes.api import path_of
 from contract.kubernetes.readiness import is_ready
 from contract.objects import GANGS
 from services.autoscaler.cluster_state import POD_GROUPS, REQUESTS, TEMPLATES
 from tests.services.autoscaler.memory_api import Object
 from tests.services.autoscaler.memory_clouds import CloudTrouble
-from tests.services.autoscaler.soak_pods import GPU, TEAM, Job, budget_path
+from tests.services.autoscaler.soak_pods import GPU, TEAM, Job, budget_path, namespaced
 from tests.services.autoscaler.soak_world import SoakWorld
 
 NVIDIA = {"key": GPU, "operator": "Exists"}
@@ -24,13 +23,8 @@ EVERYTHING = {"operator": "Exists"}
 CONSUMES = "autoscaling.x-k8s.io/consume-provisioning-request"
 MOST_JOBS = 6
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+UNFIT = {"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"}
 FOREIGN = {"key": "agent.example.com/absent", "value": "", "effect": "NoSchedule"}
-
-
-def namespaced(path: str, name: str) -> str:
-    """Return the path of a team's object, by its kind's path."""
-    head, _, plural = path.rpartition("/")
-    return f"{head}/namespaces/{TEAM}/{plural}{path_of(name)}"
 
 
 def pod_spec(chance: random.Random) -> Object:
@@ -92,11 +86,11 @@ class SoakStorm:
             (4, self.remove_daemon),
             (4, self.cordon),
             (4, self.taint),
+            (4, self.unfit),
             (3, self.keep),
             (4, self.set_size),
             (3, self.set_least),
             (5, self.add_budget),
-            (3, self.remove_budget),
             (2, self.delete_node),
         ]
 
@@ -150,7 +144,7 @@ class SoakStorm:
             return
         name = self._name("job")
         job = Job(name, spec or pod_spec(self.chance), count=count or self.chance.choice((1, 1, 2, 3, 6)))
-        job.service = self.chance.random() < 0.3
+        job.service = self.chance.random() < 0.45
         if not job.service and self.chance.random() < 0.6:
             job.lasts = self.chance.choice((5 * MINUTE, 20 * MINUTE, 2 * HOUR))
         if self.chance.random() < 0.1:
@@ -270,6 +264,7 @@ class SoakStorm:
         if any(group.trouble.short for group in self.world.groups.values()):
             return
         self.world.ahead = self.chance.choice((timedelta(), 10 * MINUTE, HOUR, 3 * HOUR, -10 * MINUTE))
+        self.world.jumped = self.world.now
         self.world.note(f"the clock is {self.world.ahead} ahead")
 
     def kill(self) -> None:
@@ -360,7 +355,7 @@ class SoakStorm:
             return
         ours = "longhaul.dev/scale-in-since" in (node["metadata"].get("annotations") or {})
         changes: Object = {"metadata": {"annotations": {KEEP: None}}}
-        taints = [taint for taint in node["spec"].get("taints") or () if taint != FOREIGN]
+        taints = [taint for taint in node["spec"].get("taints") or () if taint not in (FOREIGN, UNFIT)]
         changes["spec"] = {"taints": taints, **({} if ours else {"unschedulable": None})}
         self.world.server.change(path, changes)
 
@@ -382,6 +377,16 @@ class SoakStorm:
             self.world.server.change(self.cluster.node_path(name), {"spec": {"taints": taints}})
             self.world.note(f"somebody taints {name}")
             self._in(self.chance.choice((3, 30)), lambda: self._lift(name))
+
+    def unfit(self) -> None:
+        """Have a controller find a node unfit for pods for a while."""
+        node = self._node()
+        if node:
+            name = node["metadata"]["name"]
+            taints = [*(node["spec"].get("taints") or ()), UNFIT]
+            self.world.server.change(self.cluster.node_path(name), {"spec": {"taints": taints}})
+            self.world.note(f"{name} is unfit")
+            self._in(self.chance.choice((3, 10)), lambda: self._lift(name))
 
     def keep(self) -> None:
         """Have somebody keep a node."""
@@ -441,8 +446,3 @@ class SoakStorm:
             )
             self.world.note(f"{name} for {job}")
             self._in(self.chance.choice((10, 60)), lambda: self.world.server.drop(budget_path(name)))
-
-    def remove_budget(self) -> None:
-        """Delete all disruption budgets."""
-        for number in range(self._number + 1):
-            self.world.server.drop(budget_path(f"budget{number}"))

@@ -53,6 +53,8 @@ SET = 3
 """Number of machines in a scale set, so that a pool has several."""
 LAST = 150
 """Number of events that are told of a world that failed."""
+PATIENCE = timedelta(minutes=14)
+"""Time for which a node that was fit for pods is waited for."""
 VAIN = 5
 """Largest number of times that the end of a machine is refused."""
 VISIBLE = timedelta(minutes=5)
@@ -95,6 +97,10 @@ class SoakWorld(GroupWatcher):
         for namespace, labels in ((TEAM, {TEAM_LABEL: TEAM}), ("kube-system", {}), ("agents", {TEAM_LABEL: "agents"})):
             self.server.put(f"/api/v1/namespaces/{namespace}", {"metadata": {"name": namespace, "labels": labels}})
         self._set_by_hand = START
+        self.jumped = START - timedelta(days=1)
+        """Time of the last jump of the clock."""
+        self._fit: dict[str, datetime] = {}
+        """Times at which nodes were last fit for pods."""
         self._in_vain: dict[str, int] = {}
         """Numbers of refused ends, by group and machine."""
         self._old: ListedObjects | None = None
@@ -201,6 +207,9 @@ class SoakWorld(GroupWatcher):
         for group in self.groups.values():
             group.work(self.now)
         self.cluster.step(self.now)
+        for node in self.cluster.nodes():
+            if is_ready(node) and not self._is_unfit(node):
+                self._fit[node["metadata"]["name"]] = self.now
         late, InlineExecutor.late[:] = list(InlineExecutor.late), []
         self.grown.clear()
         self.demand = self._demand()
@@ -335,6 +344,9 @@ class SoakWorld(GroupWatcher):
                 self.fault(f"{machine.node} is ended, and somebody keeps it")
             if is_ready(node) and [pod for pod in pods if not is_daemon(pod)]:
                 self.fault(f"{machine.node} is ended with pods on it")
+            short = self.now - self._fit.get(machine.node, START - PATIENCE) < PATIENCE < self.now - self.jumped
+            if short and SCALE_IN not in annotations:
+                self.fault(f"{machine.node} is ended, and was fit for pods a moment ago")
             useful = is_ready(node) and not self._is_unfit(node)
             pool = self.environment.pools[group.pool]
             if useful and machine.ending is None and self.total(group.pool) - 1 < pool.min:

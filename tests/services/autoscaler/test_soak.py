@@ -13,7 +13,7 @@ import pytest
 from tests.services.autoscaler.soak_storm import SoakStorm
 from tests.services.autoscaler.soak_world import FaultError, SoakWorld
 
-HOUR = timedelta(hours=1)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 SERVED = 2.5 * HOUR
 """Time after the last fault in which every pod that a pool can take runs: the longest pause after a failure, a trial,
 and the pods that waited for its result."""
@@ -21,9 +21,7 @@ QUIET = 1.5 * HOUR
 """Time after that in which nothing is done any more."""
 EMPTY = 2.5 * HOUR
 """Time after the last pod in which every machine above the minimum is gone."""
-SPOILED = 8 * HOUR
-"""Time for which machines are of no use."""
-CALM = (60, 120, 180)
+CALM = (120, 180)
 """Times between two passes while nothing happens, seconds."""
 
 
@@ -32,12 +30,12 @@ def seeds() -> list[int]:
     return [*range(int(first), int(last or first) + 1)]
 
 
-def live(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def live(seed: int, monkeypatch: pytest.MonkeyPatch, *, time: timedelta = 3 * HOUR) -> None:
     """Let a world live: a storm, then calm, then no demand."""
     world = SoakWorld(seed, monkeypatch)
     storm = SoakStorm(world)
     with reported(world):
-        run(world, storm, 3 * HOUR, share=0.4, seconds=(5, 20, 60))
+        run(world, storm, time, share=0.4, seconds=(5, 20, 60))
         settle(world, storm)
 
 
@@ -76,28 +74,28 @@ def settle(world: SoakWorld, storm: SoakStorm) -> None:
 
 
 def test_a_stormy_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    live(1, monkeypatch)
+    live(1, monkeypatch, time=1.5 * HOUR)
 
 
-def spoiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def spoiled(seed: int, monkeypatch: pytest.MonkeyPatch, *, time: timedelta = 8 * HOUR) -> None:
     """Let machines of some pools be of no use for long, while the demand stays as it is."""
     world = SoakWorld(seed, monkeypatch)
     storm = SoakStorm(world)
     pools = world.chance.sample([*world.environment.pools], 2)
     for pool in pools:
-        storm.spoil(pool, minutes=10 * SPOILED / HOUR * 60)
+        storm.spoil(pool, minutes=10 * time / MINUTE)
     for _ in range(2):
         storm.add_job(count=world.chance.randint(1, 4))
     for job in world.cluster.jobs.values():
         job.lasts = None
     with reported(world):
-        run(world, storm, SPOILED, share=0.0, seconds=(60, 120))
+        run(world, storm, time, share=0.0, seconds=(60, 120))
         asked = sum(job.count for job in world.cluster.jobs.values())
         for pool in pools:
             # Two shapes, and the pool as a whole: pauses of 5, 10, 20, 40 and 60 minutes, and one machine after each.
-            most = asked + 3 * (SPOILED // HOUR + 4)
+            most = asked + 3 * (time // HOUR + 4)
             # Those of the minimum are replaced, each after its time to join.
-            most += world.environment.pools[pool].min * (SPOILED // HOUR) * 5
+            most += world.environment.pools[pool].min * (time // HOUR) * 5
             if world.made_count.get(pool, 0) > most:
                 world.fault(f"{pool} was asked for {world.made_count[pool]} machines that are of no use")
         for sentence in world.unserved():
@@ -106,7 +104,7 @@ def spoiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_machines_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    spoiled(1, monkeypatch)
+    spoiled(1, monkeypatch, time=4 * HOUR)
 
 
 @pytest.mark.drill
