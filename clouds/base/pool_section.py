@@ -13,7 +13,7 @@ from clouds.base.section import GpuCheck, LabelKey, LabelValue, LeftOut, Name, S
 class Taint(Section):
     """A node taint."""
 
-    key: LabelKey = Field(examples=["nvidia.com/gpu"])
+    key: LabelKey = Field(examples=["example.com/dedicated"])
     """Key of the taint."""
     value: LabelValue = ""
     """Value of the taint; may be empty."""
