@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from components.model.autoscaler.leases import ROLLS
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.readiness import is_ready
@@ -58,6 +59,8 @@ class MemoryServer:
         self._versions, self._ids = itertools.count(1), itertools.count(1)
         self.failing: list[tuple[int, bool]] = []
         """Numbers of requests after which one fails, and whether it had its effect."""
+        self.before_writes: list[Callable[[], None]] = []
+        """Events between a decision and the writes of a pool that follow from it."""
         self.evicted: Callable[[Object], None] = lambda _pod: None
         """Called with each pod that is evicted."""
 
@@ -151,6 +154,8 @@ class MemoryApi(Api):
     ) -> Object:
         self._life.check()
         with self._server.lock:
+            if ROLLS in path and self._server.before_writes:
+                self._server.before_writes.pop()()
             fails = self._fails()
             if fails is False:
                 raise ApiError("the server is overloaded", status=503)

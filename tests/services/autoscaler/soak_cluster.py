@@ -278,9 +278,10 @@ class SoakCluster:
                 counts[name] = counts.get(name, 0) + 1
         for job in self.jobs.values():
             for _ in range(0 if job.held else job.count - job.done - counts.get(job.name, 0)):
-                self._make_pod(job)
+                self.make_pod(job)
 
-    def _make_pod(self, job: Job) -> None:
+    def make_pod(self, job: Job, *, phase: str = "Pending") -> None:
+        """Make a pod of a job."""
         name = f"{job.name}-{next(self._numbers)}"
         annotations = {**job.annotations, **({DISPOSABLE: "true"} if job.service else {})}
         labels = {"job": job.name, **job.labels, **({POD_GROUP: job.name} if job.gang else {})}
@@ -293,7 +294,7 @@ class SoakCluster:
         }
         self.server.put(
             path_of_pod(TEAM, name),
-            {"metadata": metadata, "spec": job.spec, "status": {"phase": "Pending"}},
+            {"metadata": metadata, "spec": job.spec, "status": {"phase": phase}},
         )
 
     def _run_daemon_sets(self) -> None:

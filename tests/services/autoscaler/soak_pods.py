@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -14,6 +15,8 @@ from tests.services.autoscaler.memory_api import Object
 
 GPU = "nvidia.com/gpu"
 TEAM = "team"
+NVIDIA = {"key": GPU, "operator": "Exists"}
+SPOT = {"key": "longhaul.dev/spot", "operator": "Exists"}
 
 
 @dataclass
@@ -125,3 +128,33 @@ def namespaced(path: str, name: str) -> str:
     """Return the path of a team's object, by its kind's path."""
     head, _, plural = path.rpartition("/")
     return f"{head}/namespaces/{TEAM}/{plural}{path_of(name)}"
+
+
+def pod_spec(chance: random.Random) -> Object:
+    """Return what a pod asks for."""
+    kind = chance.choice(("cpu", "cpu", "whole", "gpu", "gpu", "eight", "eight", "a10g", "strange"))
+    spec: Object = {}
+    requests = {"cpu": chance.choice(("1", "3", "7"))}
+    if kind == "whole":
+        requests = {"cpu": chance.choice(("15", "15500m", "15800m"))}
+    elif kind in ("gpu", "eight", "a10g"):
+        requests[GPU] = "8" if kind == "eight" else chance.choice(("1", "2", "4"))
+        spec["tolerations"] = [NVIDIA, *([SPOT] if chance.random() < 0.5 else [])]
+        spec["nodeSelector"] = {"gpu": "a10g" if kind == "a10g" else "h100"}
+    elif kind == "strange":
+        match chance.randint(0, 3):
+            case 0:
+                spec["nodeSelector"] = {"no": "such-label"}
+            case 1:
+                requests[GPU] = "9"
+                spec["tolerations"] = [NVIDIA]
+            case 2:
+                term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "b"}}}
+                required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+                spec["affinity"] = {"podAffinity": required}
+            case 3:
+                requests["example.com/unknown"] = "1"
+    container: Object = {"name": "main", "resources": {"requests": requests, "limits": requests}}
+    if chance.random() < 0.1:
+        container["ports"] = [{"hostPort": chance.choice((80, 9100)), "containerPort": 80, "protocol": "TCP"}]
+    return {**spec, "containers": [container], "priority": chance.choice((0, 0, 0, 5, 10))}

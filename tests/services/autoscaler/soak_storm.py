@@ -3,7 +3,6 @@ it is the autoscaler's fault, and all of it ends."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -14,47 +13,15 @@ from contract.objects import GANGS
 from services.autoscaler.cluster_state import POD_GROUPS, REQUESTS, TEMPLATES
 from tests.services.autoscaler.memory_api import Object
 from tests.services.autoscaler.memory_clouds import CloudTrouble
-from tests.services.autoscaler.soak_pods import GPU, TEAM, Job, budget_path, namespaced
+from tests.services.autoscaler.soak_pods import NVIDIA, TEAM, Job, budget_path, namespaced, pod_spec
 from tests.services.autoscaler.soak_world import SoakWorld
 
-NVIDIA = {"key": GPU, "operator": "Exists"}
-SPOT = {"key": "longhaul.dev/spot", "operator": "Exists"}
 EVERYTHING = {"operator": "Exists"}
 CONSUMES = "autoscaling.x-k8s.io/consume-provisioning-request"
 MOST_JOBS = 6
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 UNFIT = {"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"}
 FOREIGN = {"key": "agent.example.com/absent", "value": "", "effect": "NoSchedule"}
-
-
-def pod_spec(chance: random.Random) -> Object:
-    """Return what a pod asks for."""
-    kind = chance.choice(("cpu", "cpu", "whole", "gpu", "gpu", "eight", "eight", "a10g", "strange"))
-    spec: Object = {}
-    requests = {"cpu": chance.choice(("1", "3", "7"))}
-    if kind == "whole":
-        requests = {"cpu": chance.choice(("15", "15500m", "15800m"))}
-    elif kind in ("gpu", "eight", "a10g"):
-        requests[GPU] = "8" if kind == "eight" else chance.choice(("1", "2", "4"))
-        spec["tolerations"] = [NVIDIA, *([SPOT] if chance.random() < 0.5 else [])]
-        spec["nodeSelector"] = {"gpu": "a10g" if kind == "a10g" else "h100"}
-    elif kind == "strange":
-        match chance.randint(0, 3):
-            case 0:
-                spec["nodeSelector"] = {"no": "such-label"}
-            case 1:
-                requests[GPU] = "9"
-                spec["tolerations"] = [NVIDIA]
-            case 2:
-                term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "b"}}}
-                required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-                spec["affinity"] = {"podAffinity": required}
-            case 3:
-                requests["example.com/unknown"] = "1"
-    container: Object = {"name": "main", "resources": {"requests": requests, "limits": requests}}
-    if chance.random() < 0.1:
-        container["ports"] = [{"hostPort": chance.choice((80, 9100)), "containerPort": 80, "protocol": "TCP"}]
-    return {**spec, "containers": [container], "priority": chance.choice((0, 0, 0, 5, 10))}
 
 
 class SoakStorm:
@@ -79,6 +46,7 @@ class SoakStorm:
             (5, self.fail_requests),
             (4, self.answer_slowly),
             (3, self.see_old),
+            (12, self.interfere),
             (6, self.spoil),
             (5, self.silence),
             (4, self.interrupt),
@@ -117,6 +85,7 @@ class SoakStorm:
             group.least = world.environment.pools[group.pool].min if group.cloud == "aws" else 0
         world.faulty.clear()
         world.server.failing.clear()
+        world.server.before_writes.clear()
         world.slow_share, world.outdated = 0.0, False
         for name, (_, machine) in self.cluster.where.items():
             fate = self.cluster.fates[name]
@@ -292,6 +261,19 @@ class SoakStorm:
     def see_old(self) -> None:
         """Have the next pass see the cluster as it was."""
         self.world.outdated = True
+
+    def interfere(self) -> None:
+        """Have somebody put work on a node, or keep it, between a decision and what it leads to."""
+        self.world.server.before_writes.append(self.chance.choice((self.keep, self._place)))
+
+    def _place(self) -> None:
+        node = self.chance.choice(self.cluster.nodes() or [None])
+        if node:
+            name = self._name("placed")
+            spec = {"containers": [{"name": "main", "resources": {}}], "nodeName": node["metadata"]["name"]}
+            self.cluster.jobs[name] = Job(name, spec, count=0)
+            self.cluster.make_pod(self.cluster.jobs[name], phase="Running")
+            self.world.note(f"{name} is placed on {spec['nodeName']}")
 
     # Machines and nodes
 
