@@ -166,6 +166,50 @@ def test_the_machines_go_when_the_gang_has_ended(project: Project) -> None:
     clock.reached("no machine is left")
 
 
+CHART = "chart"
+"""Namespace of a chart's objects, which is no team's."""
+
+
+def chart_part(kind: str, name: str, cpu: str, ports: dict[str, int], spec: dict[str, Any], **more: Any) -> Any:
+    """Return a workload as most Helm charts have it: its container has limits and no requests."""
+    container = {
+        "name": "main",
+        "image": f"{IMAGE}:{pinned('agnhost')}",
+        "args": ["netexec", f"--http-port={PORT}"],
+        "ports": [{"containerPort": PORT, **ports}],
+        "resources": {"limits": {"cpu": cpu, "memory": "64Mi"}},
+    }
+    labels = {"app.kubernetes.io/name": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container], **spec}}
+    metadata = {"name": name, "namespace": CHART}
+    whole = {**more, "selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": whole}
+
+
+def test_a_chart_opens_a_pool_from_zero_and_leaves_it(project: Project) -> None:
+    labels = {"pod-security.kubernetes.io/enforce": "privileged"}
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CHART, "labels": labels}}
+    system = {"kubernetes.io/os": "linux"}
+    everywhere = {"nodeSelector": system, "tolerations": [{"operator": "Exists"}]}
+    project.create(space)
+    project.create(chart_part("DaemonSet", "exporter", "50m", {"hostPort": 9100}, everywhere))
+    clock = Clock("a chart's daemon set and deployment of two pods, with room for one")
+    selected = {"nodeSelector": {**system, "kubernetes.io/arch": "amd64"}}
+    project.create(chart_part("Deployment", "web", "1200m", {}, selected, replicas=2))
+    web, exporter = (f"app.kubernetes.io/name={name}" for name in ("web", "exporter"))
+    eventually(lambda: len(running(project, CHART, web)) == 2, limit_s=BOOT_S)
+    clock.reached(f"both pods run: {pools(project)}")
+    assert sorted(pools(project).values()) == [0, 1, 1]
+    eventually(lambda: len(running(project, CHART, exporter)) == 2)
+    clock.reached("so does the daemon set's on each node")
+    assert {pod["spec"]["nodeName"] for pod in running(project, CHART, exporter)} == ready(project)
+    project.kubectl("scale", "deployment/web", f"--namespace={CHART}", "--replicas=0")
+    eventually(lambda: pools(project) == {"base": 1, "work": 0, "spot": 0}, limit_s=BOOT_S)
+    clock.reached("the machine's node is gone")
+    eventually(lambda: len(running(project, CHART, exporter)) == 1)
+    project.kubectl("delete", "namespace", CHART)
+
+
 class Ends:
     """Ends of the containers of a team's pods: time and exit code, as the API tells them while they happen."""
 
