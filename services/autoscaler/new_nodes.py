@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from services.autoscaler.capacity_ledger import CapacityLedger
-from services.autoscaler.cluster_snapshot import DaemonPod
+from services.autoscaler.cluster_snapshot import ClusterNode, DaemonPod
 from services.autoscaler.free_capacity import PodNeed, blocking_ports, held_ports
 from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, Resources
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
@@ -19,8 +20,9 @@ Content = tuple[list[int], tuple[tuple[str, PodNeed], ...]]
 class NewNodeContents:
     """Contents of new nodes for one ledger, worked out once for each pool and kind."""
 
-    def __init__(self, ledger: CapacityLedger, daemons: Iterable[DaemonPod]) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: CapacityLedger, daemons: Iterable[DaemonPod], *, after: datetime) -> None:
+        """Nodes that were made ``after`` a time may still lack daemon sets' pods."""
+        self._ledger, self._after = ledger, after
         self._needs = {id(daemon): (daemon, ledger.daemon_need(daemon)) for daemon in daemons}
         self._known: dict[tuple[str, NodeKind], Content] = {}
 
@@ -28,10 +30,21 @@ class NewNodeContents:
         """Return what a pool's new node of a kind has for other pods, and the daemon sets' pods on it."""
         known = self._known.get((pool.name, kind))
         if known is None:
-            free, daemons = new_node_content(pool, kind, [daemon for daemon, _ in self._needs.values()])
-            needs = tuple((daemon.name, self._needs[id(daemon)][1]) for daemon in daemons)
-            known = self._known[pool.name, kind] = (self._ledger.vector(free), needs)
+            daemons = [daemon for daemon, _ in self._needs.values()]
+            known = self._known[pool.name, kind] = self._content(new_node_content(pool, kind, daemons))
         return known
+
+    def left(self, node: ClusterNode) -> Content:
+        """Return what a node has for other pods once it has all daemon sets' pods, and those that it still lacks. Their
+        controller makes them when it sees the node, which takes a while when many nodes join."""
+        if not self._needs or node.made is None or node.made <= self._after:
+            return self._ledger.vector(node.free), ()
+        late = (daemon for daemon, _ in self._needs.values() if not _is_there(daemon, node))
+        return self._content(_with_daemons(node.free, node.kind, late))
+
+    def _content(self, content: tuple[Resources, tuple[DaemonPod, ...]]) -> Content:
+        free, daemons = content
+        return self._ledger.vector(free), tuple((daemon.name, self._needs[id(daemon)][1]) for daemon in daemons)
 
 
 def new_node_kind(pool: PoolOutlook, group: GroupOutlook) -> NodeKind:
@@ -45,7 +58,13 @@ def new_node_content(
 ) -> tuple[Resources, tuple[DaemonPod, ...]]:
     """Return the amounts that a new node has for other pods, and the daemon sets' pods on it: those that may be there
     and have room (kubernetes 1.36, ``pkg/controller/daemon``, ``NodeShouldRunDaemonPod``)."""
-    free = dict(pool.capacity)
+    return _with_daemons(pool.capacity, kind, daemons)
+
+
+def _with_daemons(
+    amounts: Resources, kind: NodeKind, daemons: Iterable[DaemonPod]
+) -> tuple[Resources, tuple[DaemonPod, ...]]:
+    free = dict(amounts)
     pods: list[DaemonPod] = []
     certain: list[DaemonPod] = []
     """Those that ask for nothing of which it is unknown whether the node has it: others make way for them."""
@@ -61,6 +80,14 @@ def new_node_content(
             for name, amount in daemon.shape.requests:
                 free[name] = free.get(name, 0) - amount
     return free, tuple(pods)
+
+
+def _is_there(daemon: DaemonPod, node: ClusterNode) -> bool:
+    """Return whether a daemon set has a pod on a node."""
+    return any(
+        namespace == daemon.namespace and all(pair in labels for pair in daemon.labels)
+        for namespace, labels in node.identities
+    )
 
 
 def _left(free: Resources, name: str, amount: int) -> int:

@@ -40,15 +40,23 @@ def node_rooms(
         if tier is Tier.COMING and pool is not None and pool.groups:
             # Some of its resources are not registered yet: a device plugin starts last.
             empty, pods = contents.of(pool, expected.kind)
-            room = NodeRoom(node.name, expected.kind, tier, list(empty), expected)
-            room.carry(need for _, need in pods)
+            free = list(empty)
         else:
-            room = NodeRoom(node.name, expected.kind, tier, ledger.vector(node.free), expected)
+            free, pods = contents.left(node)
+        room = NodeRoom(node.name, expected.kind, tier, free, expected)
+        if pods:
+            room.carry(need for _, need in pods)
         if node.name in review.refusing:
             room.refuses = review.refusing[node.name]
         rooms[node.name] = room
     ledger.add_all(rooms.values())
-    for pool in pools.values():
+    _add_coming(pools.values(), ledger, contents)
+    return rooms
+
+
+def _add_coming(pools: Iterable[PoolOutlook], ledger: CapacityLedger, contents: NewNodeContents) -> None:
+    """Add the machines that will become nodes."""
+    for pool in pools:
         for group in pool.groups:
             if group.coming:
                 kind = new_node_kind(pool, group)
@@ -57,7 +65,6 @@ def node_rooms(
                     room = NodeRoom(f"{group.name}+{number}", kind, Tier.COMING, list(empty))
                     room.carry(need for _, need in pods)
                     ledger.add(room)
-    return rooms
 
 
 def _as_expected(node: ClusterNode, pool: PoolOutlook) -> ClusterNode:

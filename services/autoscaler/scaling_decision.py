@@ -59,7 +59,7 @@ def decide(
     ledger = CapacityLedger(shapes, apart=apart, closed=closed_domains(nodes), keys=within)
     review = review_purchases(replace(snapshot, nodes=tuple(nodes)), groups.pools, memory.purchases, memory.idle, now)
     groups.skip_unfit(now, snapshot.settings)
-    contents = NewNodeContents(ledger, snapshot.daemons)
+    contents = NewNodeContents(ledger, snapshot.daemons, after=now - snapshot.settings.registration_time)
     rooms = node_rooms(nodes, groups.pools, ledger, contents, review, now)
     joining = snapshot.settings.joining
     market = Market(

@@ -17,7 +17,8 @@ from components.model.prices.book import PriceBook
 from contract.annotations import DISPOSABLE
 from contract.kubernetes.election import Candidate
 from contract.kubernetes.lease import LEASES
-from contract.kubernetes.paths import NODES
+from contract.kubernetes.paths import NAMESPACES, NODES
+from contract.labels import TEAM_LABEL
 from longhaul.cluster.locks import pool_lock
 from services.autoscaler.cluster_state import list_all
 from services.autoscaler.decision_memory import MEMORY
@@ -48,6 +49,7 @@ SETTLED = timedelta(minutes=2)
 LEAVE = timedelta(minutes=31)
 """A little more than the pods of a node that is being removed may take to leave it."""
 LATER, DAY = timedelta(hours=1), timedelta(days=1)
+DAEMON_SETS = f"/apis/apps/v1/namespaces/{TEAM}/daemonsets"
 REPLICA_SETS = "/apis/apps/v1/namespaces/kube-system/replicasets"
 READY = {"type": "Ready", "status": "True"}
 
@@ -161,6 +163,40 @@ def test_a_size_that_somebody_else_set_meanwhile_is_looked_at_first(world: World
         )
         world.settle(passes)
     assert world.calls == ["h100 size 2"]
+
+
+def test_a_teams_daemon_set_has_its_core_on_each_new_machine(world: World) -> None:
+    """The scheduler and the controller of daemon sets are the real ones."""
+    team, labels = f"{NAMESPACES}/{TEAM}", {"app": "agent"}
+    world.admin.patch(team, {"metadata": {"labels": {TEAM_LABEL: TEAM}}})
+    spec = {**SPEC, "containers": [container(limits={"cpu": "1"})], "nodeSelector": {"kubernetes.io/os": "linux"}}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    body = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}}
+    body["spec"] = {"selector": {"matchLabels": labels}, "template": template}
+    made = world.admin.post(DAEMON_SETS, body)
+    try:
+        with world.scheduler(), world.process() as passes:
+            world.pod("beside", {**SPEC, "containers": [container(requests={"cpu": "190"})]})
+            world.settle(passes)
+            eventually(lambda: sum(map(bool, placed(world).values())) == 2, what="it runs beside the daemon set's")
+            world.pod("alone", {**SPEC, "containers": [container(requests={"cpu": "191300m"})]})
+            world.settle(passes)
+        (node,) = {item["metadata"]["name"] for item in world.admin.items(NODES)}
+        assert (world.calls, placed(world)["beside"], placed(world)["alone"]) == (["h100 size 1"], node, "")
+        assert world.lines[-1] == (
+            "tell team/alone: no pool can hold this: asks 191.3 cores; the largest machine is p5.48xlarge of pool "
+            "h100, with 190.45 cores"
+        )
+        for name in ("beside", "alone"):
+            world.admin.delete(f"{PODS}/{name}", grace_s=0)
+        for ahead in (timedelta(), IDLE, IDLE + SETTLED):
+            world.ahead = ahead
+            with world.process() as passes:
+                world.settle(passes)
+        assert world.calls == ["h100 size 1", f"h100 end {node}"]
+    finally:
+        world.admin.delete(f"{DAEMON_SETS}/agent", uid=made["metadata"]["uid"])
+        world.admin.patch(team, {"metadata": {"labels": {TEAM_LABEL: None}}})
 
 
 def container(**resources: dict[str, str]) -> dict[str, Any]:

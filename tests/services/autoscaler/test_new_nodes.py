@@ -134,6 +134,21 @@ def test_a_team_s_daemon_set_takes_room_from_a_new_node(groups: dict[str, Standi
     assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores; the largest machine is")
 
 
+@pytest.mark.parametrize(("made", "fits"), [("2026-03-01T11:59:59Z", "small"), ("2026-03-01T11:00:00Z", "big")])
+def test_a_node_that_is_new_will_have_the_pods_of_daemon_sets(
+    groups: dict[str, Standing], made: str, fits: str
+) -> None:
+    """Their controller may make them later than the node is ready."""
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    api = Lists(
+        pods=[pod("big", requests={"cpu": "15500m"}), pod("small", requests={"cpu": "14"})],
+        nodes=[cpu_node("i-0", made=made)],
+    )
+    api.lists[DAEMON_SETS] = [daemon_set("exporter", resources={"limits": {"cpu": "1"}})]
+    grows = [line for line in actions(api) if not line.startswith("tell ")]
+    assert grows == ([] if fits == "small" else ["grow prod-cpu from 1 to 2: for team/small"])
+
+
 def test_a_daemon_set_with_limits_alone_takes_as_much(groups: dict[str, Standing]) -> None:
     api = Lists(pods=[pod("big", requests={"cpu": "15500m"})])
     api.lists[DAEMON_SETS] = [daemon_set("exporter", resources={"limits": {"cpu": "1"}})]

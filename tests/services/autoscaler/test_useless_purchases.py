@@ -226,7 +226,8 @@ def test_the_memory_of_purchases_is_bounded_and_keeps_failures() -> None:
         for index in range(2 * MOST)
     }
     ledger = CapacityLedger(())
-    market = Market(ledger, {}, limits=(), joining=1, contents=NewNodeContents(ledger, ()), closed={}, trials=())
+    contents = NewNodeContents(ledger, (), after=NOW)
+    market = Market(ledger, {}, limits=(), joining=1, contents=contents, closed={}, trials=())
     kept = remember_purchases(review, market, NOW)["east"]
     assert len(kept) == MOST
     assert sum(purchase.failure is not None for purchase in kept.values()) == MOST // 2
