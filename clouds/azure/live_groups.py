@@ -54,6 +54,8 @@ class AzureGroup:
     ends_at_once = 1000
     """Larger than any scale set, so there is no limit."""
     apart_s = 5.0
+    grows_apart_s = 15.0
+    """Azure allows 12 updates of a scale set, and 4 more each minute."""
 
     def __init__(
         self,

@@ -106,6 +106,8 @@ class LiveGroup(Rolled, Scaled, Protocol):
     """Largest number of machines that one request can end."""
     apart_s: float
     """Shortest time between two observations that the cloud's limits allow, seconds."""
+    grows_apart_s: float
+    """The same between two requests for more machines, if they go on for long."""
 
     def observe(self, nodes: frozenset[str]) -> GroupObservation:
         """Return what an autoscaler needs to know, when these are the names of all nodes. Refusals may be left out when
@@ -133,7 +135,7 @@ class WholeObservation:
     """Observes a group by asking for all of it, as a cloud allows that answers about a group and its machines in one
     request."""
 
-    apart_s = 0.0
+    apart_s = grows_apart_s = 0.0
 
     def observe(self: LiveGroup, nodes: frozenset[str]) -> GroupObservation:
         """Return the group, the ages of machines that are not nodes, and refusals when a machine is missing. A group

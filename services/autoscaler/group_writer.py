@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import datetime
 
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import Life, LiveGroup
@@ -42,6 +43,10 @@ CHECKS_S = 1.0
 """Time for last checks before a call that ends machines, seconds: the first check should not be outdated when the last
 one is done. The remaining machines are ended by the next call."""
 
+GROWTHS = 6
+"""Number of growths of a group that may be as close to each other as observations; further ones are as far apart as the
+cloud's limits allow for long. Pods that are made one after the other would otherwise use the limits up."""
+
 
 class GroupWriter:
     """Writes of one process. Slow writes continue in the background, and their pools are left alone meanwhile."""
@@ -64,6 +69,8 @@ class GroupWriter:
         self._lock = threading.Lock()
         self._refused: dict[str, str] = {}
         self._jobs: dict[str, Future[None]] = {}
+        self._grown: dict[str, deque[datetime]] = {name: deque(maxlen=GROWTHS) for name in reader.groups}
+        """Times of the last growths, by group."""
         self._sent: dict[str, dict[str, int]] = {}
         """Sizes that the groups of a pool were last asked for, by the pool's name."""
         self._threads = ThreadPoolExecutor(max_workers=max(1, len(reader.groups)))
@@ -151,6 +158,9 @@ class GroupWriter:
         todo = deque(_steps(actions, asked, at_once=live.ends_at_once))
         while todo:
             step = todo.popleft()
+            if step[0].verb is Verb.GROW and self._grew_lately(name, live, evaluation.now):
+                self._decision_log.not_done(step[0], "it was asked for machines a few seconds ago")
+                continue
             try:
                 guard.check()
                 why = _why_not(live, step[0], size)
@@ -165,6 +175,8 @@ class GroupWriter:
                 guard.check()
                 step = agreed
                 size = self._write(live, agreed, size)
+                if agreed[0].verb is Verb.GROW:
+                    self._grown[name].append(evaluation.now)
             except CloudError as error:
                 if len(step) == 1 or error.passing or not error.answered:
                     self._fail(name, step[0], error)
@@ -190,6 +202,13 @@ class GroupWriter:
         live.resize(action.size)
         self._metrics.count(MACHINES_REQUESTED, max(0, action.size - size), pool=action.pool, reason=action.reason)
         return action.size
+
+    def _grew_lately(self, name: str, live: LiveGroup, now: datetime) -> bool:
+        """Return whether a group has to wait before it may be asked for more machines."""
+        ago = [(now - time).total_seconds() for time in self._grown[name]]
+        often = len(ago) == GROWTHS and ago[0] < GROWTHS * live.grows_apart_s
+        # The clock may have been set back.
+        return bool(ago) and 0 <= ago[-1] < (live.grows_apart_s if often else live.apart_s)
 
     def _agreed(
         self, step: Sequence[ScalingAction], asked: GroupAnswer, evaluation: Evaluation

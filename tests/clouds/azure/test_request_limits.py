@@ -23,16 +23,15 @@ from longhaul.cli.examples import example
 from services.autoscaler.group_reader import GroupReader
 from services.autoscaler.scaling_pass import CLOSELY, FRESH_S, KEPT_S
 from services.node_controller.inventory import LISTING_S, Inventory
-from tests.lab.cloud import estate, sets
+from tests.lab.cloud import sets
 from tests.lab.cloud.clock import TurnedClock
-from tests.lab.cloud.conftest import GROUP, NETWORK, SUBSCRIPTION, Live, reached
+from tests.lab.cloud.conftest import GROUP, SUBSCRIPTION, Live, reached
 from tests.lab.cloud.operator import Operator
 from tests.support.api_server import eventually
 
 GROWTH, SECONDS = 100, 300
 """Machines, of which one joins each second or two, so that they join for as long as 500 do three at a time, and the
 simulated time. No number of requests depends on the number of machines."""
-SUBNET = f"{NETWORK}/subnets/workers"
 NAME = "prod-h100-azure"
 SITE = NodeSite(name="weu", kind="azure", region="westeurope", subscription=SUBSCRIPTION, resource_group="lab")
 POOL = DeclaredPool(name="h100", site="weu", groups=("lab-gpu",))
@@ -48,14 +47,7 @@ def _clock() -> TurnedClock:
 def _live(tmp_path: Path, clock: TurnedClock) -> Iterator[Live]:
     """A cloud with limits, and with an empty set whose machines have one address each."""
     with reached(Live(tmp_path / "cloud", delays=Delays(clock=clock), request_limits=True)) as live:
-        estate.build(live, with_machine=False)
-        live.put(NETWORK, estate.network("127.8.0.0/14"))
-        live.put(SUBNET, estate.subnet("127.9.0.0/20"))
-        body = sets.body(0)
-        interface = body["properties"]["virtualMachineProfile"]["networkProfile"]["networkInterfaceConfigurations"][0]
-        address = {"name": "primary", "properties": {"primary": True, "subnet": {"id": SUBNET}}}
-        interface["properties"]["ipConfigurations"] = [address]
-        live.put(sets.SET, body)
+        sets.build_large(live)
         yield live
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lab.cloud.azure.quota_and_capacity_errors import set_limit
 from tests.lab.cloud import estate
-from tests.lab.cloud.conftest import GROUP, IMAGE, Live
+from tests.lab.cloud.conftest import GROUP, IMAGE, NETWORK, Live
 
 SET = f"{GROUP}/providers/Microsoft.Compute/virtualMachineScaleSets/lab-gpu"
 SIZE = "Standard_D8s_v5"
@@ -68,6 +68,18 @@ def build(live: Live, capacity: int = 2, **changes: Any) -> None:
     """Make the network, and a set in it."""
     estate.build(live, with_machine=False)
     live.put(SET, body(capacity, **changes))
+
+
+def build_large(live: Live) -> None:
+    """Make a large network, and in it an empty set whose machines have one address each."""
+    estate.build(live, with_machine=False)
+    live.put(NETWORK, estate.network("127.8.0.0/14"))
+    live.put(f"{NETWORK}/subnets/workers", estate.subnet("127.9.0.0/20"))
+    whole = body(0)
+    interface = whole["properties"]["virtualMachineProfile"]["networkProfile"]["networkInterfaceConfigurations"][0]
+    address = {"name": "primary", "properties": {"primary": True, "subnet": {"id": f"{NETWORK}/subnets/workers"}}}
+    interface["properties"]["ipConfigurations"] = [address]
+    live.put(SET, whole)
 
 
 def listed(live: Live, what: str = "virtualMachines", **query: str) -> list[dict[str, Any]]:

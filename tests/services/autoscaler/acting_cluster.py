@@ -117,7 +117,7 @@ class Wired:
 
     def __init__(self, world: World, name: str, group: LiveGroup) -> None:
         self._world, self._name, self._group = world, name, group
-        self.ends_at_once, self.apart_s = group.ends_at_once, group.apart_s
+        self.ends_at_once, self.apart_s, self.grows_apart_s = group.ends_at_once, group.apart_s, group.grows_apart_s
 
     def _asked(self) -> LiveGroup:
         self._world.fuse.check()

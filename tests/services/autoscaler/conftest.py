@@ -25,7 +25,8 @@ def _everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         api_server(folder, tools=binaries, services=IPv4Network("10.80.0.0/17")) as server,
         clouds(tmp_path_factory.mktemp("clouds") / "cloud", running) as (live, site),
     ):
-        server.start_controllers()
+        # No kubelet reports that a node is alive.
+        server.start_controllers("--node-monitor-grace-period=1h")
         server.open_namespace(TEAM)
         server.define(DEFINITION)
         world = World(server, live, site)

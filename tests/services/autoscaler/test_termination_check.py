@@ -226,3 +226,21 @@ def test_a_quota_on_azure_is_a_failure_of_its_pool_and_no_pause(world: World, to
             assert process._groups.closed() == {}
     finally:
         sets.limit(world.live, None)
+
+
+def test_growths_of_a_group_keep_to_the_limits_of_its_cloud(world: World, told: list[ScalingAction]) -> None:
+    with world.process() as process:
+        group = process.reader.groups["prod-h100"].group
+        group.grows_apart_s = 60.0
+        for size in range(group_writer.GROWTHS + 1):
+            told[:] = [grow(size, size + 1)]
+            world.once(process)
+        left = f"not done: grow prod-h100 from {size} to {size + 1}: it was asked for machines a few seconds ago"
+        assert (world.lines[-1], world.sizes()["h100"]) == (left, size)
+        group.grows_apart_s = 0.0
+        world.once(process)
+        assert world.sizes()["h100"] == size + 1
+        group.apart_s = 60.0
+        told[:] = [grow(size + 1, size + 2)]
+        world.once(process)
+    assert world.sizes()["h100"] == size + 1
