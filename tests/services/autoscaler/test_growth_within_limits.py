@@ -19,7 +19,7 @@ from tests.lab.cloud import sets
 from tests.lab.cloud.conftest import GROUP, Live, reached
 from tests.lab.cloud.operator import Operator
 from tests.services.autoscaler.acting_cluster import PODS, World
-from tests.services.autoscaler.test_acting import service
+from tests.services.autoscaler.test_acting_service import service
 from tests.support.api_server import eventually
 
 pytestmark = [pytest.mark.engine, pytest.mark.drill]
