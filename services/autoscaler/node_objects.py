@@ -107,7 +107,7 @@ class NodeParser:
         has |= self._limits.get(name, {})
         health, since = self._health(item, starting)
         known = self._machines.get(name, MachineFacts(group="", machine=""))
-        load = _Load(self._shapes, self._budgets, self._now, answers=health is not NodeHealth.SILENT)
+        load = _Load(self._shapes, self._budgets, self._now, answers=is_ready(item))
         for pod in pods:
             load.add(pod)
         load.used[PODS] = len(load.identities)

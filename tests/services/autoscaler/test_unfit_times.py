@@ -118,3 +118,11 @@ def test_a_clock_that_was_ahead_when_a_node_registered_forgets_no_time() -> None
     assert was_never_fit(dated)
     (renamed,) = dated_nodes([replace(starting, made=NOW)], {"n": since}, NOW)
     assert renamed.since == NOW, "another node had this name"
+
+
+@pytest.mark.parametrize(("ready", "leaving"), [("True", 1), ("False", 0)])
+def test_a_kubelet_that_was_never_ready_ends_no_pod(ready: str, leaving: int) -> None:
+    """A pod that should have been gone for long keeps no machine whose node does not answer."""
+    made = "2026-03-01T08:00:00Z"
+    overdue = pod("job", node="n", deletionTimestamp=(NOW - timedelta(minutes=5)).isoformat())
+    assert parser().parse(node("n", ready=ready, made=made, since=made), [overdue]).leaving == leaving
