@@ -118,7 +118,7 @@ def test_what_was_saved_is_back_and_nothing_runs_backwards(project: Project, key
     for sign in KILLED_AT:
         print(_killed(project, key, sign))
         half = project.longhaul("up", "--yes", "--only", "infrastructure", check=False)
-        assert (half.returncode, "is half done" in half.stdout + half.stderr) == (Exit.REFUSED, True), half.stderr
+        assert (half.returncode, "is incomplete" in half.stdout + half.stderr) == (Exit.REFUSED, True), half.stderr
     done = project.longhaul("restore", "--yes", "--json", "--key", str(key))
     print(done.stdout, done.stderr)
 
