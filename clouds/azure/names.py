@@ -15,9 +15,6 @@ STORAGE = "Microsoft.Storage"
 """Resource provider of backups, and the service endpoint through which a subnet reaches blobs without leaving Azure's
 network."""
 
-VPN_SKU = "VpnGw2AZ"
-"""Size of a VPN gateway: 1 Gbit/s in all, 30 tunnels, spread over zones (learn.microsoft.com, "About gateway SKUs")."""
-
 GATEWAY_SUBNET = "GatewaySubnet"
 """Name that Azure requires for a VPN gateway's subnet."""
 

@@ -10,15 +10,12 @@ from clouds.azure.names import resource_group_path
 from clouds.azure.resource_manager import ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.azure.versions import NETWORK_VERSION
+from clouds.azure.vpn_gateway import CONNECTIONS, THROUGHPUT
 from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.site import SiteBase
 from clouds.base.tunnels import Risk, SiteTunnels, TunnelView, link_of
 from contract.reasons.plan import FileReason
-
-CONNECTIONS, THROUGHPUT = 30, "1 Gbit/s"
-"""Largest number of connections of a gateway that Longhaul makes (VpnGw2AZ, ``components/azure/vpn.py``), and what it
-carries in all in Azure's benchmark (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus)."""
 
 _HIGHLY_AVAILABLE = "learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 
 from components.model import SitePlan
-from components.model.network.site_blocks import nth_subnet
+from components.model.network.site_ranges import nth_subnet
 
 FIRST_PUBLIC = 8
 """Index of the first zone's public subnet among the sixteenths of the infrastructure range. The address plan's own

@@ -10,7 +10,8 @@ import pulumi
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_azure_native import network
 
-from clouds.azure.names import GATEWAY_SUBNET, VPN_SKU
+from clouds.azure.names import GATEWAY_SUBNET
+from clouds.azure.vpn_gateway import GENERATION, SKU
 from clouds.azure.zones import address_zones
 from clouds.base.ipsec import SUITE
 
@@ -67,8 +68,8 @@ class AzureVpnGateway(ComponentResource):
             location=args.region,
             gateway_type="Vpn",
             vpn_type="RouteBased",
-            vpn_gateway_generation="Generation2",
-            sku=network.VirtualNetworkGatewaySkuArgs(name=VPN_SKU, tier=VPN_SKU),
+            vpn_gateway_generation=GENERATION,
+            sku=network.VirtualNetworkGatewaySkuArgs(name=SKU, tier=SKU),
             active_active=False,
             enable_bgp=False,
             ip_configurations=[

@@ -21,7 +21,7 @@ from components.model.secrets.certificates import AUTOSCALER_USER as USER
 from components.objects.autoscaler_policies import PART, AutoscalerPolicies
 from components.objects.object_metadata import meta
 from components.objects.program_permissions import RBAC
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 from contract.project import PRICE_FILE
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from components.model.secrets.certificates import AUTOSCALER_USER
 from components.objects.admission import refuse
 from components.objects.node_labels import LIFTS, NEW, NEW_NOTES, OLD, OLD_NOTES, changed
 from contract.annotations import SCALE_IN
-from contract.objects import AUTOSCALER
+from contract.object_names import AUTOSCALER
 from contract.users import AUTOSCALER_ACCOUNT
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pulumi_kubernetes.core.v1 import ConfigMap
 from components.model.pools.declared import declared_pools
 from components.objects.object_metadata import meta
 from contract.documents.pools import to_text
-from contract.objects import CAPACITY_CONFIGMAP, CAPACITY_KEY, SYSTEM_NAMESPACE
+from contract.object_names import CAPACITY_CONFIGMAP, CAPACITY_KEY, SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from components.model import Environment

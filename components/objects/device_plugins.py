@@ -10,7 +10,7 @@ from pulumi_kubernetes.apps.v1 import DaemonSet
 
 from components.objects.object_metadata import labels, meta
 from contract.annotations import SKIP_AWAIT
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,7 +24,7 @@ from components.model.versions.section import pinned
 from components.objects.object_metadata import labels, meta
 from contract.annotations import SKIP_AWAIT
 from contract.labels import HOSTNAME_LABEL, POOL_LABEL, ZONE_LABEL
-from contract.objects import CLUSTER_DOMAIN, COREDNS, SYSTEM_NAMESPACE
+from contract.object_names import CLUSTER_DOMAIN, COREDNS, SYSTEM_NAMESPACE
 from contract.resources import GPU_RESOURCE
 from contract.taints import SYSTEM_TAINT
 

@@ -23,7 +23,7 @@ from pulumi_kubernetes.flowcontrol.v1 import FlowSchema, PriorityLevelConfigurat
 
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, AUTOSCALER_USER, NODE_CONTROLLER
 from components.objects.object_metadata import meta
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 from contract.users import JOIN_USER
 
 if TYPE_CHECKING:

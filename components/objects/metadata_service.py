@@ -21,7 +21,7 @@ from pulumi import ComponentResource, ResourceOptions
 from components.objects.admission import refuse
 from components.objects.object_metadata import new_pods
 from contract.labels import HOST_NETWORK_LABEL, NAMESPACE_LABEL
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict

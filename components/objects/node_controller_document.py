@@ -12,7 +12,7 @@ from components.model import AddressPlan, Environment
 from components.objects.object_metadata import meta
 from components.render.node_controller_document import environment_document
 from contract.documents.node_controller import CONFIGMAP, KEY
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 
 PART = "environment"
 

@@ -39,7 +39,7 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
-from contract.objects import LOOKED_AT, LOOKED_AT_KEY, SYSTEM_NAMESPACE
+from contract.object_names import LOOKED_AT, LOOKED_AT_KEY, SYSTEM_NAMESPACE
 from contract.users import NODES_GROUP
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from components.objects.admission import refuse
 from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set, device_plugin, of_host
 from components.objects.object_metadata import meta
 from contract.labels import GPU_LABEL, NAMESPACE_LABEL
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
+from contract.resources import GPU_RESOURCE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -42,7 +43,7 @@ RUNTIME = "nvidia"
 """Name of the runtime class, and of containerd's handler (role nvidia_container_toolkit)."""
 POLICY = "longhaul-gpu-runtime"
 """Name of the policy that reserves the runtime class for Kubernetes' own namespace."""
-ALL_GPUS = "runtimeClassName nvidia gives a pod all GPUs of its machine: ask for nvidia.com/gpu instead, without it"
+ALL_GPUS = f"runtimeClassName {RUNTIME} gives a pod all GPUs of its machine: ask for {GPU_RESOURCE} instead, without it"
 SELECTOR = {"k8s-app": NAME}
 SPECS = "/var/run/cdi"
 """Folder for the plugin's descriptions of its GPUs (``cdiRoot`` in its internal/cdi/cdi.go), where containerd reads

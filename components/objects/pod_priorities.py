@@ -20,7 +20,7 @@ from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
 from components.objects.object_metadata import meta
 from components.render.admission import SYSTEM_PRIORITIES
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.core.v1 import ScopedResourceSelectorRequirementArgsDict

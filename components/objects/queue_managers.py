@@ -33,7 +33,7 @@ from components.objects.admission import refuse
 from components.objects.object_metadata import meta
 from components.objects.program_permissions import grant
 from contract.labels import TEAM_LABEL
-from contract.objects import GANGS
+from contract.object_names import GANGS
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict

@@ -14,7 +14,7 @@ from components.objects.object_metadata import meta
 from components.objects.program_permissions import RBAC, grant
 from contract.documents.node_controller import CONFIGMAP
 from contract.labels import HOST_LABEL
-from contract.objects import AUTHORITIES_CONFIGMAP, LOOKED_AT, NODE_CONTROLLER_LEASE, SYSTEM_NAMESPACE
+from contract.object_names import AUTHORITIES_CONFIGMAP, LOOKED_AT, NODE_CONTROLLER_LEASE, SYSTEM_NAMESPACE
 from contract.users import BOOTSTRAPPERS, JOIN_USER, NODES_GROUP
 
 if TYPE_CHECKING:

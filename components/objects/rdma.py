@@ -30,7 +30,7 @@ from components.objects.device_plugins import PLUGINS, UNPRIVILEGED, daemon_set,
 from components.objects.object_metadata import meta
 from contract.annotations import CONFIG_DIGEST
 from contract.labels import POOL_LABEL, RDMA_LABEL
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.apps.v1 import DaemonSetSpecArgsDict

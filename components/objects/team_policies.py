@@ -15,7 +15,7 @@ from pulumi import ComponentResource, ResourceOptions
 from components.model.teams.queues import FRAMEWORKS, JOBSET, KUEUE
 from components.objects.admission import mutate, refuse
 from contract.labels import TEAM_LABEL
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 from contract.resources import GPU_RESOURCE
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from components.objects.team_limits import declare_limits
 from components.objects.team_policies import PART, TeamPolicies
 from components.objects.team_queues import TeamQueues
 from contract.labels import TEAM_LABEL
-from contract.objects import AUTOSCALER, CAPACITY_CONFIGMAP, SYSTEM_NAMESPACE
+from contract.object_names import AUTOSCALER, CAPACITY_CONFIGMAP, SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ from typing import Any
 
 from components.model import Environment
 from components.model.control_plane.size import declared_nodes, size_of
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 
 SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 """Kubernetes' own priority classes. Their pods preempt all others, and are evicted last."""

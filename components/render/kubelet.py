@@ -8,7 +8,7 @@ from typing import Any
 from clouds.base.pool_section import Taint
 from components.model import AddressPlan
 from components.model.nodes.kubelet_reservations import MAX_PODS, SYSTEM_MIB, SYSTEM_PIDS, kube_reserved, pod_pids
-from contract.objects import CLUSTER_DOMAIN
+from contract.object_names import CLUSTER_DOMAIN
 
 AUTHORITY = "/etc/longhaul/pki/kubernetes-ca.crt"
 """Certificate of the cluster's authority, which signs certificates of the kubelet's clients."""

@@ -25,7 +25,7 @@ from contract.documents.node import PATH as NODE
 from contract.documents.node import NodeConfig
 from contract.documents.secret_files import SecretFile
 from contract.lifetimes import VPN_CERTIFICATE_HOURS
-from contract.objects import CLUSTER_DOMAIN
+from contract.object_names import CLUSTER_DOMAIN
 from contract.paths import PKI, VPN_MANAGEMENT
 
 DOOR_USER = "vpn-door"

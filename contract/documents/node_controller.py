@@ -14,7 +14,7 @@ from contract.documents import pools as pools_document
 from contract.documents.pools import DeclaredPool
 from contract.json_object import json_object
 from contract.labels import HOSTS_POOL_LABEL
-from contract.objects import ENVIRONMENT_KEY
+from contract.object_names import ENVIRONMENT_KEY
 
 CONFIGMAP = "longhaul-environment"
 KEY = ENVIRONMENT_KEY

@@ -13,7 +13,7 @@ from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.paths import NODES, PODS
 from contract.kubernetes.times import parse_time
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 
 OVER = ("Succeeded", "Failed")
 

@@ -13,7 +13,7 @@ from components.model import Environment
 from components.model.sites.places import place_of
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_healthy
 from longhaul.acceptance.target import AcceptanceTarget

@@ -15,7 +15,7 @@ from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NODES
 from contract.kubernetes.readiness import is_ready
 from contract.labels import SITE_LABEL
-from contract.objects import CLUSTER_DOMAIN
+from contract.object_names import CLUSTER_DOMAIN
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACE, TestPod, namespace, ready_pods
 from longhaul.acceptance.target import AcceptanceTarget

@@ -11,7 +11,7 @@ from components.model import plan
 from components.model.secrets.certificates import KUBERNETES, VPN, Authority, vpn_name
 from components.model.secrets.vault import VPN_REMOTES
 from contract.lifetimes import PROFILE_DAYS
-from contract.objects import CLUSTER_DOMAIN
+from contract.object_names import CLUSTER_DOMAIN
 from longhaul.client.files import config_folder
 from longhaul.client.options import KEPT, refuse_changed
 from longhaul.client.profile import Inside, Profile, ProfileIssuer, ProfileVpn

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
+from contract.resources import GPU_RESOURCE
 from longhaul.init.answers import Answers, CloudSite, HostAnswer, Places, PoolAnswer, Rack
 from longhaul.init.ranges import DEFAULT_PREFIX, prefixes
 from longhaul.project.image_placeholders import kind_for_gpus, placeholder
@@ -178,7 +179,7 @@ def _pools(answers: Answers) -> Iterator[str]:
         yield f"    max: {pool.max}"
         if pool.gpus:
             yield "    # Keeps work without GPUs away."
-            yield "    taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"
+            yield f"    taints: [{{key: {GPU_RESOURCE}, effect: NoSchedule}}]"
 
 
 def _where(pool: PoolAnswer) -> Iterator[str]:

@@ -13,7 +13,7 @@ from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
 from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NODES
 from contract.labels import MANAGED_BY_LABEL, MANAGER
-from contract.objects import AUTHORITIES_CONFIGMAP, AUTHORITIES_KEY, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
+from contract.object_names import AUTHORITIES_CONFIGMAP, AUTHORITIES_KEY, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 from longhaul.rotate.servers import digests
 from longhaul.terminal.exits import CommandError
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from components.control_plane import issuing
 from contract.kubernetes.connection import ApiError, Object
-from contract.objects import SYSTEM_CONFIGMAPS
+from contract.object_names import SYSTEM_CONFIGMAPS
 from longhaul.terminal.exits import CommandError
 
 PUBLISHED = f"{SYSTEM_CONFIGMAPS}/extension-apiserver-authentication"

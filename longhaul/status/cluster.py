@@ -12,7 +12,7 @@ from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.paths import NODE_LEASES, NODES
 from contract.labels import GPU_LABEL
-from contract.objects import NODE_PROOF_REFUSED, NODE_REQUEST_DENIED, SYSTEM_NAMESPACE
+from contract.object_names import NODE_PROOF_REFUSED, NODE_REQUEST_DENIED, SYSTEM_NAMESPACE
 from longhaul.cluster.nodes import node
 from longhaul.status.observed import AddonView, ClusterView
 from longhaul.status.time_limits import API_S

@@ -11,7 +11,7 @@ from clouds.base.tunnels import TunnelView
 from components.model import plan
 from components.model.network.links import LinkKind, PlannedLink, links, tunnels
 from components.model.nodes.host_nodes import HOSTS, host_nodes
-from contract.objects import COREDNS
+from contract.object_names import COREDNS
 from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.report.status_verdict import StatusVerdict

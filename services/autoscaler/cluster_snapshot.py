@@ -10,7 +10,7 @@ from enum import StrEnum
 from components.model.autoscaler.section import IDLE_MINUTES, JOIN_MINUTES
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.pod_shapes import AntiAffinity, NodeKind, PodShape, Resources
-from services.autoscaler.scaling_limits import ScalingLimits
+from services.autoscaler.time_limits import ScalingLimits
 
 LabelPairs = tuple[tuple[str, str], ...]
 

@@ -15,7 +15,7 @@ from contract.kubernetes.drain import OVER
 from contract.kubernetes.lease import LEASES, holder_of
 from contract.kubernetes.paths import NAMESPACES, NODES, PODS
 from contract.labels import TEAM_LABEL
-from contract.objects import AUTOSCALER
+from contract.object_names import AUTOSCALER
 from services.autoscaler.cluster_snapshot import ClusterNode, DaemonPod, Gang, PendingPod
 from services.autoscaler.decision_memory import DecisionMemoryStore
 from services.autoscaler.gang_objects import gang_of_pod, gangs

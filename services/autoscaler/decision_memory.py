@@ -5,7 +5,7 @@ from __future__ import annotations
 from contract.documents.autoscaler_memory import DecisionMemory, of_text, to_text
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import Object
-from contract.objects import AUTOSCALER, MEMORY_KEY, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
+from contract.object_names import AUTOSCALER, MEMORY_KEY, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 
 MEMORY = f"{SYSTEM_CONFIGMAPS}/{AUTOSCALER}"
 """Object with the memory of the last decision, in its key :data:`MEMORY_KEY`."""

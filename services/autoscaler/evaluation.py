@@ -15,7 +15,6 @@ from services.autoscaler.cluster_snapshot import ClusterSnapshot, Gang
 from services.autoscaler.cluster_state import ListedObjects, cluster_state, list_all
 from services.autoscaler.group_reader import GroupAnswer, GroupReader
 from services.autoscaler.scaling_decision import decide
-from services.autoscaler.scaling_limits import ScalingLimits
 from services.autoscaler.scaling_pools import (
     autoscaler_settings,
     machine_facts,
@@ -24,6 +23,7 @@ from services.autoscaler.scaling_pools import (
     startup_taints,
 )
 from services.autoscaler.shared_limits import shared_limits
+from services.autoscaler.time_limits import ScalingLimits
 
 if TYPE_CHECKING:
     from components.model import Environment

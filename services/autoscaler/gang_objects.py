@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from contract.kubernetes.times import parse_time
 from contract.labels import GROUP_LABEL, SITE_LABEL, ZONE_LABEL
-from contract.objects import GANGS
+from contract.object_names import GANGS
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import Gang, PodSet
 from services.autoscaler.pod_defaults import PodDefaults

@@ -14,8 +14,8 @@ from services.autoscaler.cluster_state import NAME, list_all
 from services.autoscaler.decision_log import DecisionLog, Write
 from services.autoscaler.leadership import LeadershipLostError
 from services.autoscaler.metrics import LEADER, METRICS
-from services.autoscaler.scaling_limits import ScalingLimits
 from services.autoscaler.scaling_pass import PassResult, PassRunner
+from services.autoscaler.time_limits import ScalingLimits
 from services.autoscaler.watched_lists import WatchedLists
 from services.metrics import ServiceMetrics
 

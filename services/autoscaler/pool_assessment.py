@@ -27,7 +27,7 @@ from services.autoscaler.refusal_backoff import (
     skipped,
 )
 from services.autoscaler.scaling_actions import ScalingAction, Verb
-from services.autoscaler.scaling_limits import ScalingLimits
+from services.autoscaler.time_limits import ScalingLimits
 from services.autoscaler.unfit_times import dated_machines, unlisted_machines
 
 

@@ -23,9 +23,9 @@ from services.autoscaler.pod_demand import shapes_of
 from services.autoscaler.pod_shapes import PodShape
 from services.autoscaler.pool_outlook import PoolOutlook
 from services.autoscaler.refusal_backoff import format_duration, next_backoff, skipped
-from services.autoscaler.scaling_limits import ScalingLimits
 from services.autoscaler.scheduling_rules import mismatch
 from services.autoscaler.shortage_reasons import quantity
+from services.autoscaler.time_limits import ScalingLimits
 
 MOST = 500
 """Maximum number of records, since a ConfigMap is limited to 1 MiB. Failures are kept before others."""

@@ -18,7 +18,7 @@ from services.autoscaler.cluster_snapshot import (
 )
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scaling_actions import ScalingAction, Verb
-from services.autoscaler.scaling_limits import ScalingLimits
+from services.autoscaler.time_limits import ScalingLimits
 
 CLOCK_DIFFERENCE = timedelta(minutes=1)
 """Largest difference between a cloud's clock and the API servers' that is assumed: a failure that is older than the

@@ -16,7 +16,7 @@ from services.autoscaler.pool_outlook import PoolOutlook, unjoined
 from services.autoscaler.pool_removals import PoolRemovals, is_leaving, limit_removals
 from services.autoscaler.refusal_backoff import format_duration
 from services.autoscaler.scaling_actions import ScalingAction, Verb
-from services.autoscaler.scaling_limits import ScalingLimits
+from services.autoscaler.time_limits import ScalingLimits
 from services.autoscaler.unfit_times import is_stuck, was_never_fit
 
 UNTOUCHED = (KeepReason.POOL_FROZEN, KeepReason.TOO_MANY_DEAD, KeepReason.MACHINE_UNKNOWN)

@@ -34,7 +34,7 @@ from services.autoscaler.metrics import (
 from services.autoscaler.node_writer import NodeWriter
 from services.autoscaler.refusal_backoff import next_backoff
 from services.autoscaler.scaling_actions import ScalingDecision, Verb
-from services.autoscaler.scaling_limits import ScalingLimits
+from services.autoscaler.time_limits import ScalingLimits
 from services.metrics import ServiceMetrics
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from services.autoscaler.declared_capacity import declared_capacity
 from services.autoscaler.group_reader import GroupAnswer
 from services.autoscaler.new_node_labels import new_node_labels, zone_variants
 from services.autoscaler.node_objects import MachineFacts
-from services.autoscaler.scaling_limits import ScalingLimits
+from services.autoscaler.time_limits import ScalingLimits
 
 if TYPE_CHECKING:
     from components.model import Environment

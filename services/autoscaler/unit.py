@@ -22,7 +22,7 @@ from components.model.loading.errors import ConfigurationError
 from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
-from contract.objects import SYSTEM_CONFIGMAPS
+from contract.object_names import SYSTEM_CONFIGMAPS
 from contract.ports import AUTOSCALER_PORT
 from contract.users import AUTOSCALER_ACCOUNT
 from services.autoscaler.leader_loop import ProcessSettings

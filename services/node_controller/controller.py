@@ -18,7 +18,7 @@ from contract.kubernetes.events import Events
 from contract.kubernetes.paths import NODES
 from contract.kubernetes.watch import Watch
 from contract.metrics import LabelValues
-from contract.objects import NODE_CONTROLLER_LEASE, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
+from contract.object_names import NODE_CONTROLLER_LEASE, SYSTEM_CONFIGMAPS, SYSTEM_NAMESPACE
 from contract.quarantine_list import QuarantineList
 from services.metrics import ServiceMetrics
 from services.node_controller.gpus import SELECTOR as GPU_NODES

@@ -32,7 +32,7 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
-from contract.objects import LOOKED_AT, LOOKED_AT_KEY, LOOKED_AT_YES, SYSTEM_CONFIGMAPS
+from contract.object_names import LOOKED_AT, LOOKED_AT_KEY, LOOKED_AT_YES, SYSTEM_CONFIGMAPS
 from contract.taints import PREFLIGHT, PREFLIGHT_TAINT
 from services.metrics import ServiceMetrics
 from services.node_controller.inventory import Inventory

@@ -18,7 +18,7 @@ from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.events import Events
 from contract.kubernetes.times import epoch_s
 from contract.kubernetes.watch import Watch
-from contract.objects import NODE_REQUEST_DENIED
+from contract.object_names import NODE_REQUEST_DENIED
 from contract.token_buckets import Bucket
 from contract.users import JOIN_USER
 from services.metrics import ServiceMetrics

@@ -12,7 +12,7 @@ from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.times import epoch_s
 from contract.kubernetes.watch import Watch
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 from contract.users import CLIENT_SIGNER
 
 log = logging.getLogger(__name__)

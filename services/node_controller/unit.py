@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from contract.documents.node_controller import NodeEnvironment
 from contract.kubernetes.election import Candidate
-from contract.objects import NODE_CONTROLLER_LEASE
+from contract.object_names import NODE_CONTROLLER_LEASE
 from contract.ports import NODE_CONTROLLER_PORT
 from contract.users import NODE_CONTROLLER_ACCOUNT
 from services.cloud_access import sign_in

@@ -24,7 +24,7 @@ from clouds.base.refusals import Cause, Refusal
 from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api
 from contract.kubernetes.paths import NODES, PODS
-from contract.objects import GANGS
+from contract.object_names import GANGS
 from lab import tools
 from services.autoscaler.decision_memory import DecisionMemoryStore
 from services.autoscaler.leader_loop import ProcessSettings, serve

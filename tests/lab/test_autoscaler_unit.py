@@ -8,7 +8,7 @@ import json
 import pytest
 
 from components.model import load
-from contract.objects import AUTOSCALER
+from contract.object_names import AUTOSCALER
 from tests.support.project import Project, eventually
 from tests.support.shared_lab import SERVERS, SharedLab
 

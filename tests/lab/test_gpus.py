@@ -18,7 +18,7 @@ from components.model.versions.section import pinned
 from components.render.node_controller_document import environment_document
 from components.render.node_files import host_files
 from contract.documents.node_controller import CONFIGMAP, KEY
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 from tests.support.nvml.library import NAME, build
 from tests.support.nvml.machine import DEFAULT, DRIVER, Machine, gpu
 from tests.support.project import Project, eventually

@@ -22,7 +22,7 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
-from contract.objects import LOOKED_AT
+from contract.object_names import LOOKED_AT
 from tests.redteam.attacks import pod
 from tests.support.cloud import instances
 from tests.support.project import Project, eventually

@@ -12,7 +12,7 @@ from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.hosts.places import gateway_places
 from components.model.network.address_plan import AddressPlan, plan
-from components.model.network.site_blocks import plan_errors
+from components.model.network.site_ranges import plan_errors
 
 RSA = "ssh-rsa"
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from components.model.environment import Environment
 from components.model.hosts.section import Host
-from contract.objects import ENVIRONMENT_KEY
+from contract.object_names import ENVIRONMENT_KEY
 
 CONFIGMAP = "longhaul-autoscaler-environment"
 KEY = ENVIRONMENT_KEY

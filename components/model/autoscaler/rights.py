@@ -9,7 +9,7 @@ from typing import Any
 from components.model.autoscaler.document import CONFIGMAP
 from components.model.autoscaler.leases import ROLLS
 from components.model.nodes.labels import on_nodes
-from contract.objects import AUTOSCALER
+from contract.object_names import AUTOSCALER
 
 Rule = dict[str, Any]
 READ = ("get", "list", "watch")

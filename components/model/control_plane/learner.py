@@ -13,7 +13,7 @@ from components.model.control_plane.etcd import EtcdLearner
 from components.model.control_plane.machines import MOST_MEMBERS, Role, zone_of
 from components.model.environment import Environment
 from components.model.network.address_plan import machine_capacity, plan
-from components.model.network.site_blocks import plan_errors
+from components.model.network.site_ranges import plan_errors
 from contract.reasons.plan import FileReason
 
 AT: Location = ("control_plane", "etcd", "learner")

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from components.model.environment import Environment
 from components.model.network.address_plan import AddressPlan, SitePlan, machine_address
-from components.model.network.site_blocks import PlanError
+from components.model.network.site_ranges import PlanError
 
 
 @dataclass(frozen=True, kw_only=True)

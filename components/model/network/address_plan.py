@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
 from components.model.environment import Environment
-from components.model.network.site_blocks import nth_subnet, shared_range, site_blocks
+from components.model.network.site_ranges import nth_subnet, shared_range, site_ranges
 from contract.documents.node_place import POD_PREFIX
 
 INFRA_SUBNETS = ("gateway", "etcd", "events", "api", "system", "vpn")
@@ -135,7 +135,7 @@ def machine_capacity(subnet: IPv4Network) -> int:
 def plan(environment: Environment) -> AddressPlan:
     """Return the environment's address plan; raise ``PlanError`` when there is none. Sites get their blocks in the
     file's order: a later site never moves an earlier one."""
-    blocks, errors = site_blocks(environment)
+    blocks, errors = site_ranges(environment)
     if errors:
         raise errors[0]
     shared = shared_range(environment.supernet)

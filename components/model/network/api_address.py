@@ -7,7 +7,7 @@ from typing import Any
 
 from components.model.environment import Environment
 from components.model.network.address_plan import FRONTEND, AddressPlan
-from contract.objects import CLUSTER_DOMAIN
+from contract.object_names import CLUSTER_DOMAIN
 
 
 def api_address(environment: Environment, addresses: AddressPlan) -> IPv4Address:

@@ -19,7 +19,7 @@ from components.model.control_plane.size import promised_nodes
 from components.model.environment import Environment
 from components.model.network.address_plan import AddressPlan, plan, site_plan
 from components.model.network.links import LinkKind, links
-from components.model.network.site_blocks import plan_errors
+from components.model.network.site_ranges import plan_errors
 from components.model.sites.places import ranges_of_plan
 from contract.documents.node_place import POD_PREFIX
 

@@ -8,7 +8,7 @@ from clouds.base.faults import Fault, Location
 from components.model.environment import Environment
 from components.model.hosts.places import host_errors
 from components.model.network.address_plan import machine_capacity, plan
-from components.model.network.site_blocks import PlanError, plan_errors
+from components.model.network.site_ranges import PlanError, plan_errors
 
 
 def check_plan(environment: Environment) -> Iterator[Fault]:

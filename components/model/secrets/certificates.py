@@ -16,7 +16,7 @@ from components.model.network.address_plan import FRONTEND, AddressPlan
 from components.model.nodes.joining import join_name
 from components.model.teams.queues import MANAGERS, has_queues
 from contract.lifetimes import AUTHORITY_DAYS, CERTIFICATE_DAYS
-from contract.objects import CLUSTER_DOMAIN
+from contract.object_names import CLUSTER_DOMAIN
 from contract.users import AUTOSCALER_ACCOUNT, JOIN_USER
 
 OPERATOR = "operator"

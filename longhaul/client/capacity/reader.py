@@ -12,7 +12,7 @@ from contract.documents.pools import of_text
 from contract.kubernetes.api import ApiReader, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.paths import NODES, PODS
-from contract.objects import AUTOSCALER, CAPACITY_CONFIGMAP, CAPACITY_KEY, MEMORY_KEY, SYSTEM_CONFIGMAPS
+from contract.object_names import AUTOSCALER, CAPACITY_CONFIGMAP, CAPACITY_KEY, MEMORY_KEY, SYSTEM_CONFIGMAPS
 from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import team
 from longhaul.client.capacity.state import ClusterCapacity, TeamCapacity

@@ -24,7 +24,7 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
-from contract.objects import LOOKED_AT, LOOKED_AT_KEY
+from contract.object_names import LOOKED_AT, LOOKED_AT_KEY
 from contract.users import NODES_GROUP
 from lab.providers.kubernetes_client import ObjectClient
 from lab.providers.kubernetes_config import load_access

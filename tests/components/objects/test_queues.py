@@ -15,7 +15,7 @@ from components.control_plane import issuing
 from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, Manager, webhooks_name
 from components.objects.queue_managers import CHECK
 from contract.labels import TEAM_LABEL
-from contract.objects import GANGS
+from contract.object_names import GANGS
 from longhaul.rotate.webhooks import trust_in_webhooks
 from longhaul.toolchain.spec import load as load_spec
 from tests.components.objects.conftest import ALONE

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP
-from contract.objects import LOOKED_AT, LOOKED_AT_KEY
+from contract.object_names import LOOKED_AT, LOOKED_AT_KEY
 from tests.components.objects.stack import Stack
 from tests.support.api_server import ApiServer, eventually
 from tests.support.kubelets import Kubelets

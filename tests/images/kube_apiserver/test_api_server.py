@@ -15,7 +15,7 @@ from kubelet.authorities import PUBLISHED
 
 from components.control_plane import issuing
 from components.model.control_plane.health import READY_PATH
-from contract.objects import AUTHORITIES_KEY
+from contract.object_names import AUTHORITIES_KEY
 from lab import tools
 from tests.images.api_server import API, EVENTS, MAIN, Machines
 from tests.images.fakes import FakeVault

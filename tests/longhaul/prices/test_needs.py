@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clouds.azure import prices as azure
-from clouds.azure.names import VPN_SKU
+from clouds.azure.vpn_gateway import SKU
 from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment, load
 from components.model.autoscaler.section import Autoscaler
@@ -101,4 +101,4 @@ def test_what_is_asked_for(environment: Environment) -> None:
 
 
 def test_the_gateways_price_is_that_of_the_kind_that_is_made() -> None:
-    assert azure.meters()["vpn-gateway"].meter == VPN_SKU
+    assert azure.meters()["vpn-gateway"].meter == SKU

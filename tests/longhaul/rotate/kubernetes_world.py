@@ -13,7 +13,7 @@ from components.model.secrets.rotations import AUTHORITY
 from components.model.teams.queues import KUEUE, webhooks_name
 from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT
 from contract.lifetimes import ADMINISTRATOR_HOURS
-from contract.objects import AUTHORITIES_KEY
+from contract.object_names import AUTHORITIES_KEY
 from longhaul.rotate.followers import DEPLOYMENTS, NODES, ROOT, Followers
 from longhaul.rotate.kubernetes import KubernetesRotation
 from longhaul.rotate.overlap import RotationSubject

@@ -22,7 +22,7 @@ from components.model.network.address_plan import (
     role_addresses,
     site_plan,
 )
-from components.model.network.site_blocks import PlanError, nth_subnet, plan_errors
+from components.model.network.site_ranges import PlanError, nth_subnet, plan_errors
 from tests.model.make import with_sites
 
 

@@ -39,7 +39,7 @@ from services.autoscaler.pod_shapes import (
     Toleration,
     amounts,
 )
-from services.autoscaler.scaling_limits import ScalingLimits
+from services.autoscaler.time_limits import ScalingLimits
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SHORT = {"gpu": "nvidia.com/gpu", "disk": "ephemeral-storage"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from contract.annotations import KEEP
 from contract.kubernetes.readiness import is_ready
-from contract.objects import GANGS
+from contract.object_names import GANGS
 from services.autoscaler.cluster_state import POD_GROUPS, REQUESTS, TEMPLATES
 from tests.services.autoscaler.memory_api import Object
 from tests.services.autoscaler.memory_clouds import CloudTrouble

@@ -9,7 +9,7 @@ import pytest
 
 from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.quantities import whole
-from contract.objects import GANGS
+from contract.object_names import GANGS
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import CordonOrigin, NodeHealth
 from services.autoscaler.cluster_state import DAEMON_SETS, NAMESPACES, ListedObjects, cluster_state, list_objects

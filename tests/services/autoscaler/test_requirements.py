@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contract.objects import GANGS
+from contract.object_names import GANGS
 from longhaul.cli.examples import example
 from services.autoscaler.cluster_state import PRIORITY_CLASSES, REQUESTS, TEMPLATES
 from tests.services.autoscaler.api_objects import Object, node, pod

@@ -23,7 +23,7 @@ from components.model.autoscaler.section import Autoscaler
 from components.model.secrets.certificates import AUTOSCALER_USER as USER
 from contract.kubernetes.api import Api
 from contract.kubernetes.lease import LEASES
-from contract.objects import AUTOSCALER, SYSTEM_NAMESPACE
+from contract.object_names import AUTOSCALER, SYSTEM_NAMESPACE
 from lab import tools
 from longhaul.toolchain import services
 from tests.support.api_server import ApiServer, api_server, eventually

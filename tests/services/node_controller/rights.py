@@ -15,7 +15,7 @@ from components.objects.rbac import (
     JOIN_NAMESPACE_RULES,
     NAMESPACE_RULES,
 )
-from contract.objects import SYSTEM_NAMESPACE
+from contract.object_names import SYSTEM_NAMESPACE
 from contract.users import BOOTSTRAPPERS, JOIN_USER, NODES_GROUP
 
 PATH = f"/apis/{RBAC}/v1"

@@ -16,7 +16,7 @@ from contract.annotations import GPU_BOOT
 from contract.conditions import DRIVER_MISMATCH, GPU_HEALTHY, INTERRUPTION
 from contract.kubernetes.election import Candidate
 from contract.labels import GPU_LABEL, INTERRUPTED
-from contract.objects import NODE_CONTROLLER_LEASE
+from contract.object_names import NODE_CONTROLLER_LEASE
 from contract.taints import INTERRUPTED_TAINT, PREFLIGHT_TAINT
 from services.node_controller import node_removal
 from tests.images import kubelets

@@ -13,7 +13,7 @@ from contract.annotations import GPU_BOOT
 from contract.conditions import GPU_HEALTHY
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.events import Events
-from contract.objects import NODE_CONTROLLER_LEASE
+from contract.object_names import NODE_CONTROLLER_LEASE
 from contract.taints import PREFLIGHT_TAINT
 from services.metrics import ServiceMetrics
 from services.node_controller import controller as run

@@ -10,7 +10,7 @@ from components.objects.rbac import CLUSTER_RULES
 from contract.conditions import INTERRUPTION
 from contract.kubernetes.events import Events
 from contract.labels import INTERRUPTED
-from contract.objects import NODE_CONTROLLER_LEASE
+from contract.object_names import NODE_CONTROLLER_LEASE
 from contract.taints import INTERRUPTED_TAINT
 from services.metrics import ServiceMetrics
 from services.node_controller.interruptions import SELECTOR, Interruptions, kept

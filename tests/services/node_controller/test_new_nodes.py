@@ -20,7 +20,7 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
-from contract.objects import NODE_CONTROLLER_LEASE
+from contract.object_names import NODE_CONTROLLER_LEASE
 from services.metrics import ServiceMetrics
 from services.node_controller.inventory import Inventory
 from services.node_controller.metrics import METRICS

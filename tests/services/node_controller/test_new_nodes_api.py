@@ -23,7 +23,7 @@ from components.objects.node_labels import (
 )
 from contract.annotations import AUTHORITIES
 from contract.labels import GPU_LABEL, POOL_LABEL, SITE_LABEL, UNCHECKED, ZONE_LABEL
-from contract.objects import AUTHORITIES_KEY, LOOKED_AT
+from contract.object_names import AUTHORITIES_KEY, LOOKED_AT
 from services.node_controller.new_nodes import ABLE
 from tests.images.machines import eventually
 from tests.services.node_controller.world import ENVIRONMENT, HOST_TOKEN, Caller, World, running

@@ -6,7 +6,7 @@ import pytest
 
 from contract.certificate_requests import RefusedError, Request
 from contract.kubernetes.events import Events
-from contract.objects import NODE_CONTROLLER_LEASE
+from contract.object_names import NODE_CONTROLLER_LEASE
 from services.metrics import ServiceMetrics
 from services.node_controller.judge import WaitError
 from services.node_controller.metrics import METRICS

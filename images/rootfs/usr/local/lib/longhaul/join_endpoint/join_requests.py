@@ -24,7 +24,7 @@ from contract.join_rates import PROOFS_A_SECOND, PROOFS_AT_ONCE
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.events import Events
-from contract.objects import NODE_PROOF_REFUSED, SYSTEM_CONFIGMAPS
+from contract.object_names import NODE_PROOF_REFUSED, SYSTEM_CONFIGMAPS
 from contract.token_buckets import Buckets
 from contract.users import CLIENT_SIGNER, JOIN_USER
 from join_endpoint.challenge import Challenges

@@ -26,7 +26,7 @@ from contract.documents.node import Worker
 from contract.kubernetes.api import METADATA
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.machine import MachineApi
-from contract.objects import AUTHORITIES_CONFIGMAP, AUTHORITIES_KEY, SYSTEM_CONFIGMAPS
+from contract.object_names import AUTHORITIES_CONFIGMAP, AUTHORITIES_KEY, SYSTEM_CONFIGMAPS
 from contract.units import KUBELET
 
 PUBLISHED = f"{SYSTEM_CONFIGMAPS}/{AUTHORITIES_CONFIGMAP}"

@@ -1,4 +1,5 @@
-"""Sites' blocks in the supernet: those that the file declares, and the next free ones for the other sites."""
+"""Ranges of sites in the supernet: those that the file declares, and the next free ones for the other sites; errors of
+ranges that overlap or do not fit."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def nth_subnet(network: IPv4Network, prefix: int, index: int) -> IPv4Network:
 
 def plan_errors(environment: Environment) -> tuple[PlanError, ...]:
     """Return every error that prevents the address plan."""
-    return site_blocks(environment)[1]
+    return site_ranges(environment)[1]
 
 
 def shared_range(supernet: IPv4Network) -> IPv4Network:
@@ -37,7 +38,7 @@ def shared_range(supernet: IPv4Network) -> IPv4Network:
     return nth_subnet(supernet, supernet.prefixlen + 4, 15)
 
 
-def site_blocks(environment: Environment) -> tuple[dict[str, IPv4Network], tuple[PlanError, ...]]:
+def site_ranges(environment: Environment) -> tuple[dict[str, IPv4Network], tuple[PlanError, ...]]:
     """Return a block for each site in the file's order, and an error for each site that gets none."""
     supernet = environment.supernet
     refused = _supernet_error(supernet)

@@ -1,5 +1,5 @@
-"""Limits of the autoscaler that apply to all pools: the times after which it acts (when a node counts as dead, how long
-a drain may take), and how much it does at once."""
+"""Times after which the autoscaler acts on any pool (a node counts as dead, a drain has taken too long), and how much
+it does at once."""
 
 from __future__ import annotations
 
