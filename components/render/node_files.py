@@ -22,8 +22,9 @@ from components.model.nodes.gpu_promises import host_promise, pool_promise
 from components.model.nodes.host_nodes import HostNode, host_nodes
 from components.model.nodes.joining import join_settings
 from components.model.nodes.kubelet_reservations import HOST_VCPUS
-from components.model.nodes.labels import gpu_taints, host_labels, pool_labels, pool_taints
+from components.model.nodes.labels import host_labels, pool_labels
 from components.model.nodes.rdma import huge_pages_2mib
+from components.model.nodes.taints import gpu_taints, pool_taints
 from components.render.containerd import depot_files
 from components.render.documents import HEADER, yaml_document
 from components.render.file import File

@@ -10,7 +10,7 @@ from itertools import permutations
 
 from clouds.registry import cloud_of
 from components.model import Environment, plan
-from components.model.nodes.labels import pool_taints
+from components.model.nodes.taints import pool_taints
 from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NODES
 from contract.kubernetes.readiness import is_ready

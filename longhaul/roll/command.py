@@ -100,7 +100,8 @@ def _count(text: str) -> int:
 
 
 def _settings(environment: Environment, options: argparse.Namespace) -> RollSettings:
-    from components.model.nodes.labels import on_nodes, pool_taints
+    from components.model.nodes.labels import on_nodes
+    from components.model.nodes.taints import pool_taints
     from contract.labels import POOL_LABEL
     from longhaul.roll.loop import RollSettings
 

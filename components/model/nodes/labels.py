@@ -1,10 +1,9 @@
-"""Labels and taints of nodes, in clouds and racks alike."""
+"""Labels of nodes, in clouds and racks alike."""
 
 from __future__ import annotations
 
 import re
 
-from clouds.base.pool_section import Taint
 from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.hosts.places import HostPlace
@@ -25,7 +24,6 @@ from contract.labels import (
     UNCHECKED,
     ZONE_LABEL,
 )
-from contract.taints import PREFLIGHT_EFFECT, PREFLIGHT_TAINT, PREFLIGHT_VALUE
 
 _OWN_LABELS = frozenset(
     (
@@ -85,19 +83,9 @@ def gpu_labels(gpus: int) -> dict[str, str]:
     return {GPU_LABEL: "true"} if gpus else {}
 
 
-def gpu_taints(gpus: int) -> tuple[Taint, ...]:
-    """Return the taints that keep pods from a node with this number of GPUs until the GPUs are known to be healthy."""
-    return (Taint(key=PREFLIGHT_TAINT, value=PREFLIGHT_VALUE, effect=PREFLIGHT_EFFECT),) if gpus else ()
-
-
 def on_nodes(pool_name: str) -> str:
     """Return the value of Nodes' label for a pool."""
     return HOSTS_POOL_LABEL if pool_name == HOSTS else pool_name
-
-
-def pool_taints(environment: Environment, pool_name: str) -> tuple[Taint, ...]:
-    """Return the taints with which a pool's nodes register; hosts have none."""
-    return () if pool_name == HOSTS else environment.pools[pool_name].taints
 
 
 def label_fault(key: str) -> str | None:

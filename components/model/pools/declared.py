@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from components.model.environment import Environment
-from components.model.nodes.labels import pool_labels, pool_taints
+from components.model.nodes.labels import pool_labels
+from components.model.nodes.taints import pool_taints
 from components.model.sites.cloud_names import pool_groups
 from contract.documents.pools import DeclaredPool, NodeTaint
 

@@ -14,7 +14,8 @@ from components.model.network.api_address import api_address, api_url
 from components.model.network.mtu import ESP_OVERHEAD, ETHERNET_MTU, TUNNEL_MSS, TUNNEL_MTU, pod_mtu
 from components.model.nodes.host_nodes import host_node_name, host_nodes
 from components.model.nodes.kubelet_reservations import EVICTION_DISK_GIB, EVICTION_MIB, MAX_PODS, kube_reserved
-from components.model.nodes.labels import gpu_taints, host_labels, label_fault, pool_labels
+from components.model.nodes.labels import host_labels, label_fault, pool_labels
+from components.model.nodes.taints import gpu_taints
 from contract.documents.node_place import POD_PREFIX
 from contract.labels import (
     GPU_LABEL,
