@@ -1,4 +1,4 @@
-"""Checks, before anything is made in AWS, that everything needed is there and is allowed."""
+"""Checks that AWS has and allows everything that an environment needs, before anything is made there."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.local_machine import clock
 
 SERVICES = ("sts", "ec2", "autoscaling", "iam")
-"""AWS services that are needed in each region."""
+"""AWS services that an environment needs in each region."""
 
 NONE = ("InvalidAMIID.NotFound", "InvalidAMIID.Unavailable", "InvalidAMIID.Malformed")
-"""Error codes with which EC2 says that an image does not exist (EC2 API, "Error codes")."""
+"""Error codes with which EC2 refuses an image's id (EC2 API, "Error codes"): the image does not exist, the image cannot
+be used, or the id is malformed. The doctor reports each of the three as a missing image."""
 
 
 class AwsCloudDoctor(CloudDoctor[AwsSite]):
-    """Checks of what AWS must have and allow."""
+    """Checks that AWS has and allows what an environment needs."""
 
     def services(self, share: CloudShare[AwsSite]) -> dict[str, tuple[str, ...]]:
-        """Return the URLs of the services that are needed, each with the names of the sites that need it."""
+        """Return the URL of each service that an environment needs, with the names of the sites that need the
+        service."""
         sites_of: dict[str, tuple[str, ...]] = {}
         regions = share.regions()
         for region, urls in endpoints(SERVICES, regions).items():
@@ -38,7 +40,7 @@ class AwsCloudDoctor(CloudDoctor[AwsSite]):
         return sites_of
 
     def questions(self, share: CloudShare[AwsSite], reader: AwsReader | None = None) -> Iterator[DoctorQuestion]:
-        """Yield the questions for the account, for each region and for each site."""
+        """Yield the questions for this machine's clock, for the account, for each region and for each site."""
         reader = reader or AwsReader()
         regions, everywhere = share.regions(), share.sites(*share.places)
         yield DoctorQuestion(name="clock", where=("this machine",), run=partial(_clock, share, next(iter(regions))))
@@ -62,8 +64,8 @@ def _clock(share: CloudShare[AwsSite], region: str) -> Iterator[Finding]:
 
 
 def credentials(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Finding]:
-    """Report the account of the credentials. It is a problem when a site declares another account, and a warning when
-    the caller is the account's root user."""
+    """Report the account of the credentials. Another account than a site declares is a problem. The account's root user
+    as the caller is a warning."""
     caller = reader.caller(next(iter(share.regions())))
     sites = share.sites(*share.places)
     accounts = {name: place.site.account for name, place in share.places.items()}
@@ -81,7 +83,8 @@ def credentials(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Findi
 
 
 def addresses(share: CloudShare[AwsSite], reader: AwsReader, region: str) -> Iterator[Finding]:
-    """Report VPCs of a region that overlap the address plan: EC2's ``DescribeVpcs`` (``CidrBlockAssociationSet``)."""
+    """Report the VPCs of a region whose ranges overlap the address plan, by EC2's ``DescribeVpcs``
+    (``CidrBlockAssociationSet``). VPCs that the environment has made or names are left out."""
     others: list[tuple[str, list[str]]] = []
     named = {place.site.existing.vpc for place in share.places.values()}
     ec2 = reader.client("ec2", region)
@@ -95,7 +98,7 @@ def addresses(share: CloudShare[AwsSite], reader: AwsReader, region: str) -> Ite
 
 
 def image(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Iterator[Finding]:
-    """Check a site's AMI in its region: EC2's ``DescribeImages`` (``State``)."""
+    """Check that a site's AMI is available in the site's region, by EC2's ``DescribeImages`` (``State``)."""
     site, key = share.places[name].site, share.at("sites", name, "image")
     if AwsMachineImages().is_placeholder(site):
         yield unbaked(share, name)

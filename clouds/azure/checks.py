@@ -1,4 +1,5 @@
-"""Checks of a site in Azure, its pools and its existing resources that need only the file."""
+"""Checks of a site in Azure, of the site's pools and of the site's existing resources. The checks read only the
+file."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from clouds.base.place import Place
 from clouds.base.ranges import is_public
 
 LARGEST_PREFIX = 19
-"""Largest prefix length of a site's block with a VPN gateway: its gateway subnet is then a /27, the smallest that
-Azure accepts for SKUs other than Basic (learn.microsoft.com, "About VPN Gateway configuration settings", "Gateway
+"""Largest prefix length of the block of a site with a VPN gateway. The gateway subnet of a /19 is a /27, the smallest
+that Azure accepts for SKUs other than Basic (learn.microsoft.com, "About VPN Gateway configuration settings", "Gateway
 subnet")."""
 
 
@@ -24,14 +25,21 @@ class AzureSiteChecks(SiteChecks[AzureSite]):
     """Checks of sites in Azure."""
 
     def network(self, site: AzureSite) -> tuple[str, str] | None:
-        """Return the key and the id of the virtual network that the site names; None when it names none."""
+        """Return the key and the id of the virtual network that the site names, or None if the site names no
+        network."""
         named = site.existing.network
         return None if named is None else ("network", named)
 
     def faults(self, place: Place[AzureSite], earlier: Sequence[Place[AzureSite]]) -> Iterator[Fault]:
-        """Yield faults of a site: a region without a known service tag, faults of its pools, and of parts that it
-        names: ids of another subscription, parts of a network without the network's id, one subnet for two parts, and
-        parts that only the control plane's site can have."""
+        """Yield the faults of a site, of the existing parts that the site names, and of the site's pools.
+
+        Faults of the site are a control plane's region without a known service tag, a block too small for the gateway
+        subnet of a new VPN gateway, and ``encrypted`` with an existing network. Faults of existing parts are ids of
+        another subscription, subnets or a VPN gateway without the network's id, a gateway's address that is not public,
+        one subnet for two parts, and subnets that only the control plane's site can have. Faults of the DNS zone are a
+        zone that is not in the control plane's site, a zone with another name than the environment's domain, and
+        ``dns_zone_linked`` without a zone.
+        """
         name, site = place.name, place.site
         yield from _region(place)
         yield from _gateway_subnet(place)

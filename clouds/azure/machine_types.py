@@ -1,7 +1,8 @@
 """Machine types of Azure that need no declaration.
 
-Source: learn.microsoft.com, "Sizes for virtual machines" (Lsv3, Dsv5, Ddsv5, NC A100 v4, ND A100 v4, ND H100 v5 series
-pages), which name the GPUs too, and each GPU's InfiniBand: 200 Gbit/s (ND A100 v4), 400 Gbit/s (ND H100 v5).
+The source is learn.microsoft.com, "Sizes for virtual machines", with the pages of the series Dsv5, Esv5, Lsv3, NC A100
+v4, NDm A100 v4 and ND H100 v5. The pages also name the GPUs, and the InfiniBand of each GPU: 200 Gbit/s (NDm A100 v4)
+and 400 Gbit/s (ND H100 v5).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class AzureMachineTypes(MachineTypes):
     """Machine types of Azure."""
 
     def known(self) -> dict[str, MachineProperties]:
-        """Return every built-in type by Azure's own name."""
+        """Return the built-in machine types by Azure's names."""
         return {
             "Standard_D2s_v5": _type(2, 8),
             "Standard_D4s_v5": _type(4, 16),
@@ -45,10 +46,10 @@ class AzureMachineTypes(MachineTypes):
         }
 
     def architecture(self, machine_type: str) -> str:
-        """Return ``arm64`` for a type with a ``p`` among its features (learn.microsoft.com, "Azure virtual machine
-        sizes naming conventions")."""
+        """Return ``arm64`` for a machine type whose name has a ``p`` among its features, and ``amd64`` for every other
+        machine type (learn.microsoft.com, "Azure virtual machine sizes naming conventions")."""
         return "arm64" if re.match(r"Standard_[A-Z]+\d+(?:-\d+)?[a-z]*p", machine_type) else "amd64"
 
     def rdma(self, pool: Pool) -> Rdma | None:
-        """Return InfiniBand when the pool's machine type has it, otherwise None."""
+        """Return InfiniBand if the pool's machine type has InfiniBand, otherwise None."""
         return Rdma.INFINIBAND if has_infiniband(pool.machine_type) else None

@@ -20,7 +20,7 @@ from components.model import AddressPlan, Environment
 
 
 class AwsResources(CloudResources):
-    """The environment's sites on AWS."""
+    """Resources of the environment's sites on AWS."""
 
     def __init__(self, environment: Environment, addresses: AddressPlan, *, parent: pulumi.Resource) -> None:
         super().__init__(environment, addresses, parent=parent)
@@ -31,7 +31,7 @@ class AwsResources(CloudResources):
         self._access: NodeControllerAccess | None = None
 
     def make_site(self, name: str) -> None:
-        """Make a site's network and its nodes' identity."""
+        """Make a site's network and the identity of the site's nodes."""
         self._sites[name] = AwsWorkerSite(
             f"{self._environment.name}-{name}",
             AwsWorkerSiteArgs(environment=self._environment, addresses=self._addresses, site_name=name),
@@ -43,8 +43,8 @@ class AwsResources(CloudResources):
         self._sites[site].make_pools(user_data)
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
-        """Let the node controller list instances. Return the stack's output with the ARN of the role that it
-        assumes."""
+        """Let the node controller list instances. Return the stack's output with the ARN of the role that the node
+        controller assumes."""
         access = self._access = NodeControllerAccess(
             f"{self._environment.name}-node-controller",
             NodeControllerAccessArgs(
@@ -55,8 +55,8 @@ class AwsResources(CloudResources):
         return {"node_controller_role": access.role_arn}
 
     def admit_autoscaler(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
-        """Let the autoscaler size the auto scaling groups. Return the stack's output with the ARN of the role that it
-        assumes."""
+        """Let the autoscaler size the auto scaling groups. Return the stack's output with the ARN of the role that the
+        autoscaler assumes. Raise ``RuntimeError`` if the node controller was not admitted first."""
         if self._access is None:
             raise RuntimeError("the node controller is admitted first: its identity provider is used")
         role = AutoscalerRole(
@@ -72,7 +72,7 @@ class AwsResources(CloudResources):
         return {"autoscaler_role": role.role_arn}
 
     def link_end(self, place: EndContext) -> AwsEnd:
-        """Make a site's end of its links."""
+        """Return the end of a site's links that is on AWS."""
         network = self._sites[place.site].network
         linked = AwsLinked(
             region=aws_site(self._environment, place.site).region,

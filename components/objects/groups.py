@@ -1,5 +1,5 @@
-"""Rights of people who sign in, by their groups: bindings to Kubernetes' own roles, in the whole cluster or in
-namespaces, and to the role of those who may connect their laptops."""
+"""Rights of people who sign in, by the people's groups. Bindings give a group Kubernetes' own roles, in the whole
+cluster or in namespaces, and the role of people who may connect their laptops."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ PART = "groups"
 
 
 VPN = "longhaul-vpn"
-"""Role of those who may connect their laptops. Its URL serves nothing: VPN machines ask whether a person might get
-it."""
+"""Role of people who may connect their laptops. The role's URL serves nothing: VPN machines ask the API whether a
+person might get the URL."""
 
 
 class GroupBindings(ComponentResource):
-    """All bindings of groups, and the namespaces of these bindings."""
+    """All bindings of groups, and the namespaces that the bindings name. Teams' namespaces are made elsewhere."""
 
     def __init__(self, name: str, environment: Environment, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Groups", name, None, opts)

@@ -1,5 +1,5 @@
-"""Limits of a team's namespace: how many objects it holds, what a container requests that declares nothing, and the
-priority classes that its pods may not have. The shares of the capacity are in queue_quotas.py."""
+"""Limits of a team's namespace: the largest numbers of objects, the default requests of containers, and the priority
+classes that the team's pods may not have. Teams' shares of the capacity are in queue_quotas.py."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.core.v1 import LimitRangeItemArgsDict
 
 REQUESTS = {"cpu": "1", "memory": "2Gi"}
-"""Requests of a container that declares none. Without them it would count against no share. There is no default limit:
-it would end training in the middle of its work."""
+"""Default requests of a container. A container without requests would count against no share. There is no default
+limit, because a limit would end training in the middle of its work."""
 COUNTS = {
     "pods": "20000",
     "count/jobs.batch": "5000",
@@ -41,10 +41,11 @@ COUNTS = {
     "count/resourceclaims.resource.k8s.io": "1000",
     "count/resourceclaimtemplates.resource.k8s.io": "500",
 }
-"""Largest numbers of objects in a namespace, so that no team fills the main etcd cluster. A Secret or ConfigMap may
-have 1 MiB."""
+"""Largest number of objects of each kind in a namespace, so that no team fills the main etcd cluster. A Secret or a
+ConfigMap may have 1 MiB."""
 NOT_A_TEAMS = tuple(class_.name for class_ in CLASSES if class_.preempts and class_.value > 0)
-"""Priority classes whose pods evict others at the scheduler, regardless of guarantees."""
+"""Priority classes that a team's pods may not have. The scheduler evicts other pods for pods of these classes,
+regardless of guarantees."""
 
 
 def declare_limits(name: str, *, opts: ResourceOptions) -> None:

@@ -1,5 +1,5 @@
-"""Restore of an etcd cluster from a backup, as the command and the members exchange it: the plan for a member, and the
-member's progress (docs/backups.md)."""
+"""Documents that the command and the members exchange when an etcd cluster is restored from a backup: the plan for a
+member, and the member's progress (docs/restore.md)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 
 
 class Step(IntEnum):
-    """Last step that is done on a member."""
+    """Last step of a restore that a member has done."""
 
     NONE = -1
-    """There is no restore on it."""
+    """The member has no record of a restore."""
     BEGUN = 0
     STOPPED = 1
-    """etcd is stopped, and its data is set aside."""
+    """etcd is stopped, and the member's old data is set aside."""
     REBUILT = 2
-    """New data is there."""
+    """The member has new data."""
     STARTED = 3
     """etcd was started with the new data."""
     FINISHED = 4
@@ -28,16 +28,16 @@ class Step(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Progress of a restore on this member."""
+    """Progress of a restore on one member."""
 
     id: str
     backup: str
     """Class and name of the backup."""
     step: int = Step.BEGUN
     cluster: str = ""
-    """Id of the new etcd cluster in hexadecimal, once there is new data."""
+    """Id of the new etcd cluster, hexadecimal. Empty until the member has new data."""
     revision: int = 0
-    """Newest revision of the new data."""
+    """Newest revision of the new data, or 0 until the member has new data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,23 +46,24 @@ class MachineLook:
 
     machine: str
     hold: str = ""
-    """Id of the restore that keeps its service from being started; empty without one."""
+    """Id of the restore that keeps the machine's service from being started, or empty if the service may be started."""
     record: Record | None = None
-    """Its last restore, as the data on its disk confirms it."""
+    """The machine's last restore, as far as the data on the disk confirms the record. None if there was no restore."""
     noted: int = Step.NONE
-    """Highest step that the restore had reached; its present step is lower when its new data is gone."""
+    """Step in the record itself. The step of ``record`` is lower if the new data is gone from the disk."""
     quorum: bool = False
     cluster: str = ""
-    """Id of the etcd cluster that answers it with a quorum, hexadecimal."""
+    """Id of the etcd cluster that answers the machine with a quorum, hexadecimal. Empty if no quorum answers."""
     revision: int = 0
-    """Newest revision that it has; 0 when its etcd does not answer, or it is no member."""
+    """Newest revision on the machine. The value is 0 if the machine's etcd does not answer, and for an API server."""
     data: str = ""
-    """Id of the etcd cluster of its data, hexadecimal."""
+    """Id of the etcd cluster to which the data on the disk belongs, hexadecimal. Empty if the disk has no readable
+    data."""
     asides: tuple[str, ...] = ()
-    """Folders that restores have set aside."""
+    """Folders into which restores have moved old data."""
 
     def to_document(self) -> dict[str, Any]:
-        """Return the answer."""
+        """Return the answer as a JSON document, with ``noted`` inside ``record``."""
         document = asdict(self)
         noted = document.pop("noted")
         if self.record:
@@ -71,7 +72,8 @@ class MachineLook:
 
     @classmethod
     def of_document(cls, answer: Mapping[str, Any]) -> MachineLook:
-        """Read an answer; ``KeyError``, ``TypeError`` or ``ValueError`` when it is not one."""
+        """Return the answer in a document. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the document is no
+        answer."""
         record = dict(answer.get("record") or {})
         noted = int(record.pop("noted", record.get("step", Step.NONE)))
         return cls(
@@ -89,38 +91,39 @@ class MachineLook:
 
 @dataclass(frozen=True, kw_only=True)
 class BackupSource:
-    """A backup, and how it is opened."""
+    """A backup, with the values that a member needs to fetch, check and open the backup."""
 
     kept: str
-    """Class of the backup, which is its container."""
+    """Class of the backup, which is also the name of the backup's container."""
     name: str
     sha256: str
-    """Hash of the encrypted content, hexadecimal."""
+    """SHA-256 of the encrypted backup, hexadecimal."""
     snapshot_sha256: str
     revision: int
     keys: int
     size: int
-    """Number of encrypted bytes."""
+    """Size of the encrypted backup in bytes."""
     plain_size: int
-    """Number of bytes of the database."""
+    """Size of the database in bytes."""
     header: bytes
-    """Header of age that holds the file's key for the member's one-time key."""
+    """Header of age with the backup's file key, encrypted for the member's one-time key. This header takes the place of
+    the backup's own header."""
     skip: int
-    """Number of bytes of the backup's own header, which the other header replaces."""
+    """Length of the backup's own header in bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RestorePlan:
-    """All that a member needs to know to make new data."""
+    """Everything that a member needs to know to make new data."""
 
     source: BackupSource
     members: tuple[str, ...]
     """Names of all members of the new etcd cluster."""
     token: str
-    """Token from which the ids of cluster and members are derived. A token that was never used gives new ids, so that a
-    member with old data is refused."""
+    """Token from which etcd derives the ids of the cluster and of the members. A token that was never used gives new
+    ids, so the new cluster refuses a member with old data."""
     bump: int
-    """Number of revisions that the data is ahead of the backup."""
+    """Number of revisions by which the new data is ahead of the backup."""
 
     def to_text(self) -> str:
         """Return the plan as one word of a command line."""
@@ -129,7 +132,7 @@ class RestorePlan:
 
 
 def plan_of_text(text: str) -> RestorePlan:
-    """Read a plan; ``KeyError``, ``TypeError`` or ``ValueError`` when it is not one."""
+    """Return the plan in a text. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the text is no plan."""
     raw = json.loads(base64.b64decode(text))
     source = BackupSource(**{**raw["source"], "header": base64.b64decode(raw["source"]["header"])})
     return RestorePlan(source=source, members=tuple(raw["members"]), token=str(raw["token"]), bump=int(raw["bump"]))

@@ -1,4 +1,4 @@
-"""Checks of the network: pods of every site reach pods of every other site."""
+"""Checks of the network, with one pod on each site: traffic between the pods, names, and the metadata service."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ METADATA = "169.254.169.254"
 
 
 class Traffic:
-    """Pods on all sites. The first of these checks creates them, and the last removes them."""
+    """Checks with one pod on each site that has nodes. ``addresses`` runs first and creates the pods; ``removed`` runs
+    last and removes the pods."""
 
     def __init__(self, target: AcceptanceTarget) -> None:
         self._subject, self._talkers = target, dict[str, TestPod]()
         self._stack = ExitStack()
 
     def addresses(self) -> str:
-        """Check that every pod has an address of its site, and that every other site reaches it and sees it
-        unmasked."""
+        """Check that every pod has an address of the pod's site, that every other site reaches the pod, and that the
+        called pod sees the caller's own address."""
         self._make()
         ranges = plan(self._subject.environment).sites
         for site, talker in self._talkers.items():
@@ -48,12 +49,14 @@ class Traffic:
         return f"{pairs}; each seen by its own address"
 
     def names(self) -> str:
-        """Check from every site that each Service leads to its pod, once all nodes know that the pod is ready."""
+        """Check from every site that the Service of every other site leads to that site's pod. Until the deadline, the
+        check waits for the nodes to know that the pods are ready."""
         self._require()
         return self._pairs(lambda source, other: source.dial(other.name) == other.name, what="by name")
 
     def dns(self) -> str:
-        """Check on every site that the cluster's own full names resolve, and that unknown names do not."""
+        """Check on every site that the full name of the site's own test Service leads to the site's pod, and that the
+        name of a Service that does not exist gets no answer."""
         self._require()
         for site, talker in self._talkers.items():
             full = f"{talker.name}.{talker.namespace}.{DOMAIN}"
@@ -64,7 +67,7 @@ class Traffic:
         return f"on {', '.join(self._talkers)}: full names are answered, and a name that does not exist is not"
 
     def metadata(self) -> str:
-        """Check that pods get no answer from the machine's metadata service."""
+        """Check that no pod on a cloud's site gets an answer from the metadata service."""
         self._require()
         clouds = [site for site in self._talkers if cloud_of(self._subject.environment.sites[site]).rents]
         if not clouds:
@@ -75,7 +78,7 @@ class Traffic:
         return f"pods on {', '.join(clouds)} get no answer from {METADATA}"
 
     def removed(self) -> str:
-        """Remove the namespace with everything in it."""
+        """Remove the test namespace and all objects in the namespace."""
         self._talkers = {}
         self._stack.close()
         return f"the namespace {NAMESPACE} and its pods are gone"
@@ -117,7 +120,7 @@ def _names_itself(talker: TestPod, host: str) -> bool:
 
 
 def tolerations(environment: Environment) -> dict[str, list[Object]]:
-    """Return, by site, the tolerations that let a pod onto nodes of any of its pools."""
+    """Return, by site, the tolerations with which a pod may run on the nodes of any of the site's pools."""
     by_site: dict[str, list[Object]] = {}
     for name, pool in environment.pools.items():
         by_site.setdefault(pool.site, []).extend(

@@ -1,4 +1,4 @@
-"""Monthly cost of a change. The caller passes the prices."""
+"""Change of an environment's monthly cost. The caller passes the prices."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from components.model import Environment
 from longhaul.costs.cost import EnvironmentCost
 
 Prices = Callable[[Environment], EnvironmentCost]
-"""Computes the cost of an environment, as ``longhaul.costs.cost.price_of`` does with a price book."""
+"""Function that returns the cost of an environment, as ``longhaul.costs.cost.price_of`` does with a price book."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Monthly:
-    """Monthly cost of an environment, in words."""
+    """Lowest and highest monthly cost of an environment, each as text with amounts and currencies."""
 
     least: str
     most: str
@@ -26,13 +26,13 @@ class CostChange:
 
     summary: str
     before: Monthly | None = None
-    """None when it is unknown, or when there was nothing before."""
+    """Monthly cost before the change. None if the cost is unknown, or if there was no environment before."""
     after: Monthly | None = None
-    """None when it is unknown."""
+    """Monthly cost after the change. None if the cost is unknown."""
 
 
 def compare_cost(before: Environment | None, after: Environment, prices: Prices | None, *, source: str) -> CostChange:
-    """Compare the monthly cost of ``before`` and ``after``; ``source`` names the source of the prices."""
+    """Compare the monthly costs of ``before`` and ``after``. ``source`` names the source of the prices."""
     if prices is None:
         return CostChange(summary="Not known: there are no prices. `longhaul prices` reads them into a file.")
     new = prices(after)

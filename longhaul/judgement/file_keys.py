@@ -1,4 +1,4 @@
-"""Predicts without a state, from the changed keys of the file, what happens to running machines."""
+"""Predicts, without a state, what the changed keys of the file do to running machines."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _COLLECTIONS = ("sites", "pools", "hosts")
 """Sections whose new entries affect nothing that runs."""
 
 NEW, GONE = "new", "gone"
-"""Text for an entry (a site, a pool, a host) that only one of the files has."""
+"""Text for an entry (a site, a pool, a host) that only the later file or only the earlier file has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileConsequences:
-    """Consequences that are known from the files alone."""
+    """Consequences that the two files show without a state."""
 
     findings: tuple[PlanFinding, ...]
     paths: frozenset[str] = field(default_factory=frozenset)
@@ -36,26 +36,29 @@ class FileConsequences:
 
 
 def file_consequences(before: Environment, after: Environment, changed: Sequence[Property]) -> FileConsequences:
-    """Return the effects of the ``changed`` keys on running machines of ``before``, as far as the keys show them."""
+    """Return the effects of the ``changed`` keys on running machines of ``before``, as far as the keys show the
+    effects."""
     control = [key for key in changed if _roles(key, before)]
     templates = [key for key in changed if _is_template(key, before)]
     operators = [key for key in changed if Replaces.REACH in replaced_by(before, key.path)]
     sized = _sized(before, after)
     sizes = [key for key in changed if Role.API in sized and _is_size(key, before)]
-    findings = [
-        finding for role in Role for finding in _replaced(before, after, role, control, more=sized.get(role, ()))
-    ]
+    replaced = {role: tuple(_replaced(before, after, role, control, more=sized.get(role, ()))) for role in Role}
+    findings = [finding for of_role in replaced.values() for finding in of_role]
+    # A role without machines before or after, such as a removed VPN, has no finding.
+    covered = [key for key in control if any(replaced[role] for role in _roles(key, before))]
     if templates:
         findings.append(_new_machines_only(templates))
     if operators:
         findings.append(_reaching(operators))
-    explained = frozenset(template.path for template in (*control, *templates, *operators, *sizes))
+    explained = frozenset(key.path for key in (*covered, *templates, *operators, *sizes))
     return FileConsequences(findings=tuple(findings), paths=explained)
 
 
 def interrupts_nothing(change: Property, before: Environment) -> bool:
-    """Return whether a change leaves running work alone: the key replaces nothing, or a new entry runs nothing yet.
-    This includes keys of the declared size, unless a finding covers them."""
+    """Return whether a change leaves running work alone: the key replaces nothing, the key belongs to the declared
+    size, or the key is a new entry that runs nothing yet. The caller leaves out the keys that findings cover, such as
+    keys of a size that moves into another class."""
     collection, *keys = change.path.split(".")
     is_new = change.after == NEW and len(keys) == 1 and collection in _COLLECTIONS
     return is_new or replaced_by(before, change.path) in (Replaces.NOTHING, Replaces.SIZE)
@@ -141,5 +144,6 @@ def _reaching(changed: Sequence[Property]) -> PlanFinding:
 
 
 def change_text(key: Property) -> str:
-    """Return a changed key with its values before and after, as text."""
+    """Return a changed key as text, with the values before and after. A long text shows a summary in place of the
+    values."""
     return f"{key.path}: {key.after}" if key.lines or not key.before else f"{key.path}: {key.before} -> {key.after}"

@@ -1,4 +1,4 @@
-"""Input of a decision: everything about a cluster at one moment, as plain values."""
+"""Input of a scaling decision: the state of a cluster and its pools at one moment, as plain values."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class PendingPod:
     shape: PodShape
     priority: int = 0
     labels: LabelPairs = ()
-    """Labels; they matter only when other pods keep apart from them."""
+    """Labels of the pod, which matter only to anti-affinities and to spreading over hosts."""
     gang: str = ""
-    """Name of its gang; empty for an independent pod."""
+    """Name of the pod's gang, or empty for an independent pod."""
     nominated: str = ""
-    """Node on which the scheduler is making room for it; empty without one."""
+    """Name of the node on which the scheduler is making room for the pod, or empty if there is no such node."""
 
     @property
     def id(self) -> str:
-        """Return namespace and name."""
+        """Return the pod's namespace and name, with a slash between them."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -45,11 +45,11 @@ class MovablePod:
     shape: PodShape
     labels: LabelPairs = ()
     block_reason: str = ""
-    """Reason why it may not leave now: a disruption budget. Empty when it may."""
+    """Reason why the pod may not leave its node now, which names a disruption budget. Empty if the pod may leave."""
 
     @property
     def id(self) -> str:
-        """Return namespace and name."""
+        """Return the pod's namespace and name, with a slash between them."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -58,74 +58,80 @@ class CordonOrigin(StrEnum):
 
     NONE = ""
     OURS = "ours"
-    """The autoscaler made it, and recorded that on the node."""
+    """The autoscaler cordoned the node, and recorded the cordon on the node."""
     OTHERS = "others"
 
 
 class NodeHealth(StrEnum):
-    """Health of a node, as far as pods are concerned."""
+    """Health of a node as a place for pods."""
 
     READY = "ready"
     STARTING = "starting"
-    """It has registered and is not fit for pods yet."""
+    """The node has registered, and is not fit for pods: the node was never ready, or has a taint of nodes that
+    start."""
     SILENT = "silent"
-    """It was ready, and does not answer."""
+    """The node was ready, and does not answer now."""
     ENDING = "ending"
-    """The cloud has announced that it takes the machine back."""
+    """The machine is ending: the cloud has announced the end, the group reports the machine as leaving, or no group
+    lists the machine any more after the autoscaler cordoned the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterNode:
-    """A node of the cluster, with the sum of its pods."""
+    """A node of the cluster, with sums over the node's pods."""
 
     name: str
     kind: NodeKind
     free: Resources
-    """Allocatable amounts, minus the requests of its pods."""
+    """Allocatable amounts minus the requests of the node's pods. Empty if one of the pods has more anti-affinities than
+    are supported."""
     allocatable: Resources = field(default_factory=dict)
     pool: str = ""
-    """Name of its pool; empty for a node without a pool."""
+    """Name of the node's pool, or empty for a node without a pool."""
     group: str = ""
-    """Name of its group in the cloud; empty for a host."""
+    """Name of the node's group in the cloud. Empty for a host, and for a machine that no group lists."""
     machine: str = ""
-    """The cloud's id of its machine; empty when no group lists it."""
+    """The cloud's id of the node's machine, or empty if no group lists the machine."""
     counted: bool = True
-    """False when its group's size does not include the machine: it is being removed, or on standby."""
+    """False if the group's size does not include the machine, because the machine is being removed or on standby."""
     health: NodeHealth = NodeHealth.READY
     since: datetime | None = None
-    """Time since which the node has had this health; None when it is unknown."""
+    """Time since which the node has had this health, or None if the time is unknown."""
     made: datetime | None = None
-    """Time at which it registered; None when it is unknown."""
+    """Time at which the node registered, or None if the time is unknown."""
     cordon: CordonOrigin = CordonOrigin.NONE
     cordoned_at: datetime | None = None
-    """Time of the autoscaler's cordon."""
+    """Time of the autoscaler's cordon, or None if no such cordon is recorded on the node."""
     keep: str = ""
-    """Reason why the node is always left alone; empty without one."""
+    """Reason why the autoscaler always leaves the node alone, or empty if there is no such reason."""
     work: int = 0
-    """Number of pods that would lose something, by the rules of :func:`contract.kubernetes.drain.pod_of`."""
+    """Number of pods that would lose something if they ended, by the rules of
+    :func:`contract.kubernetes.drain.pod_of`."""
     leaving: int = 0
     """Number of pods that are being ended and may still run."""
     moving: tuple[MovablePod, ...] = ()
-    """Pods that may be moved elsewhere."""
+    """Pods that may be moved to another node."""
     identities: tuple[tuple[str, LabelPairs], ...] = ()
-    """Namespace and labels of each pod on it; only used when pods keep apart."""
+    """Namespace and labels of each pod on the node. Anti-affinities, spreading over hosts, and the search for missing
+    pods of daemon sets use these identities."""
     ended: tuple[tuple[str, LabelPairs], ...] = ()
-    """Those of them that are being ended, which do not count where pods are spread."""
+    """Identities of the pods that are being ended, which spreading over hosts does not count."""
     apart: tuple[AntiAffinity, ...] = ()
-    """Pods from which the pods on it keep apart."""
+    """Anti-affinities by host of the node's pods. No pod that matches such an anti-affinity may join the node."""
     wide: tuple[AntiAffinity, ...] = ()
-    """Pods that the pods on it keep out of a larger domain, such as its zone."""
+    """Other anti-affinities of the node's pods. No pod that matches such an anti-affinity may join the larger domain,
+    such as the zone, that the node is in."""
     ports: frozenset[str] = frozenset()
-    """Ports of the node that are in use."""
+    """Host ports in use on the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnjoinedMachine:
-    """A machine of a group that is not a node."""
+    """A machine that a group lists and that is not a node."""
 
     id: str
     made_at: datetime | None = None
-    """Time at which it was made; None when the cloud does not report it."""
+    """Time at which the cloud made the machine, or None if the cloud does not report the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,118 +144,128 @@ class GroupFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingGroup:
-    """A group of a pool, as its cloud reports it."""
+    """A group of a pool, as its cloud reports the group."""
 
     name: str
     wanted: int
-    """Number of machines that it should have."""
+    """Number of machines that the group should have."""
     machines: int
-    """Number of its machines, without those that its size does not include because they are being removed or on
-    standby."""
+    """Number of machines that exist and that the group's size includes. A machine that is being removed, on standby or
+    refused does not count."""
     max: int
     min: int = 0
     min_by_hand: bool = False
-    """True when its cloud has a larger minimum than is declared; ``min`` is the cloud's then."""
+    """True if the minimum in the cloud is larger than the declared minimum. ``min`` is then the cloud's minimum."""
     leaving: int = 0
     """Number of machines that are being removed."""
     unjoined: tuple[UnjoinedMachine, ...] = ()
-    """Machines that are not nodes, without those that are being removed."""
+    """Machines without a node among the machines that ``machines`` counts."""
     refused: tuple[str, ...] = ()
-    """Ids of machines that ``wanted`` includes although the cloud could not make them; not among ``machines``."""
+    """Ids of machines that ``wanted`` includes although the cloud could not make the machines. ``machines`` leaves
+    refused machines out."""
     failures: tuple[GroupFailure, ...] = ()
     """Refusals that the cloud reports, in any order."""
     labels: LabelPairs = ()
-    """Labels of its nodes in addition to the pool's."""
+    """Labels of the group's nodes in addition to the pool's labels."""
     error: str = ""
-    """Reason why there is no current answer; empty when there is. In that case all other fields are the last known
-    ones."""
+    """Reason why the cloud gives no current answer, or empty after a current answer. With an error, all values from the
+    cloud are from the cloud's last answer. If the cloud has never answered, the numbers of machines are zero, and
+    ``min`` is the declared minimum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingPool:
-    """A pool as declared, with the state of its groups."""
+    """A declared pool, with the state of the pool's groups."""
 
     name: str
     site: str
     region: str = ""
     groups: tuple[ScalingGroup, ...] = ()
-    """Groups in the order in which they are filled; empty for racks."""
+    """Groups of the pool, in the order in which the autoscaler fills the groups. Empty for racks."""
     labels: LabelPairs = ()
-    """Labels of a new node, as far as they are known before it is made."""
+    """Labels of a new node that are known before the node is made."""
     variants: tuple[LabelPairs, ...] = ()
-    """Labels of a new node in each zone, if its cloud chooses the zone."""
+    """Further labels of a new node in each zone that the cloud may choose. Empty if only one zone is possible."""
     taints: tuple[tuple[str, str, str], ...] = ()
-    """Key, value and effect of each taint of its nodes, once they are fit for pods."""
+    """Key, value and effect of each taint that the pool's nodes have once the nodes are fit for pods."""
     capacity: Resources = field(default_factory=dict)
     """Amounts that a new node has for pods, by the declared machine type."""
     machine_type: str = ""
     min: int = 0
     max: int = 0
     spare: int = 0
-    """Number of empty nodes that it keeps beyond what is needed."""
+    """Number of empty nodes that the pool keeps beyond the needed nodes."""
     priority: int = 100
     """Pools with a lower number are filled first."""
     fallbacks: tuple[str, ...] = ()
     price: Decimal | None = None
-    """Price of a machine per hour; None when it is unknown."""
+    """Price of a machine per hour. None if the price is unknown, or if the pools' prices have several currencies."""
     spot: bool = False
     reserved: bool = False
-    """True when its machines use capacity that is already paid for."""
+    """True if the pool's machines use capacity that is already paid for."""
     racks: bool = False
     """True for bare-metal hosts, which no cloud makes or takes back."""
     closed: Obstacle | None = None
-    """Reason why somebody else, such as a roll, controls its size at the moment; None without one."""
+    """Reason why the autoscaler leaves the pool alone, or None. Either somebody else, such as a roll, controls the
+    pool's size at the moment, or the machine type is unknown."""
     join: timedelta = timedelta(minutes=JOIN_MINUTES)
-    """Time in which a requested machine must become a node."""
+    """Time within which a requested machine must become a node."""
     idle: timedelta = timedelta(minutes=IDLE_MINUTES)
-    """Time that a node is kept after its last work."""
+    """Time for which a node is kept after the last work on the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSet:
-    """Equal members of a gang that are not pods yet."""
+    """Equal members that a gang's request declares. ``count`` is the declared number, with members that are pods."""
 
     shape: PodShape
     count: int
     identity: tuple[str, LabelPairs] = ("", ())
-    """Namespace and labels of the pods."""
+    """Namespace and labels of the members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gang:
-    """Pods that start together or not at all: those that name the gang, and the sets that a request declares."""
+    """Pods that start together or not at all. The members are the pods that name the gang and the sets that a request
+    declares."""
 
     name: str
     sets: tuple[PodSet, ...] = ()
     within: str = ""
-    """Label that all of its nodes must have in common, such as the site's; empty when they may be anywhere."""
+    """Label whose value all nodes of the gang must share, such as the site's label. Empty if the nodes may be
+    anywhere."""
     priority: int = 0
     created: datetime | None = None
     request: bool = False
-    """True for a ProvisioningRequest, which must be told when there is room."""
+    """True if a ProvisioningRequest declares the gang. The autoscaler reports to such a request that there is room."""
     granted: bool = False
-    """True when it was told so; its room is reserved until its pods come."""
+    """True if the autoscaler has reported that there is room. The room is reserved until the pods come, for at most 10
+    minutes (``gang_objects.HELD``). After that time, the snapshot leaves the gang out."""
     on: tuple[str, ...] = ()
-    """Nodes on which members already run."""
+    """Node of each member that already runs. A node with several members appears several times."""
     runs: tuple[PodShape, ...] = ()
-    """Shapes of running members, and of those that have succeeded, when the gang declares sets."""
+    """Shapes of the members that run or have succeeded, if a request declares the gang's sets."""
     least: int = 0
-    """Minimum number of members: while fewer exist as pods, others are still being made."""
+    """Minimum number of members that must exist as pods before the gang gets room. For a PodGroup, ``minMember`` minus
+    the number of members that have succeeded."""
     unknown: tuple[Obstacle, ...] = ()
-    """Unsupported demands."""
+    """Reasons why the gang gets no room yet: unsupported demands, pod templates and classes that do not exist, and
+    members that do not exist yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedLimit:
-    """A number that several pools share: a quota, the nodes of the environment, the addresses of a subnet."""
+    """A number that several pools share, such as the environment's largest number of nodes or the addresses of a
+    site."""
 
     name: str
-    """Text for people, such as ``max_nodes``."""
+    """Text for people that names the limit, such as ``the number of addresses in weu``."""
     reason: WaitReason
-    """Reason for which pods wait when it is used up."""
+    """Reason for which pods wait once the limit is used up."""
     left: int
     each: tuple[tuple[str, int], ...]
-    """Amount that one machine uses, by pool; missing pools use none."""
+    """Name of each pool under the limit, with the amount that one of the pool's machines uses. Machines of all other
+    pools use nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,18 +281,19 @@ class DaemonPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
-    """A cluster at one moment. The order of its parts has no meaning."""
+    """A cluster at one moment. Only the order of ``daemons`` has a meaning."""
 
     pods: tuple[PendingPod, ...] = ()
-    """Pods that wait for a node, without those of daemon sets and those that are held back."""
+    """Pods that wait for a node. Pods of daemon sets and pods that are held back are left out."""
     nodes: tuple[ClusterNode, ...] = ()
     former_nodes: frozenset[str] = frozenset()
-    """Machines that were nodes at the last look, by :func:`~contract.documents.autoscaler_memory.machine_key`; empty
-    without one."""
+    """Keys of the machines that were nodes in the pass before, by
+    :func:`~contract.documents.autoscaler_memory.machine_key`. Empty in the first pass."""
     gangs: tuple[Gang, ...] = ()
     limits: tuple[SharedLimit, ...] = ()
     daemons: tuple[DaemonPod, ...] = ()
-    """Pods of daemon sets, in the order in which a new node gets them: it has room only for the rest."""
+    """Pods of daemon sets, in the order in which a new node gets these pods. Other pods get the rest of the node's
+    room."""
     settings: ScalingLimits = field(default_factory=ScalingLimits)
     scheduling: bool = True
-    """False when no scheduler is at work."""
+    """False if the scheduler's lease has expired, which means that no scheduler is at work."""

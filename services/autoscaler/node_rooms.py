@@ -1,4 +1,4 @@
-"""Rooms of nodes, and of machines that will become nodes, with the order in which they are used."""
+"""Rooms of nodes, and of machines that will become nodes. The tier of a room decides when the room is used."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def node_rooms(
     review: PurchaseReview,
     now: datetime,
 ) -> dict[str, NodeRoom]:
-    """Add every node that takes pods, now or soon, and every machine that will become one, to the ledger. Return the
-    nodes' rooms by name."""
+    """Add every node, and every machine that will become a node, to the ledger. Nodes that take no pods count only
+    where pods are spread over hosts. Return the rooms of the nodes that take pods, now or soon, by node name."""
     rooms: dict[str, NodeRoom] = {}
     tier: Tier | None
     for node in nodes:

@@ -1,11 +1,11 @@
-"""Lifecycle rules of storage accounts: they delete old blobs.
+"""Lifecycle rules of storage accounts, which delete old blobs.
 
-Azure applies them about once a day, by itself; the lab applies them on request. Sources: learn.microsoft.com, "Azure
-Blob Storage lifecycle management overview" (once a day; with a firewall, only where trusted services may pass),
-"Lifecycle management policy structure" (prefixes begin with the container; ages are whole days). The overview's "Known
-issues and limitations" says that the delete action "won't work with any blob in an immutable container", with no
-exception for blobs whose retention has ended. So rules delete nothing here in a container with a retention
-(docs/first-real-up.md).
+Azure applies the rules about once a day, without a request; the lab applies the rules on request. The sources are pages
+of learn.microsoft.com: "Azure Blob Storage lifecycle management overview" (once a day; with a firewall, only where
+trusted services may pass) and "Lifecycle management policy structure" (prefixes begin with the container; ages are
+whole days). The overview's "Known issues and limitations" says that the delete action "won't work with any blob in an
+immutable container", with no exception for blobs whose retention has ended. So the lab's rules delete nothing in a
+container with a retention (docs/first-real-up.md).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 
 def delete_old(store: DocumentStore, blobs: BlobStore, *, now: float | None = None) -> list[str]:
-    """Apply the rules of every account once, as of ``now`` (seconds since the epoch; None for this moment). Return the
-    names of the deleted blobs, each with its container."""
+    """Apply the rules of every account once, as of ``now`` (seconds since the epoch; None for this moment). Return each
+    deleted blob as ``<container>/<blob>``."""
     at, deleted = time.time() if now is None else now, []
     for account in store.of_type(storage_account.TYPE):
         for name, key in list(_old(store, blobs, account, at)):

@@ -1,4 +1,4 @@
-"""Renders documents as the resource manager shows them."""
+"""Renders stored documents as the resource manager shows resources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WITHOUT_STATE = frozenset({ASSIGNMENT_TYPE, user_assigned_identity.TYPE})
 
 
 def render(types: dict[str, TypeSpec], store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
-    """Return the whole answer for one resource: the body as it was put, and the cloud's additions."""
+    """Return the whole answer for one resource: the body that a client has put, and the cloud's additions."""
     spec = types[document.type.lower()]
     properties = dict(document.body.get("properties", {}))
     if spec.type not in WITHOUT_STATE:
@@ -48,8 +48,8 @@ def _identity(store: DocumentStore, document: ResourceDocument) -> dict[str, Any
 
 
 def instance_view(document: ResourceDocument, machine: MachineState) -> dict[str, Any]:
-    """Return a machine's ``instanceView``: provisioning and power, as status codes; the code of a failed provisioning
-    ends with its error's code (learn.microsoft.com, "States and billing status of Azure Virtual Machines",
+    """Return a machine's ``instanceView``, with provisioning and power as status codes. The code of a failed
+    provisioning ends with the error's code (learn.microsoft.com, "States and billing status of Azure Virtual Machines",
     "Provisioning states")."""
     state, error = str(document.hidden.get("state", "Succeeded")).lower(), document.hidden.get("error", {})
     # A guest whose user data is still being processed, or has failed, is running nevertheless.

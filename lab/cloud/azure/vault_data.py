@@ -1,6 +1,6 @@
 """Secrets of key vaults, ``*.vault.azure.net``.
 
-Paths, bodies and errors are from learn.microsoft.com/rest/api/keyvault/secrets. Tested with the calls of
+Paths, bodies and errors are from learn.microsoft.com/rest/api/keyvault/secrets. Tests send the calls of
 azure-keyvault-secrets.
 """
 
@@ -28,9 +28,10 @@ log = logging.getLogger(__name__)
 
 SUFFIX = ".vault.azure.net"
 VALUE_LIMIT = 25 * 1024
-"""Largest value in bytes: learn.microsoft.com/azure/key-vault/secrets/about-secrets, a "maximum size of 25k bytes"."""
+"""Largest size of a secret's value in bytes (learn.microsoft.com/azure/key-vault/secrets/about-secrets, a "maximum size
+of 25k bytes")."""
 API_VERSIONS = frozenset({"7.4", "7.5", "7.6", "2025-07-01", "2026-04-01"})
-"""API versions of azure-keyvault-secrets 4.12 from 7.4 on; secrets are the same in all of them."""
+"""API versions of azure-keyvault-secrets 4.12, from 7.4 on. Secrets are the same in all of these versions."""
 NAME = re.compile(r"[0-9a-zA-Z-]{1,127}")
 
 

@@ -1,4 +1,4 @@
-"""``longhaul vpn``: reach an environment's nodes, pods and Services from this machine."""
+"""The command ``longhaul vpn``, which connects this machine to an environment's nodes, pods and Services."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 HELP = "connect this machine to the environment by its VPN, until Ctrl-C; needs openvpn"
 LEFT_S = 600.0
-"""Minimum remaining lifetime of the token, seconds: the certificate ends with the token."""
+"""Minimum remaining lifetime of a stored token in seconds. Below this lifetime, a fresh token of any lifetime takes the
+stored token's place. The certificate ends with the token."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) -> None:
-    """Add the options of ``vpn``; ``profile`` is the help text of ``--profile``."""
+    """Add the options of ``vpn``. ``profile`` is the help text of ``--profile``."""
     add_sign_in(parser, profile=profile)
     parser.add_argument(
         "--write-only",
@@ -33,13 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) ->
 
 
 def run(options: argparse.Namespace) -> None:
-    """Connect with the profile that ``--profile`` names, or else with the stored one."""
+    """Connect with the profile that ``--profile`` names, or else with the only stored profile."""
     profile = profile_of(options)
     connect(profile.name, signed_in_admissions(profile, options), options)
 
 
 def connect(name: str, source: Source, options: argparse.Namespace) -> None:
-    """Connect with admissions from ``source``; with ``--write-only``, write a configuration file instead."""
+    """Connect with admissions from ``source``. With ``--write-only``, write a configuration file and do not connect."""
     from longhaul.client.signals import exiting_on_signals
     from longhaul.client.vpn import session
 
@@ -55,7 +56,8 @@ def connect(name: str, source: Source, options: argparse.Namespace) -> None:
 
 
 def signed_in_admissions(profile: Profile, options: argparse.Namespace) -> Source:
-    """Return a source of admissions that uses the tokens of the person who signs in."""
+    """Return a source of admissions that uses the tokens of the person who signs in. Raise ``CommandError`` if the
+    profile names no VPN."""
     vpn, issuer = profile.vpn, profile.issuer(options.issuer)
     if vpn is None:
         raise CommandError(

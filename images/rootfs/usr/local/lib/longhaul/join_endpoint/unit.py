@@ -1,7 +1,8 @@
-"""Join endpoint: runs on every API server machine, for cloud machines that have no certificate yet.
+"""Serves the join endpoint on every API server machine, for cloud machines that have no certificate yet.
 
-It identifies a machine by what its cloud has signed, and makes a certificate request in the machine's name. The node
-controller decides on the request.
+The endpoint identifies a machine by a proof. On Azure, the cloud has signed the proof. On AWS, the machine has signed a
+``GetCallerIdentity`` request, and STS returns the signer. The endpoint then makes a certificate request in the
+machine's name, and the node controller decides on the request.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from join_endpoint.join_requests import COMPONENT, JoinEndpoint
 
 
 def make_server(node: NodeConfig, pki: Path, address: str) -> Server[JoinEndpoint]:
-    """Return the endpoint's server."""
+    """Return the endpoint's server, which listens at ``address``. ``pki`` is the folder of the machine's
+    certificates."""
     certificate = pki / "join.pem"
     authority = pki / KUBERNETES_AUTHORITIES
     url = f"https://127.0.0.1:{node.port}"
@@ -47,5 +49,5 @@ def _there(port: int) -> bool:
 
 
 def main() -> int:
-    """Serve until the program is told to stop."""
+    """Serve until SIGTERM, and return the exit code."""
     return run(__doc__, make_server)
