@@ -112,7 +112,7 @@ class ShapeParser:
     def _spaces(self, namespace: str, term: Object, *, waits: bool) -> tuple[str, ...] | None:
         """Return the namespaces of an anti-affinity's term; None for all. For a pod that ``waits``, the scheduler takes
         a selector that namespaces without labels fulfil for one of all (github.com/kubernetes/kubernetes, issue 141526;
-        kubernetes 1.36.3 has this fault)."""
+        kubernetes 1.36 has this fault)."""
         named, selector = term.get("namespaces") or (), term.get("namespaceSelector")
         if selector is None:
             return tuple(sorted(named or (namespace,)))
