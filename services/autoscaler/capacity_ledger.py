@@ -22,13 +22,12 @@ from services.autoscaler.free_capacity import (
 from services.autoscaler.host_spreading import HostSpreading
 from services.autoscaler.pod_shapes import (
     COMMON,
-    NO_LIMIT,
-    VOLUMES_OF,
     AntiAffinity,
     NodeConstraints,
     NodeKind,
     PodShape,
     Resources,
+    absent_amount,
 )
 from services.autoscaler.scheduling_rules import keeps_apart, mismatch
 
@@ -54,7 +53,7 @@ class CapacityLedger:
         )
         self.index = {name: index for index, name in enumerate(names)}
         self.names = names
-        self._absent = [NO_LIMIT if name.startswith(VOLUMES_OF) else 0 for name in names]
+        self._absent = list(map(absent_amount, names))
         """Amounts of a node that does not tell of a resource."""
         wheres = {shape.where for shape in distinct}
         wide = closed or {}

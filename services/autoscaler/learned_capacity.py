@@ -12,7 +12,7 @@ from services.autoscaler.cluster_snapshot import (
     NodeHealth,
     ScalingPool,
 )
-from services.autoscaler.pod_shapes import NO_LIMIT, VOLUMES_OF, Resources
+from services.autoscaler.pod_shapes import NO_LIMIT, Resources, absent_amount
 
 LEARNED = ("memory", "ephemeral-storage")
 """Resources whose amount on nodes is more precise than the pool's declaration. Cores and devices are those of the
@@ -50,10 +50,7 @@ def _typical(counts: Counter[tuple[tuple[str, int], ...]]) -> Resources:
         # A node whose driver of volumes has not started yet has no limit.
         if (
             amount := _ranked(
-                (
-                    (capacity.get(name, NO_LIMIT if name.startswith(VOLUMES_OF) else 0), count)
-                    for capacity, count in every
-                ),
+                ((capacity.get(name, absent_amount(name)), count) for capacity, count in every),
                 skipped,
             )
         )

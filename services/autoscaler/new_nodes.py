@@ -8,7 +8,7 @@ from datetime import datetime
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import ClusterNode, DaemonPod
 from services.autoscaler.free_capacity import PodNeed, blocking_ports, held_ports
-from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, Resources
+from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, Resources, absent_amount
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scheduling_rules import keeps_apart, mismatch
 
@@ -78,7 +78,7 @@ def _with_daemons(
             if not daemon.shape.unknown and all(name in free for name, _ in daemon.shape.requests):
                 certain.append(daemon)
             for name, amount in daemon.shape.requests:
-                free[name] = free.get(name, 0) - amount
+                free[name] = free.get(name, absent_amount(name)) - amount
     return free, tuple(pods)
 
 

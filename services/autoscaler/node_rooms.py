@@ -37,8 +37,10 @@ def node_rooms(
         if tier is None:
             ledger.add_outside(node)
             continue
-        if tier is Tier.COMING and pool is not None and pool.groups:
-            # Some of its resources are not registered yet: a device plugin starts last.
+        busy = node.work or node.moving or node.leaving
+        if tier is Tier.COMING and pool is not None and pool.groups and not busy:
+            # Some of its resources are not registered yet: a device plugin starts last. A node with pods has long had
+            # them, and got a taint of starting nodes later.
             empty, pods = contents.of(pool, expected.kind)
             free = list(empty)
         else:

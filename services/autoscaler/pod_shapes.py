@@ -26,6 +26,12 @@ RESTARTS_ALL = "RestartAllContainersOnContainerExits"
 NO_LIMIT = 1 << 30
 """Amount of volumes on a node without a limit."""
 
+
+def absent_amount(name: str) -> int:
+    """Return what a node has of a resource that it does not name: no limit of volumes, and none of anything else."""
+    return NO_LIMIT if name.startswith(VOLUMES_OF) else 0
+
+
 Amounts = tuple[tuple[str, int], ...]
 """Resources as a value that can be compared and hashed: sorted pairs, without zeros."""
 

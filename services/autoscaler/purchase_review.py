@@ -20,7 +20,7 @@ from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import ClusterNode, ClusterSnapshot, CordonOrigin, NodeHealth
 from services.autoscaler.machine_offers import Market
 from services.autoscaler.pod_demand import shapes_of
-from services.autoscaler.pod_shapes import PodShape
+from services.autoscaler.pod_shapes import PodShape, absent_amount
 from services.autoscaler.pool_outlook import PoolOutlook
 from services.autoscaler.refusal_backoff import format_duration, next_backoff, skipped
 from services.autoscaler.scheduling_rules import mismatch
@@ -259,7 +259,7 @@ def misfit(shape: PodShape, node: ClusterNode) -> str:
     if why:
         return why
     for name, amount in shape.requests:
-        free = max(0, node.free.get(name, 0))
+        free = max(0, node.free.get(name, absent_amount(name)))
         if free < amount:
             return f"it has {_part(name, free, amount)}"
     port = next((port for port in shape.ports if port in node.ports), "")

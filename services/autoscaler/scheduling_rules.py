@@ -98,7 +98,7 @@ def _term(term: NodeSelectorTerm, labels: Mapping[str, str], name: str) -> bool:
     return (
         all(is_fulfilled(requirement, labels) for requirement in term.labels)
         and all(is_fulfilled(requirement, fields) for requirement in term.fields if name)
-        and (bool(name) or not term.fields)
+        and (bool(name) or all(field.operator is SelectorOperator.NOT_IN for field in term.fields))
     )
 
 

@@ -242,6 +242,8 @@ def _users(pods: Iterable[Object], single: set[tuple[str, str]]) -> dict[tuple[s
     first (kubernetes 1.36, ``volumerestrictions``, ``calPreFilterState``)."""
     users: dict[tuple[str, str], tuple[bool, int, str]] = {}
     for pod in pods:
+        if pod["spec"].get("schedulingGates"):
+            continue
         for volume in pod["spec"].get("volumes") or ():
             key = (pod["metadata"]["namespace"], (volume.get("persistentVolumeClaim") or {}).get("claimName", ""))
             if key in single:

@@ -215,3 +215,19 @@ def test_a_node_is_starting_while_its_agents_are(groups: dict[str, Standing]) ->
     startup = (Taint(key="example.com/agent-not-ready", effect="NoSchedule"),)
     pool = example("prod").pools["cpu"].model_copy(update={"min": 0, "startup_taints": startup})
     assert actions(api, pools={"cpu": pool}) == []
+
+
+def test_a_busy_node_that_gets_a_taint_of_starting_nodes_has_no_room_for_others(groups: dict[str, Standing]) -> None:
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    busy, waiting = pod("busy", node="i-0", requests={"cpu": "15"}), pod("p", requests={"cpu": "15"})
+    taints = [{"key": "longhaul.dev/preflight", "value": "pending", "effect": "NoSchedule"}]
+    found = actions(Lists(pods=[busy, waiting], nodes=[cpu_node("i-0", taints=taints)]))
+    assert found == ["grow prod-cpu from 1 to 2: for team/p"]
+
+
+def test_a_new_node_is_none_of_those_that_a_pod_avoids_by_name(groups: dict[str, Standing]) -> None:
+    field = {"key": "metadata.name", "operator": "NotIn", "values": ["i-bad"]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    found = actions(Lists(pods=[pod("p", requests={"cpu": "1"}, affinity=affinity)]))
+    assert found == [GROWS.format("p")]

@@ -243,3 +243,12 @@ def test_reasons_tell_what_is_known() -> None:
     purchase = next(iter(real.memory.purchases["east"].values()))
     assert purchase.failure is not None
     assert purchase.failure.obstacle.reason is WaitReason.NOT_TAKEN
+
+
+def test_a_volume_without_a_limit_makes_no_machine_useless() -> None:
+    """A gang with such a volume gets its machines, and keeps them while it waits for the last."""
+    asks = {"gpu": 8, "attachable-volumes-csi-fsx.csi.aws.com": 1}
+    gang = {"name": "big", "request": True, "sets": [{"count": 3, "asks": asks}]}
+    cluster = RealCluster({"pools": {"east": EAST}, "gangs": [gang]})
+    cluster.run(30 * MINUTE)
+    assert cluster.bought == {"east": 3}

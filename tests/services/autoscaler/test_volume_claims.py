@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 
 from longhaul.cli.examples import example
-from services.autoscaler.cluster_state import CLAIMS, CSI_NODES, STORAGE_CLASSES, VOLUMES
+from services.autoscaler.cluster_state import CLAIMS, CSI_NODES, DAEMON_SETS, STORAGE_CLASSES, VOLUMES
 from tests.services.autoscaler.api_objects import Object, pod
-from tests.services.autoscaler.listed_cluster import Lists, Standing, actions, cpu_node, groups_of_pools, machine
+from tests.services.autoscaler.listed_cluster import (
+    Lists,
+    Standing,
+    actions,
+    cpu_node,
+    daemon_set,
+    groups_of_pools,
+    machine,
+)
 
 ZONE = "topology.kubernetes.io/zone"
 EBS = "ebs.csi.aws.com"
@@ -132,3 +140,24 @@ def test_unknown_local_storage_is_not_zero(groups: dict[str, Standing]) -> None:
     waits = pod("p", requests={"ephemeral-storage": "10Gi"}, tolerations=[{"operator": "Exists"}])
     (told,) = actions(Lists(pods=[waits]), pools={"h100-azure": pool})
     assert told.endswith("with local storage that is unknown until it has a node or `system_disk_gib`")
+
+
+def test_a_daemon_set_s_volume_leaves_room_for_others(groups: dict[str, Standing]) -> None:
+    """Nothing says yet how many volumes a new node takes."""
+    driver = {"driver": EBS, "volumeHandle": "x"}
+    api = lists(
+        [using("p", "c")], claims=[claim("c", volumeName="v")], volumes=[volume("v", csi=driver)], classes=CLASSES
+    )
+    buffer = {"ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "first"}}}}
+    api.lists[DAEMON_SETS] = [daemon_set("logs", volumes=[{"name": "buffer", **buffer}])]
+    assert actions(api) == [GROWS]
+
+
+def test_a_pod_behind_a_gate_holds_no_claim_for_one_pod(groups: dict[str, Standing]) -> None:
+    gated = using("a", "c", schedulingGates=[{"name": "later"}])
+    api = lists(
+        [gated, using("p", "c")],
+        claims=[claim("c", volumeName="v", accessModes=["ReadWriteOncePod"])],
+        volumes=[volume("v", csi={"driver": EBS, "volumeHandle": "x"})],
+    )
+    assert actions(api) == [GROWS]
