@@ -50,7 +50,7 @@ class HostSpreading:
 
     def begin(self, need: PodNeed) -> None:
         """Begin a round in which every host may have as many pods as the host with the fewest allows."""
-        where = need.shape.where
+        where = need.shape.where.of_pod
         self._levels = [(bit, spread, self._fewest(bit, spread, where)) for bit, spread in need.spreads]
 
     def most_pods(self, room: NodeRoom) -> int:

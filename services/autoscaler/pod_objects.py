@@ -182,10 +182,14 @@ def _where(
             continue
         value = None if operator == "Exists" else str(toleration.get("value") or "")
         tolerations.append(Toleration(str(toleration.get("key") or ""), value, str(toleration.get("effect") or "")))
-    if _restarts_all(spec):
-        selector = (*selector, SelectorRequirement(DECLARES + RESTARTS_ALL, SelectorOperator.EXISTS))
-    alternatives = (*node_rules, *(terms for some in volumes for terms in some))
-    return NodeConstraints(selector, alternatives, tuple(dict.fromkeys(tolerations))), unknown
+    features = (SelectorRequirement(DECLARES + RESTARTS_ALL, SelectorOperator.EXISTS),) if _restarts_all(spec) else ()
+    return NodeConstraints(
+        selector=selector,
+        affinity=tuple(node_rules),
+        tolerations=tuple(dict.fromkeys(tolerations)),
+        volumes=tuple(terms for alternatives in volumes for terms in alternatives),
+        features=features,
+    ), unknown
 
 
 def _restarts_all(spec: Object) -> bool:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from contract.labels import HOSTNAME_LABEL
@@ -140,20 +140,31 @@ class NodeConstraints:
     selector: tuple[SelectorRequirement, ...] = ()
     """Requirements that must all hold."""
     affinity: tuple[tuple[NodeSelectorTerm, ...], ...] = ()
-    """Groups of alternatives; one term of each group must hold. One group is the pod's own node affinity, others are
-    its volumes'."""
+    """Groups of alternatives in the pod's own node affinity; one term of each group must hold."""
     tolerations: tuple[Toleration, ...] = ()
+    volumes: tuple[tuple[NodeSelectorTerm, ...], ...] = ()
+    """Groups of alternatives of the pod's volumes."""
+    features: tuple[SelectorRequirement, ...] = ()
+    """Features that the node's kubelet must declare."""
 
     @property
     def labels(self) -> set[str]:
         """Return the keys of all labels on which this depends."""
-        named = [requirement.key for requirement in self.selector]
-        return {*named, *(requirement.key for terms in self.affinity for term in terms for requirement in term.labels)}
+        terms = (term for group in (*self.affinity, *self.volumes) for term in group)
+        alternatives = (requirement.key for term in terms for requirement in term.labels)
+        return {*(requirement.key for requirement in (*self.selector, *self.features)), *alternatives}
+
+    @property
+    def of_pod(self) -> NodeConstraints:
+        """Return what the pod itself asks, without its volumes and features: spreading counts hosts by this alone
+        (kubernetes 1.36, ``podtopologyspread``, ``GetRequiredNodeAffinity``)."""
+        return replace(self, volumes=(), features=()) if self.volumes or self.features else self
 
     @property
     def names_nodes(self) -> bool:
         """Return whether it depends on the name of a node."""
-        return HOSTNAME_LABEL in self.labels or any(term.fields for terms in self.affinity for term in terms)
+        groups = (*self.affinity, *self.volumes)
+        return HOSTNAME_LABEL in self.labels or any(term.fields for terms in groups for term in terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,10 +81,10 @@ def mismatch(where: NodeConstraints, kind: NodeKind, name: str = "") -> str:
 def label_mismatch(where: NodeConstraints, labels: Mapping[str, str], name: str) -> str:
     """Return why a pod may not be on a node with these labels (k8s.io/component-helpers, ``nodeaffinity``,
     ``GetRequiredNodeAffinity``); empty when it may."""
-    for requirement in where.selector:
+    for requirement in (*where.selector, *where.features) if where.features else where.selector:
         if not is_fulfilled(requirement, labels):
             return f"it is not {requirement}"
-    for terms in where.affinity:
+    for terms in (*where.affinity, *where.volumes) if where.volumes else where.affinity:
         if not any(_term(term, labels, name) for term in terms):
             sentence = " or ".join(filter(None, map(_phrase, terms)))
             return f"its labels are not {sentence}" if sentence else "an empty affinity matches no node"

@@ -385,7 +385,7 @@ def test_a_volume_says_where_its_pods_may_be() -> None:
     waits = pod("p", volumes=[{"persistentVolumeClaim": {"claimName": "data"}}])
     listed = ListedObjects(pods=[waits], nodes=[], storage=StorageObjects(claims=[claim], volumes=[volume]))
     (found,) = cluster_state(listed, machines={}, taints={}, now=NOW).pods
-    assert found.shape.where.affinity == (
+    assert found.shape.where.volumes == (
         (NodeSelectorTerm((SelectorRequirement("zone", SelectorOperator.IN, ("a",)),)),),
     )
     assert not found.shape.unknown

@@ -161,3 +161,17 @@ def test_a_pod_behind_a_gate_holds_no_claim_for_one_pod(groups: dict[str, Standi
         volumes=[volume("v", csi={"driver": EBS, "volumeHandle": "x"})],
     )
     assert actions(api) == [GROWS]
+
+
+def test_a_spreading_counts_hosts_where_the_pod_s_volume_cannot_be(groups: dict[str, Standing]) -> None:
+    groups["cpu"] = Standing(machines=(machine("i-0"), machine("i-1")))
+    nodes = [cpu_node("i-0", zone="us-east-1a"), cpu_node("i-1", zone="us-east-1b")]
+    selector = {"matchLabels": {"app": "web"}}
+    rule = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+    rules = [{**rule, "whenUnsatisfiable": "DoNotSchedule"}]
+    waiting = using("p", "c", labels={"app": "web"}, topologySpreadConstraints=rules)
+    there = pod("w0", node="i-0", labels={"app": "web"})
+    zonal = [volume("v", zones=("us-east-1a",))]
+    api = lists([there, waiting], nodes, claims=[claim("c", volumeName="v")], volumes=zonal)
+    pool = example("prod").pools["cpu"].model_copy(update={"min": 0, "zones": ("a",)})
+    assert actions(api, pools={"cpu": pool}) == ["grow prod-cpu from 2 to 3: for team/p"]
