@@ -206,6 +206,8 @@ class VolumeClaims:
             spec = item["spec"]
             of = spec.get("claimRef")
             mine = of and (of.get("namespace"), of.get("name")) == (namespace, name)
+            # One that belonged to a former claim of this name is nobody's.
+            mine = mine and of.get("uid") in (None, "", claim["metadata"].get("uid"))
             if spec.get("storageClassName") == class_ and (mine or not of) and _suits(item, claim, bound=bool(mine)):
                 required = (spec.get("nodeAffinity") or {}).get("required")
                 terms += node_terms(required) if required else [None]

@@ -175,3 +175,11 @@ def test_a_spreading_counts_hosts_where_the_pod_s_volume_cannot_be(groups: dict[
     api = lists([there, waiting], nodes, claims=[claim("c", volumeName="v")], volumes=zonal)
     pool = example("prod").pools["cpu"].model_copy(update={"min": 0, "zones": ("a",)})
     assert actions(api, pools={"cpu": pool}) == ["grow prod-cpu from 2 to 3: for team/p"]
+
+
+@pytest.mark.parametrize("uid", ["now", "before"])
+def test_a_volume_of_a_former_claim_of_that_name_is_not_its_successor_s(groups: dict[str, Standing], uid: str) -> None:
+    kept = volume("v", storageClassName="local", claimRef={"namespace": "team", "name": "c", "uid": uid})
+    asked = claim("c", status="Pending", metadata={"uid": "now"}, storageClassName="local")
+    found = actions(lists([using("p", "c")], claims=[asked], volumes=[kept], classes=CLASSES))
+    assert (found == [GROWS]) == (uid == "now"), found
