@@ -78,6 +78,12 @@ def machine_key(group: str, machine: str) -> str:
     return f"{group}/{machine}"
 
 
+def split_machine_key(key: str) -> tuple[str, str]:
+    """Return the group and the machine of a key."""
+    group, _, machine = key.rpartition("/")
+    return group, machine
+
+
 def to_document(memory: DecisionMemory) -> dict[str, Any]:
     """Return the memory as plain JSON values."""
     return {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from clouds.base.phrases import counted
-from contract.documents.autoscaler_memory import Backoff, DecisionMemory, backoff_key, machine_key
+from contract.documents.autoscaler_memory import Backoff, DecisionMemory, backoff_key, machine_key, split_machine_key
 from contract.reasons.autoscaler import EndReason, KeepReason, Obstacle
 from services.autoscaler.cluster_snapshot import (
     ClusterNode,
@@ -89,7 +89,7 @@ def assess_pools(
     strays = Counter(node.pool for node in nodes if node.pool and not node.group and not node.machine)
     pools, joining = dated_machines(pools, memory.joining, memory.asked, memory.lost | former_nodes, now)
     unlisted = unlisted_machines(pools, {*memory.joining, *memory.lost}, nodes, memory.unlisted, now)
-    short = Counter(key.rpartition("/")[0] for key in unlisted)
+    short = Counter(split_machine_key(key)[0] for key in unlisted)
     # Machines that are being removed remain nodes for some minutes, but no group counts them.
     counts = Counter(node.group for node in nodes if node.group and node.counted)
     judged = PoolAssessment(

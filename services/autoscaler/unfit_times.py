@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from contract.documents.autoscaler_memory import machine_key
+from contract.documents.autoscaler_memory import machine_key, split_machine_key
 from services.autoscaler.cluster_snapshot import ClusterNode, NodeHealth, ScalingGroup, ScalingPool, UnjoinedMachine
 from services.autoscaler.refusal_backoff import CLOCK_DIFFERENCE
 
@@ -83,14 +83,16 @@ def unlisted_machines(
     time since which they are. Those that are missing for long have ended. While a group reports as many machines that
     are being removed, these are they. ``known`` are the remembered times."""
     joined = {machine_key(node.group, node.machine) for node in nodes if node.machine}
-    missing: dict[str, list[str]] = {}
+    missing: dict[str, dict[str, str]] = {}
+    """Keys of machines, by their groups and ids."""
     for key in without_node:
         if key not in joined:
-            missing.setdefault(key.rpartition("/")[0], []).append(key)
+            group_name, id_ = split_machine_key(key)
+            missing.setdefault(group_name, {})[id_] = key
     times = {}
     for group in (group for pool in pools for group in pool.groups):
         listed = {*group.refused, *(machine.id for machine in group.unjoined)}
-        absent = [key for key in missing.get(group.name, ()) if key.rpartition("/")[2] not in listed]
+        absent = [key for id_, key in missing.get(group.name, {}).items() if id_ not in listed]
         if len(absent) > group.leaving:
             for key in absent:
                 since = min(known.get(key, now), now)

@@ -137,8 +137,7 @@ class VolumeClaims:
                 zones = SelectorRequirement(ZONES[key], SelectorOperator.IN, tuple(value.split("__")))
                 where.append((NodeSelectorTerm((zones,)), NOWHERE))
         csi = item["spec"].get("csi")
-        counted = (csi["driver"], str(csi.get("volumeHandle") or volume)) if csi else None
-        return ClaimedVolume(where=tuple(where), counted=counted)
+        return ClaimedVolume(where=tuple(where), counted=(csi["driver"], _handle(item)) if csi else None)
 
     def _unbound(self, namespace: str, name: str, item: Object) -> ClaimedVolume:
         annotations = item["metadata"].get("annotations") or {}
@@ -205,13 +204,20 @@ class VolumeClaims:
         for item in self._volumes.values():
             spec = item["spec"]
             of = spec.get("claimRef")
-            mine = of and (of.get("namespace"), of.get("name")) == (namespace, name)
             # One that belonged to a former claim of this name is nobody's.
-            mine = mine and of.get("uid") in (None, "", claim["metadata"].get("uid"))
-            if spec.get("storageClassName") == class_ and (mine or not of) and _suits(item, claim, bound=bool(mine)):
+            bound = bool(of) and (
+                (of.get("namespace"), of.get("name")) == (namespace, name)
+                and of.get("uid") in (None, "", claim["metadata"].get("uid"))
+            )
+            if spec.get("storageClassName") == class_ and (bound or not of) and _suits(item, claim, bound=bound):
                 required = (spec.get("nodeAffinity") or {}).get("required")
                 terms += node_terms(required) if required else [None]
         return terms
+
+
+def _handle(volume: Object) -> str:
+    """Return the id that a CSI driver has for a volume."""
+    return str(volume["spec"]["csi"].get("volumeHandle") or volume["metadata"]["name"])
 
 
 def _suits(volume: Object, claim: Object, *, bound: bool) -> bool:
@@ -258,17 +264,13 @@ def _users(pods: Iterable[Object], single: set[tuple[str, str]]) -> dict[tuple[s
 def attached_volumes(objects: StorageObjects) -> dict[str, list[ClaimedVolume]]:
     """Return the volumes that are attached to nodes, by node: they count whether or not a pod uses them
     (``nodevolumelimits``, ``getNodeVolumeAttachmentInfo``)."""
-    handles = {
-        item["metadata"]["name"]: item["spec"]["csi"].get("volumeHandle") or item["metadata"]["name"]
-        for item in objects.volumes
-        if item["spec"].get("csi")
-    }
+    handles = {item["metadata"]["name"]: _handle(item) for item in objects.volumes if item["spec"].get("csi")}
     attached: dict[str, list[ClaimedVolume]] = {}
     for item in objects.attachments:
         spec = item["spec"]
         handle = handles.get((spec.get("source") or {}).get("persistentVolumeName", ""))
         if handle:
-            attached.setdefault(spec["nodeName"], []).append(ClaimedVolume(counted=(spec["attacher"], str(handle))))
+            attached.setdefault(spec["nodeName"], []).append(ClaimedVolume(counted=(spec["attacher"], handle)))
     return attached
 
 

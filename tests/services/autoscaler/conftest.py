@@ -11,6 +11,7 @@ from contract.kubernetes.connection import ApiError
 from lab import tools
 from tests.lab.cloud.conftest import running
 from tests.services.autoscaler.acting_cluster import REQUESTS, TEAM, World, clouds
+from tests.services.autoscaler.listed_cluster import Standing, groups_of_pools
 from tests.services.autoscaler.scheduled_cluster import scheduled_cluster
 from tests.services.autoscaler.test_listed_cluster import REQUESTS as DEFINITION
 from tests.services.autoscaler.test_listed_cluster import TOOLS
@@ -53,3 +54,8 @@ def _scheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server for questions to kube-scheduler."""
     with scheduled_cluster(tmp_path_factory.mktemp("cluster")) as server:
         yield server
+
+
+@pytest.fixture(name="groups")
+def _groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
+    return groups_of_pools(monkeypatch)

@@ -277,7 +277,7 @@ class SoakCluster:
             if not (is_over(pod) or "deletionTimestamp" in pod["metadata"]):
                 counts[name] = counts.get(name, 0) + 1
         for job in self.jobs.values():
-            for _ in range(0 if job.held else job.count - job.done - counts.get(job.name, 0)):
+            for _ in range(0 if job.awaits_grant else job.count - job.done - counts.get(job.name, 0)):
                 self.make_pod(job)
 
     def make_pod(self, job: Job, *, phase: str = "Pending") -> None:
@@ -354,8 +354,8 @@ class SoakCluster:
                 free[key] = free.get(key, 0) - amount
             if ports_of(spec) & ports_of(pod["spec"]):
                 return False
-            own = pod["metadata"].get("labels") or {}
-            if labels and all(own.get(key) == value for key, value in labels.items()):
+            present = pod["metadata"].get("labels") or {}
+            if labels and all(present.get(key) == value for key, value in labels.items()):
                 return False
         return all(free.get(key, 0) >= amount for key, amount in requests_of(spec).items())
 

@@ -55,7 +55,7 @@ class Job:
     gang: int = 0
     """Least number of members that start together; 0 for pods that start alone."""
     done: int = 0
-    held: bool = False
+    awaits_grant: bool = False
     """True while its pods must not be made yet: a request for their room is not granted."""
 
 

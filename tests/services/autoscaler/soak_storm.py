@@ -159,7 +159,7 @@ class SoakStorm:
         }
         self.world.server.put(namespaced(REQUESTS, name), {"metadata": metadata, "spec": asks, "status": {}})
         job = self.cluster.jobs[name] = Job(name, spec, count=count, annotations={CONSUMES: name})
-        job.held = True
+        job.awaits_grant = True
         self.world.note(f"{name}: {count} members of {spec['containers'][0]['resources']['requests']}, {asks}")
 
     def remove_job(self, name: str = "") -> None:

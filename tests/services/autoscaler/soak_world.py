@@ -251,7 +251,7 @@ class SoakWorld(GroupWatcher):
 
     def _demand(self) -> int:
         """Return the number of pods that want a node, and of members that are no pods yet."""
-        absent = sum(job.count for job in self.cluster.jobs.values() if job.held)
+        absent = sum(job.count for job in self.cluster.jobs.values() if job.awaits_grant)
         return len([pod for pod in self.cluster.waiting() if not is_daemon(pod)]) + absent
 
     def total(self, pool: str) -> int:
@@ -380,11 +380,12 @@ class SoakWorld(GroupWatcher):
         for item in self.server.kind(REQUESTS):
             job = self.cluster.jobs.get(item["metadata"]["name"])
             conditions = (item.get("status") or {}).get("conditions") or ()
-            if job and job.held and any(one["type"] == "Provisioned" and one["status"] == "True" for one in conditions):
+            granted = any(state["type"] == "Provisioned" and state["status"] == "True" for state in conditions)
+            if job and job.awaits_grant and granted:
                 self.note(f"{job.name} is granted")
                 if looks:
                     self._check_grant(job.count, job.spec)
-                job.held = False
+                job.awaits_grant = False
 
     def _check_grant(self, count: int, spec: Object) -> None:
         pod = {"metadata": {"name": "member", "labels": {}}, "spec": spec, "status": {}}
@@ -425,7 +426,7 @@ class SoakWorld(GroupWatcher):
             if takers:
                 yield f"{name} waits although {' and '.join(takers)} can take it"
         for job in self.cluster.jobs.values():
-            if job.held:
+            if job.awaits_grant:
                 pod = {"metadata": {"name": job.name, "labels": {}}, "spec": job.spec, "status": {}}
                 takers = self.takers(pod, job.count)
                 if takers:

@@ -24,7 +24,7 @@ from services.autoscaler.evaluation import evaluate_cluster
 from services.autoscaler.scaling_pools import scaling_pools
 from services.autoscaler.shared_limits import shared_limits
 from tests.services.autoscaler.api_objects import node, pod
-from tests.services.autoscaler.listed_cluster import NOW, Lists, Standing, groups_of_pools, machine
+from tests.services.autoscaler.listed_cluster import NOW, Lists, Standing, machine
 
 GIB = 2**30
 TOLERATES = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
@@ -33,11 +33,6 @@ TOLERATES = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
 @pytest.fixture(name="environment", scope="module")
 def _environment() -> Environment:
     return example("prod")
-
-
-@pytest.fixture(name="groups")
-def _groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
-    return groups_of_pools(monkeypatch)
 
 
 def said(environment: Environment, api: Api, book: PriceBook | None = None) -> list[str]:

@@ -20,17 +20,11 @@ from tests.services.autoscaler.listed_cluster import (
     actions,
     cpu_node,
     daemon_set,
-    groups_of_pools,
     machine,
 )
 
 ZONE = "topology.kubernetes.io/zone"
 GROWS = "grow prod-cpu from 0 to 1: for team/{}"
-
-
-@pytest.fixture(name="groups")
-def _groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
-    return groups_of_pools(monkeypatch)
 
 
 def six(groups: dict[str, Standing]) -> list[str]:

@@ -15,18 +15,12 @@ from tests.services.autoscaler.listed_cluster import (
     Standing,
     actions,
     cpu_node,
-    groups_of_pools,
     machine,
 )
 
 GPU = "nvidia.com/gpu"
 TOLERATES = [{"key": GPU, "operator": "Exists"}]
 ON_H100: dict[str, Any] = {"tolerations": TOLERATES, "nodeSelector": {"gpu": "h100"}}
-
-
-@pytest.fixture(name="groups")
-def _groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
-    return groups_of_pools(monkeypatch)
 
 
 def one_cpu_node(groups: dict[str, Standing]) -> list[Object]:

@@ -23,18 +23,12 @@ from tests.services.autoscaler.listed_cluster import (
     actions,
     cpu_node,
     daemon_set,
-    groups_of_pools,
     machine,
 )
 from tests.services.autoscaler.test_volume_claims import EBS, ZONE, claim, class_, lists, using, volume
 
 HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-
-
-@pytest.fixture(name="groups")
-def _groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
-    return groups_of_pools(monkeypatch)
 
 
 def test_a_pod_of_another_scheduler_is_told_and_takes_what_it_has(groups: dict[str, Standing]) -> None:

@@ -15,18 +15,12 @@ from tests.services.autoscaler.listed_cluster import (
     actions,
     cpu_node,
     daemon_set,
-    groups_of_pools,
     machine,
 )
 
 ZONE = "topology.kubernetes.io/zone"
 EBS = "ebs.csi.aws.com"
 GROWS = "grow prod-cpu from 0 to 1: for team/p"
-
-
-@pytest.fixture(name="groups")
-def _groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
-    return groups_of_pools(monkeypatch)
 
 
 def claim(name: str, *, status: str = "Bound", metadata: Object | None = None, **spec: Any) -> Object:
