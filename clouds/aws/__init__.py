@@ -1,1 +1,1 @@
-"""AWS: facts about the cloud, and calls to it. Pulumi resources that are made there: components/aws."""
+"""AWS: facts about the cloud, and requests to it. Pulumi resources are declared in components/aws."""

@@ -1,4 +1,4 @@
-"""Checks of a site in AWS, its pools and its existing resources that need only the file."""
+"""Checks that need only the file: of a site in AWS, its pools and its existing resources."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class AwsSiteChecks(SiteChecks[AwsSite]):
         return None if named is None else ("vpc", named)
 
     def faults(self, place: Place[AwsSite], earlier: Sequence[Place[AwsSite]]) -> Iterator[Fault]:
-        """Yield a fault of a block that is too large for EC2, and faults of the parts that a site names: parts of a VPC
-        without the VPC's id, zones that the site does not have, one subnet for two zones. Also yield faults of its
-        pools, and a fault when its account differs from an earlier site's, because one provider serves all AWS
-        sites."""
+        """Yield a fault if the site's block is too large for EC2, faults of the existing parts that the site names
+        (parts of a VPC without the VPC's id, zones that the site lacks, one subnet for two zones), and faults of its
+        pools. Also yield a fault if the site's account differs from an earlier site's, because one provider serves all
+        AWS sites."""
         yield from _block(place.name, place.site)
         yield from _named(place.name, place.site)
         yield from pool_faults(place)

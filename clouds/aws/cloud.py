@@ -41,8 +41,8 @@ class Aws(Cloud[AwsSite]):
     picture = Picture(title="AWS", light="#9c5000", dark="#f2a552", zones_have_ranges=True, gateway="of the VPC")
     provider = "aws"
     user_data_limit = 16384
-    """Bytes before the base64 of the API (EC2 user guide, "Run commands when you launch an EC2 instance with user data
-    input")."""
+    """Size in bytes before the API's base64 encoding (EC2 user guide, "Run commands when you launch an EC2 instance
+    with user data input")."""
     node_controller_takes_role = True
     """The node controller runs outside AWS."""
 
@@ -69,13 +69,14 @@ class Aws(Cloud[AwsSite]):
         return AwsMachineList(environment, site)
 
     def node_controller_settings(self, place: Place[AwsSite]) -> dict[str, str]:
-        """Return the region in which it lists machines, and the role by which machines prove their identity."""
+        """Return the region in which the node controller lists machines, and the role by which machines prove their
+        identity."""
         from clouds.aws.names import node_role
 
         return {"region": place.site.region, "node_role": node_role(place)}
 
     def use_access(self, access: OwnAccess) -> None:
-        """Take a role with a token of the program's identity in Azure."""
+        """Assume the program's role with a token of the program's identity in Azure."""
         from clouds.aws.machine_access import use
 
         use(access)

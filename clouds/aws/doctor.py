@@ -64,8 +64,8 @@ def _clock(share: CloudShare[AwsSite], region: str) -> Iterator[Finding]:
 
 
 def credentials(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Finding]:
-    """Report the account of the credentials. Another account than a site declares is a problem. The account's root user
-    as the caller is a warning."""
+    """Report the account of the credentials. It is a problem if a site declares another account, and a warning if the
+    caller is the account's root user."""
     caller = reader.caller(next(iter(share.regions())))
     sites = share.sites(*share.places)
     accounts = {name: place.site.account for name, place in share.places.items()}

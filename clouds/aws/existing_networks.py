@@ -20,8 +20,7 @@ def subnet_faults(subnet: FoundSubnet, wanted: IPv4Network, site: AwsSite, *, zo
 
 
 def table_faults(associated: Iterable[str], subnet: str) -> Iterator[str]:
-    """Yield a reason when a route table is not associated with ``subnet``. ``associated`` holds the subnets that it is
-    associated with."""
+    """Yield a reason when a route table is not associated with ``subnet``. ``associated`` holds the table's subnets."""
     if subnet not in associated:
         yield f"{subnet} is not associated with it; associate it, or name the table that it is associated with"
 

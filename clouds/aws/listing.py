@@ -1,4 +1,4 @@
-"""Resources of an environment that AWS itself lists: public addresses, and everything that is left of it.
+"""Resources of an environment that AWS itself lists: public addresses, and all remaining resources.
 
 Fields: docs.aws.amazon.com, EC2 API, ``DescribeAddresses``, ``DescribeNatGateways`` and so on. Every resource that
 Longhaul makes is tagged (components/aws/account.py).

@@ -51,8 +51,9 @@ SIGNS = {
         "reservationcapacityexceeded",
     ),
 }  # fmt: skip
-"""Texts that indicate a cause in an activity's message, which has a code only in groups of several types
-(docs.aws.amazon.com, "Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch failures"; EC2 API, "Error codes")."""
+"""Texts in an activity's message that indicate a cause. The message has an error code only in groups of several machine
+types (docs.aws.amazon.com, "Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch failures"; EC2 API, "Error
+codes")."""
 
 
 SCALES = (
@@ -134,8 +135,8 @@ class AwsGroup(WholeObservation):
 
     def end(self, machines: Sequence[str], *, replaced: bool = False) -> None:
         """Terminate instances in one call, which lowers the desired capacity by their number (Auto Scaling API,
-        ``TerminateInstanceInAutoScalingGroup``). A group cannot become smaller than its minimum: then instances are
-        refused, and a single one that may be replaced is."""
+        ``TerminateInstanceInAutoScalingGroup``). AWS refuses to make the group smaller than its minimum. A single
+        instance is then replaced if ``replaced`` is true."""
         if len(machines) > 1:
             called = f"{machines[0]} and {len(machines) - 1} more"
             self._terminate(called, smaller=True, AutoScalingGroupName=self._name, InstanceIds=list(machines))
@@ -235,9 +236,9 @@ def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[
 def refused(
     activities: Iterable[Mapping[str, Any]], *, now: datetime | None = None, grace: timedelta = timedelta()
 ) -> Iterator[Refusal]:
-    """Yield the failed launches among scaling activities; none while another launch is running, and none before the
-    last successful launch, since a group that fails in one zone goes on in the next. A failure counts once it is as old
-    as ``grace``. ``now`` defaults to the time of the newest launch."""
+    """Yield the launches that failed since the last successful launch; none while a launch is running, since a group
+    that fails in one zone goes on in the next. A failure counts once it is as old as ``grace``. ``now`` defaults to the
+    start of the newest launch."""
     launches = [activity for activity in activities if str(activity.get("Description", "")).startswith(LAUNCH)]
     if not launches:
         return

@@ -15,14 +15,14 @@ from contract.documents.cloud_token import NoTokenError
 log = logging.getLogger(__name__)
 
 LOOK_S = 30.0
-"""Seconds between two looks at the token's age, and between two attempts to get one."""
+"""Seconds between two checks of the token's age, and between two requests for a token."""
 EARLY_S = 600.0
 """Remaining validity of the token below which a new one is requested, seconds."""
 
 
 def use(access: OwnAccess) -> None:
-    """Sign in: AWS's SDK assumes the role with the token in a file, which is kept valid until the program stops.
-    Without a role, do nothing."""
+    """Make AWS's SDK assume the role with a token in a file, and keep that token valid until the program stops. Do
+    nothing without a role."""
     if not access.role:
         return
     path = access.folder / "aws-token"
@@ -30,7 +30,7 @@ def use(access: OwnAccess) -> None:
     looked = threading.Event()
     arguments = (access.token, path, access.stop)
     threading.Thread(target=keep, args=arguments, kwargs={"looked": looked}, daemon=True).start()
-    # The first requests would fail for want of the file.
+    # The first requests would fail without the file.
     looked.wait(SOCKET_S)
 
 

@@ -59,7 +59,7 @@ class AwsMachineList(MachineList):
         with aws_errors(what):
             pages = self._client().get_paginator("describe_instances")
             listed = list(pages.paginate(Filters=[*tagged, *filters], PaginationConfig={"PageSize": PAGE}))
-        # The SDK makes an answer without a list of one that is something else.
+        # The SDK turns an answer of another form into one without a list.
         if not all("Reservations" in page for page in listed):
             raise AwsError(f"{what}: the answer holds no list")
         return [machine for page in listed for machine in self._machines(page)]

@@ -43,5 +43,5 @@ class AwsMachineTypes(MachineTypes):
         return "arm64" if re.match(r"a1\.|[a-z]+\d+g", machine_type) else "amd64"
 
     def rdma(self, pool: Pool) -> Rdma | None:
-        """Return Elastic Fabric Adapters for a pool that asks for them: machines have none unasked."""
+        """Return ``EFA`` for a pool with ``efa``: machines have Elastic Fabric Adapters only on request."""
         return Rdma.EFA if pool.efa else None

@@ -1,4 +1,4 @@
-"""Resources of a site in AWS that Longhaul makes, and existing ones."""
+"""Parts of a site in AWS: parts that Longhaul makes, and existing ones."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from clouds.base.doctor import PAGE, CloudShare
 from clouds.base.findings import Finding, NotAllowedError, NotAskedError, ok, problem, unknown, warning
 
 POLICY = Path(__file__).with_name("operator-policy.json")
-"""The policy for the person who runs `longhaul up`, in IAM's format. Each statement allows."""
+"""The policy for the person who runs `longhaul up`, in IAM's format. Every statement has the effect ``Allow``."""
 
 REGION_KEY = "aws:RequestedRegion"
 
@@ -72,9 +72,9 @@ class _Who:
 
 
 def permissions(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Finding]:
-    """Check the policy's actions by IAM's ``SimulatePrincipalPolicy``. If that is not allowed, check
-    one of them by EC2's ``DryRun``, which "checks whether you have the required permissions for the action, without
-    actually making the request, and provides an error response" (EC2 API, ``CreateVpc``)."""
+    """Check the policy's actions by IAM's ``SimulatePrincipalPolicy``. If the simulation is not allowed, check only
+    ``ec2:CreateVpc``, by EC2's ``DryRun``, which "checks whether you have the required permissions for the action,
+    without actually making the request, and provides an error response" (EC2 API, ``CreateVpc``)."""
     regions, sites = list(share.regions()), share.sites(*share.places)
     caller = reader.caller(regions[0])
     if caller.arn.endswith(":root"):
@@ -135,7 +135,7 @@ def _missing(who: _Who, regions: list[str]) -> dict[str, list[str]]:
 
 def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
     """Yield the actions of a statement that are not allowed. An action counts as allowed when it is allowed on one of
-    the statement's resources, because each action takes another kind of resource."""
+    the statement's resources, because each action applies to another kind of resource."""
     actions = [single for action in statement.actions for single in EXAMPLES.get(action, (action,))]
     values = {key: [region] if key == REGION_KEY else list(given[:1]) for key, given in statement.conditions.items()}
     request: dict[str, Any] = {"PolicySourceArn": who.principal, "ActionNames": actions}

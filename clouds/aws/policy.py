@@ -146,8 +146,8 @@ def _route(resource: Resource, declared: Declared) -> Iterator[Breach]:
 
 
 def _private(target: object) -> bool:
-    """Return whether a route's destination can be another site. An internet gateway's id is unknown before it is made,
-    so such a route is recognised by its destination."""
+    """Return whether a route's destination can be another site. An internet gateway's id is unknown before the gateway
+    is made, so a route to it is recognised by the destination."""
     network = parse_range(str(target))
     return isinstance(network, IPv4Network) and any(network.subnet_of(range_) for range_ in PRIVATE)
 
@@ -231,8 +231,8 @@ def _tls(resource: Resource, _: Declared) -> Iterator[Breach]:
 
 
 def _has_metadata(resource: Resource) -> bool:
-    """Return whether the resource has its own metadata options: not when the metadata service is off, nor when an
-    instance uses the options of its template."""
+    """Return whether the resource's own metadata options apply. They do not when the metadata service is off, or when
+    an instance uses the options of its template."""
     if at(resource.inputs, "metadataOptions.httpEndpoint") == "disabled":
         return False
     from_template = resource.kind == INSTANCE and resource.inputs.get("launchTemplate")
@@ -284,7 +284,7 @@ class AwsPolicyChecks(PolicyChecks[AwsSite]):
     """Checks of resources in AWS."""
 
     def public(self, place: Place[AwsSite]) -> frozenset[str]:
-        """Return the names of the site's egress, a route and addresses, as `components/aws/network.py` names them."""
+        """Return the names of the route and the addresses of the site's egress (`components/aws/network.py`)."""
         network, zones = f"{place.environment}-{place.name}-network", made_zones(place.site)
         routes = {f"{network}-public-default"} if zones else set()
         return frozenset({*routes, *(f"{network}-egress-{zone}" for zone in zones)})

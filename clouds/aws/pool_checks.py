@@ -1,4 +1,4 @@
-"""Checks of pools in AWS that need only the file."""
+"""Checks that need only the file: of pools in AWS."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class PriceListUsage:
 
 
 def usages() -> dict[Part, PriceListUsage]:
-    """Return the usage type of each part, charged by the hour."""
+    """Return the usage type of each part that AWS charges for by the hour."""
     return {
         "nat-gateway": PriceListUsage(offer=EC2, usage_type="NatGateway-Hours"),
         "public-address": PriceListUsage(offer=VPC, usage_type="PublicIPv4:InUseAddress"),
@@ -72,7 +72,7 @@ class AwsPriceList(PriceList[AwsSite]):
     """Prices that AWS publishes."""
 
     def published(self, source: str, url: str) -> bool:
-        """Return whether a price was read from these files, from their mirror at ``url``, or from EC2."""
+        """Return whether a price was read from AWS's price files, from their mirror at ``url``, or from EC2."""
         return source == spot.SOURCE or source.startswith(tuple(f"{place}/" for place in (URL, url) if place))
 
     def batches(self, keys: tuple[Key, ...], asking: PriceRequest[AwsSite]) -> list[PriceBatch]:

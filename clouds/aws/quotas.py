@@ -34,7 +34,8 @@ Instance quotas" and "Amazon EC2 On-Demand Instances quotas")."""
 
 _OLDER = "All P4, P3 and P2 Spot Instance Requests"
 OLDER_SPOT = {"p2": _OLDER, "p3": _OLDER, "p4": _OLDER, "p5": "All P5 Spot Instance Requests"}
-"""Names of family P's spot quotas before AWS made one quota of them, from the first of these pages."""
+"""Names of the spot quotas of family P before AWS merged them into one quota (EC2 user guide, "Spot Instance
+quotas")."""
 
 ADDRESSES = "EC2-VPC Elastic IPs"
 VPCS = "VPCs per Region"
@@ -63,7 +64,8 @@ class _Region:
     """Machines that the environment needs in the region."""
 
     def quota(self, machine_type: str, *, spot: bool) -> str:
-        """Return the name of the quota that a type counts against; empty when the account's answer has none for it."""
+        """Return the name of the quota that a type counts against; empty when the account's quotas have none for the
+        type."""
         names = quota_names(machine_type, spot=spot)
         return next((name for name in names if name in self.quotas), "")
 
@@ -159,8 +161,9 @@ def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
 
 
 def _networks(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
-    """Check the quotas of Elastic IPs, one for each zone, and of VPCs, one for each site; and the quota of a VPC's
-    ranges when a site needs more than AWS's default. Existing resources do not count (components/aws/network.py)."""
+    """Check the quotas of Elastic IPs (one for each zone) and of VPCs (one for each site), and the quota of a VPC's
+    ranges when a site needs more ranges than AWS's default. Existing zones and VPCs that a site names need none
+    (components/aws/network.py)."""
     sites = [share.places[name].site for name in names]
     addresses, networks = sum(len(made_zones(site)) for site in sites), sum(not site.existing.vpc for site in sites)
     with reader_errors("the existing Elastic IPs", needs="ec2:DescribeAddresses"):

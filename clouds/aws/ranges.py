@@ -1,5 +1,5 @@
-"""Ranges of a site's VPC, division of a zone's node subnet into the nodes' own addresses and their pods' prefixes, and
-how many nodes fit."""
+"""Ranges of a site's VPC, the division of a zone's node subnet into nodes' addresses and pods' prefixes, and the number
+of nodes that fit."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ LARGEST_BLOCK = 13
 (components/model/network/address_plan.py) and may not be larger than :data:`LARGEST_RANGE`."""
 
 RANGES = 5
-"""Ranges of a VPC unless the quota "IPv4 CIDR blocks per VPC" is raised, which AWS does up to 50 (docs.aws.amazon.com,
-"Amazon VPC quotas")."""
+"""Largest number of ranges of a VPC by default. AWS raises the quota "IPv4 CIDR blocks per VPC" up to 50
+(docs.aws.amazon.com, "Amazon VPC quotas")."""
 
 
 def vpc_ranges(block: IPv4Network) -> tuple[IPv4Network, ...]:
@@ -42,7 +42,7 @@ def pod_reservations(subnet: IPv4Network) -> tuple[IPv4Network, ...]:
 
 def node_capacity(subnet: IPv4Network) -> int:
     """Return the number of nodes that fit into a node subnet, each with a /28 and an address of its own: 480 in a /19.
-    A subnet larger than EC2's maximum fits no more than that."""
+    A range larger than EC2's largest subnet counts as that subnet."""
     subnet = vpc_ranges(subnet)[0]
     prefixes = sum(part.num_addresses for part in pod_reservations(subnet)) // PREFIX_ADDRESSES
     return int(min(prefixes, _own_share(subnet).num_addresses - KEPT))

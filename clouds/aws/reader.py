@@ -1,5 +1,4 @@
-"""Reads from AWS through its SDK, with the user's own credentials. Every error becomes a reason why a question has no
-answer."""
+"""Reads from AWS through its SDK, with the user's own credentials. Every error becomes a ``NotAskedError``."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _OFFERINGS = "ec2/resources/instance_type_offerings/availability-zone"
 
 
 def table(answers: list[Path], *, day: str) -> Regions:
-    """Return the table of the libraries' copies, and of newer ``answers`` of EC2."""
+    """Return the table from the libraries' copies and from newer ``answers`` of EC2."""
     zones: dict[str, set[str]] = {region: set() for region in _regions()}
     sold: defaultdict[str, set[str]] = defaultdict(set)
     newer = [(path.stem, json.loads(path.read_text(encoding="utf-8"))["InstanceTypeOfferings"]) for path in answers]

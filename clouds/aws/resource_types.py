@@ -73,7 +73,7 @@ class AwsResourceTypes(ResourceTypes):
 
     def rules(self, type_: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the security rule that the resource declares. In AWS, -1 means any protocol, and a rule without ports
-        any port."""
+        applies to any port."""
         direction = _DIRECTIONS.get(type_)
         if direction is None:
             return ()

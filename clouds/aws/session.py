@@ -20,7 +20,8 @@ CONNECT_S = 10.0
 READ_S = 20.0
 """Time limit of one answer, in seconds."""
 PROMPT_CONNECT_S, PROMPT_READ_S = 2.0, 5.0
-"""The same for a write that must not arrive late: within the 15 s of a lease (contract/kubernetes/election.py)."""
+"""Time limits of a connection and of an answer, in seconds, for a write that must arrive within the 15 s of a lease
+(contract/kubernetes/election.py)."""
 ATTEMPTS = 5
 """Largest number of tries of one request, including those after throttling (botocore's mode ``standard``)."""
 CONNECTIONS = 64
@@ -58,9 +59,8 @@ class AwsError(CloudError):
     answer."""
 
     def __init__(self, message: str, *, code: str = "", cloud_message: str = "", answered: bool = True) -> None:
-        """``code`` and ``cloud_message`` are AWS's own words, empty when no request was sent or
-        answered. ``answered`` is false
-        when no server was reached."""
+        """``code`` and ``cloud_message`` are AWS's own words; empty when no request was sent or answered. ``answered``
+        is false when no server was reached."""
         passing = not answered or code.removesuffix("Fault") in PASSING
         super().__init__(message, passing=passing, answered=answered, code=code)
         self.cloud_message = cloud_message

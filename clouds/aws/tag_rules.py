@@ -14,7 +14,8 @@ NAME = 128
 
 MARKS = "_.:/=+-@"
 """Characters that names and values in AWS may contain besides letters, digits and spaces of Unicode
-(docs.aws.amazon.com, IAM API, ``Tag``). Roles have tags too, and EC2 would accept more characters."""
+(docs.aws.amazon.com, IAM API, ``Tag``). IAM's rule applies because roles have tags too; EC2 would accept more
+characters."""
 
 RESERVED = "aws:"
 """Prefix that a tag's name in AWS must not have, in upper or lower case ("Tag restrictions")."""

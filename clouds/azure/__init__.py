@@ -1,1 +1,1 @@
-"""Azure: facts about the cloud, and calls to it. Pulumi resources that are made there: components/azure."""
+"""Azure: facts about the cloud, and requests to it. Pulumi resources are declared in components/azure."""

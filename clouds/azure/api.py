@@ -34,12 +34,12 @@ START_S = 600.0
 BUSY_S = 2.0
 """Pause between tries, in seconds."""
 COMMANDS_S = 15.0
-"""Longest pause between two tries to run a command on a machine, in seconds: it takes 12 requests, and 4 more each
-minute (learn.microsoft.com, "Compute throttling limits", "Update VM")."""
+"""Longest pause between two tries to run a command on a machine, in seconds. A machine accepts 12 such requests, and 4
+more each minute (learn.microsoft.com, "Compute throttling limits", "Update VM")."""
 
 VAULT_CONNECTIONS = 3
-"""Number of repeated connections to a vault, six seconds in all: a vault that is unreachable from here, or does not
-exist, must be reported soon."""
+"""Number of repeats of a failed connection to a vault. They take six seconds together, so that an unreachable or
+missing vault is reported soon."""
 
 PROBE = "longhaul-probe"
 """Name of a secret that does not exist: a request for it shows whether secrets may be read."""
@@ -52,8 +52,8 @@ T = TypeVar("T")
 
 
 class AzureApi:
-    """The management interface for one subscription. Machines are named by their host names; their names in Azure have
-    ``prefix`` before that."""
+    """The management interface for one subscription. Methods take host names of machines; a machine's name in Azure is
+    ``prefix`` and its host name."""
 
     def __init__(self, *, subscription: str, prefix: str = "") -> None:
         self._subscription = f"/subscriptions/{subscription}"
@@ -61,7 +61,7 @@ class AzureApi:
         self._prefix = prefix
 
     def machines(self, resource_group: str) -> list[MachineView]:
-        """Return every virtual machine of a group whose name has the prefix; an empty list when the group does not
+        """Return the virtual machines of a group whose names have the prefix; an empty list when the group does not
         exist."""
         try:
             items = list(self._manager.pages(self._path(resource_group), version=COMPUTE_VERSION))
@@ -155,7 +155,7 @@ def packing(script: str) -> str:
 
 
 def unpacked(text: str) -> str:
-    """Return the output of such a script. Raise ``AzureError`` when it was too long for an answer."""
+    """Return the output of a script from :func:`packing`. Raise ``AzureError`` when the output cannot be unpacked."""
     try:
         return gzip.decompress(base64.b64decode(text, validate=True)).decode(errors="replace").rstrip("\n")
     except (ValueError, EOFError, OSError, zlib.error):
@@ -203,8 +203,8 @@ class KeyVault:
             raise
 
     def set(self, name: str, value: str, *, content_type: str = "") -> None:
-        """Write a new version of a secret. A deleted secret is recovered first. While a secret is being deleted it can
-        be neither written nor recovered; that is awaited for at most :data:`SOFT_DELETE_S` seconds."""
+        """Write a new version of a secret. A deleted secret is recovered first. A secret that is being deleted can be
+        neither written nor recovered; wait for the end of the deletion, for at most :data:`SOFT_DELETE_S` seconds."""
         self._asked(name, lambda client: _write(client, name, value, content_type=content_type))
 
     def delete(self, name: str) -> None:

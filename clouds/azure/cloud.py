@@ -54,7 +54,7 @@ class Azure(Cloud[AzureSite]):
     """Key types by learn.microsoft.com/azure/virtual-machines/linux/create-ssh-keys-detailed, "Supported SSH key
     formats"."""
     user_data_limit = 65535
-    """Bytes before the base64 of the API (compute REST API, "OSProfile.customData")."""
+    """Size in bytes before the API's base64 encoding (compute REST API, "OSProfile.customData")."""
 
     def account_scope(self, site: AzureSite) -> str:
         """Return the subscription's id."""
@@ -84,8 +84,9 @@ class Azure(Cloud[AzureSite]):
         return AzureMachineList(environment, site)
 
     def node_controller_settings(self, place: Place[AzureSite]) -> dict[str, str]:
-        """Return the resource group in which it lists machines, with its own machine's identity, and the tenant whose
-        tokens prove the machines' identity."""
+        """Return the region, subscription and resource group in which the node controller lists machines, and the
+        tenant whose tokens prove the machines' identity. The node controller signs in with its own machine's
+        identity."""
         from clouds.azure.names import resource_group
 
         site = place.site

@@ -41,7 +41,7 @@ class AzureControlAccess(ControlAccess[AzureSite]):
     """Machines of a control plane in Azure, its Key Vault and its backups."""
 
     def machines(self, place: Place[AzureSite]) -> list[MachineView]:
-        """Return every virtual machine of the site's group whose name has the prefix; an empty list when there is no
+        """Return the virtual machines of the site's group whose names have the prefix; an empty list when there is no
         group."""
         return _api(place).machines(resource_group(place))
 
@@ -84,7 +84,7 @@ class AzureControlAccess(ControlAccess[AzureSite]):
         KeyVault(f"https://{vault}.vault.azure.net").set(name, value, content_type=kind)
 
     def signed_in(self, place: Place[AzureSite]) -> str:
-        """Return the caller's name of a person or id of an application, from a stored token; empty without one. No
+        """Return the caller from a stored token: a person's name or an application's id; empty without a token. No
         request is sent."""
         return kept_credential().holder()
 

@@ -17,13 +17,13 @@ TOO_MANY, NOT_THERE = 429, 404
 """Status codes for too many requests, and for something that does not exist."""
 
 OF_RESOURCE = "Resource"
-"""Last word of the name of a limit that one resource has. Those of a subscription end in ``SubscriptionMaximum``
+"""Last word of the names of one resource's limits. The names of a subscription's limits end in ``SubscriptionMaximum``
 (Azure/azure-cli, test_create_flexible_vmss_with_priority_mix_policy.yaml)."""
 
 PASSING = (0, 408, 409, 412, 429, 500, 502, 503, 504)
-"""Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``; 409, while another
-operation on the resource runs (one that refuses machines is excluded below); and 412, which means that somebody else
-has changed the resource meanwhile."""
+"""Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``; 0, for no answer; 409, while
+another operation on the resource runs (a 409 that refuses machines is excluded below); and 412, after somebody else has
+changed the resource."""
 
 
 class AzureError(CloudError):

@@ -38,7 +38,7 @@ class FoundGateway:
 
 
 def network_faults(network: FoundNetwork, place: Place[AzureSite], ranges: SiteRanges) -> Iterator[str]:
-    """Yield the reasons why a virtual network and its named subnets cannot be those of a site."""
+    """Yield the reasons why a virtual network and its named subnets cannot be the site's."""
     yield from existing_networks.network_faults(network, ranges, region=place.site.region)
     wanted, named = ranges.parts, place.site.existing.subnets.named()
     for part, name in named.items():

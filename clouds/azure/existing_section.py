@@ -27,7 +27,7 @@ CONTROL_PLANE_SUBNETS = ("etcd", "events", "api")
 """Subnets that only the control plane's site has."""
 
 VPN_SUBNET = "vpn"
-"""Subnet of VPN machines, where the environment has any; beside the control plane as well."""
+"""Subnet of VPN machines, if the environment has any; also only in the control plane's site."""
 
 SubnetName = Annotated[
     str,

@@ -38,8 +38,8 @@ class AzureMachineImages(MachineImages[AzureSite]):
         return site.image.endswith(f"/versions/{PLACEHOLDER_VERSION}")
 
     def placeholder(self, account: str, *, kind: str) -> str:
-        """Return the id of the first image of this kind, with the placeholder's version. It tells the gallery for the
-        baked image."""
+        """Return the id of the first image of this kind, with the placeholder's version. The id names the gallery for
+        the baked image."""
         definition = "node-gpu" if kind == "gpu" else "node"
         return (
             f"/subscriptions/{account}/resourceGroups/{GALLERY_GROUP}/providers/Microsoft.Compute/galleries/{GALLERY}"
@@ -74,8 +74,9 @@ class AzureMachineImages(MachineImages[AzureSite]):
         )
 
     def credentials(self, environ: Mapping[str, str], *, needed: bool) -> dict[str, str]:
-        """Return Packer's variables with a service principal's secret, or empty ones, with which Packer's plugin uses
-        the Azure CLI's credentials. Raise ``CloudError`` when credentials are ``needed`` and there are neither."""
+        """Return Packer's variables with a service principal's id and secret. Without a service principal, return empty
+        values, with which Packer's plugin uses the Azure CLI's credentials. Raise ``CloudError`` when credentials are
+        ``needed`` and there is no Azure CLI either."""
         if environ.get("AZURE_CLIENT_ID") and environ.get("AZURE_CLIENT_SECRET"):
             return {_CLIENT: environ["AZURE_CLIENT_ID"], _SECRET: environ["AZURE_CLIENT_SECRET"]}
         if needed and shutil.which("az", path=environ.get("PATH")) is None:

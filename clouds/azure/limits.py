@@ -1,4 +1,4 @@
-"""Limits of a site in Azure and its pools: for how many nodes it has room, and whether Azure has its region."""
+"""Limits of a site in Azure and its pools: room for nodes, and the known zones and regions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ ADDRESSES = 65_536
 subscription and service limits", virtual networks: "Private IP addresses per virtual network")."""
 
 PEERED_ADDRESSES = 128_000
-"""The same for peered virtual networks together (there: "Total Private Addresses for a group of Peered Virtual
-networks"). Azure's support raises neither
-of the two limits."""
+"""Private addresses that peered virtual networks may have in use together (same page: "Total Private Addresses for a
+group of Peered Virtual networks"). Azure's support raises neither of these two limits."""
 
 OTHERS = 64
-"""Addresses of a site that are not for nodes: for the control plane, at most 29 machines and as many replacements, its
-load balancer, and the VPN gateway."""
+"""Addresses of a site that are not for nodes: those of the control plane's machines (at most 29, and as many
+replacements), of its load balancer, and of the VPN gateway."""
 
 
 class AzureSiteLimits(SiteLimits[AzureSite]):
@@ -47,8 +46,9 @@ class AzureSiteLimits(SiteLimits[AzureSite]):
         return (PEERED_ADDRESSES - sites * OTHERS) // (1 + pods_each)
 
     def cautions(self, place: Place[AzureSite]) -> Iterator[Caution]:
-        """Yield cautions about the site's zones and region. A region for the control plane without a service tag is
-        refused (clouds/azure/checks.py). Azure publishes no list of types by region without an account."""
+        """Yield cautions about the site's zones and region. A control plane's region without a service tag causes no
+        caution, because it is refused (clouds/azure/checks.py). There are no cautions about machine types, because
+        Azure publishes no list of types by region without an account."""
         unknown = [zone for zone in place.site.zones if zone not in ZONES]
         if unknown:
             yield Caution(

@@ -1,4 +1,4 @@
-"""Resources of an environment that Azure itself lists: public addresses, and everything that is left of it.
+"""Resources of an environment that Azure itself lists: public addresses, and all remaining resources.
 
 Fields: learn.microsoft.com, "Public IP Addresses - List". All resources have tags (clouds/base/tags.py).
 """
@@ -24,8 +24,8 @@ class AzureResourceListing(ResourceListing[AzureSite]):
     """Resources of an environment that Azure itself lists."""
 
     def public_addresses(self, place: Place[AzureSite]) -> Iterator[PublicAddress]:
-        """Yield the public addresses in the site's resource group. In a group that is not the environment's own, only
-        those with its tag."""
+        """Yield the public addresses in the site's resource group. In a group that is not the environment's own, yield
+        only addresses with the environment's tag."""
         manager, group = ResourceManager(), resource_group_path(place)
         ours = _tagged(manager.find(group, version=GROUPS_VERSION) or {}, place.environment)
         for item in manager.pages(f"{group}/providers/Microsoft.Network/publicIPAddresses", version=NETWORK_VERSION):

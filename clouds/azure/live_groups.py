@@ -29,7 +29,7 @@ from clouds.base.refusals import Refusal
 LOOK_S = 5.0
 """Seconds between two looks at a machine that is being updated to a model."""
 TAKES_OVER_S = 900.0
-"""Time limit for that update, seconds."""
+"""Time limit for a machine's update to a model, seconds."""
 READ_S = 5.0
 """Time after :meth:`AzureGroup.size` in which :meth:`AzureGroup.resize` relies on what it has read, seconds."""
 
@@ -41,8 +41,8 @@ SCALES = (
     "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/instanceView/read",
 )
 """Actions that an autoscaler needs (learn.microsoft.com, "Azure permissions for Compute"). A write of a scale set whose
-model has an image, a subnet or an identity also needs those resources' ``…/read`` or ``…/join/action``: Azure looks at
-the whole model, though only the capacity changes."""
+model has an image, a subnet or an identity also needs those resources' ``…/read`` or ``…/join/action``: Azure checks
+the whole model, although only the capacity changes."""
 
 
 class AzureGroup:
@@ -50,7 +50,7 @@ class AzureGroup:
 
     in_place = True
     looks_apart_s = 15.0
-    """4 a minute, of the 10 that ``scale_set_observer.py`` names."""
+    """4 lists a minute, of the 10 that Azure allows (``scale_set_observer.py``)."""
     ends_at_once = 1000
     """Larger than any scale set, so there is no limit."""
     apart_s = 5.0
@@ -77,11 +77,11 @@ class AzureGroup:
             self._path, sets=sets or SetList(resource_group, session=session, clock=clock), session=session, clock=clock
         )
         self._read: tuple[float, dict[str, Any]] | None = None
-        """Document that :meth:`size` has read, and when."""
+        """Time at which :meth:`size` has read the scale set, and the document."""
 
     def observe(self, nodes: frozenset[str]) -> GroupObservation:
-        """Return the scale set for an autoscaler. Its machines may be those of an earlier observation. A refusal is not
-        waited for: the caller waits as long as Azure requests."""
+        """Return the data that an autoscaler needs. The machines may be those of an earlier observation. After too many
+        requests, raise Azure's refusal at once: the caller waits as long as Azure requests."""
         return self._observer.observe(nodes)
 
     def look(self) -> GroupState:
@@ -104,7 +104,8 @@ class AzureGroup:
         self._post(f"virtualMachines/{machine.id}/reimage", {})
 
     def remake(self, machine: LiveMachine) -> None:
-        """Do both steps, and wait between them. Raise ``CloudError`` when the first one takes too long."""
+        """Run :meth:`replace` and :meth:`rebuild`, and wait between them. Raise ``CloudError`` when the update takes
+        too long."""
         self.replace(machine)
         until = self._clock() + TAKES_OVER_S
         while True:
@@ -128,9 +129,9 @@ class AzureGroup:
 
     def resize(self, count: int) -> None:
         """Set the capacity, and leave the rest of the SKU unchanged. Each request is sent once: a repeat could
-        overwrite a size that somebody has set since. Azure answers 412 when somebody has changed the scale set since it
-        was read (REST reference, "Virtual Machine Scale Sets - Update", ``If-Match``), here or just before by
-        :meth:`size`."""
+        overwrite a size that somebody has set since. Azure answers 412 when somebody has changed the scale set since
+        this method, or :meth:`size` just before, has read it (REST reference, "Virtual Machine Scale Sets - Update",
+        ``If-Match``)."""
         read, self._read = self._read, None
         if read and self._clock() - read[0] <= READ_S:
             document = read[1]
@@ -143,7 +144,7 @@ class AzureGroup:
 
     def end(self, machines: Sequence[str], *, replaced: bool = False) -> None:
         """Delete machines in one request, which lowers the capacity by their number (REST reference, "Virtual Machine
-        Scale Sets - Delete Instances")."""
+        Scale Sets - Delete Instances"). A scale set has no minimum, so ``replaced`` has no effect."""
         body = {"instanceIds": list(machines)}
         with self._observer.written():
             self._promptly.ask("POST", f"{self._path}/delete", version=COMPUTE_VERSION, body=body)

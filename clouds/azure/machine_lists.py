@@ -19,7 +19,7 @@ vmssNetworkInterface.json)."""
 
 
 PAGE_S = 10.0
-"""Shortest time between two questions for each page of the longest list of machines, seconds."""
+"""Shortest time between two lists of all machines, in seconds for each page of the longest list."""
 
 
 class AzureMachineList(MachineList):
@@ -35,7 +35,7 @@ class AzureMachineList(MachineList):
 
     @property
     def apart_s(self) -> float:
-        """Shortest time between two questions, seconds: 6 requests a minute for each scale set. An autoscaler uses 4
+        """Shortest time between two lists, seconds: 6 requests a minute for each scale set. An autoscaler uses 4 more
         (``scale_set_observer.py``, which names the limit)."""
         return PAGE_S * max(self._pages.values(), default=1)
 
@@ -44,7 +44,7 @@ class AzureMachineList(MachineList):
         return {machine.name: machine for pool, group in self._groups for machine in self._machines(pool, group)}
 
     def some(self, names: Iterable[str]) -> Mapping[str, ListedMachine]:
-        """Return every machine of the scale sets whose name is the prefix of a given name: Azure has no query by
+        """Return every machine of the scale sets whose names are prefixes of the given names: Azure has no query by
         computer name."""
         wanted = tuple(names)
         groups = [each for each in self._groups if any(name.startswith(f"{each[1]}-") for name in wanted)]

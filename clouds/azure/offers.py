@@ -19,7 +19,7 @@ from clouds.base.findings import Finding, ok, problem, unknown, warning
 NVME = "NvmeDiskSizeInMiB"
 """Capability of types with local NVMe disks."""
 ENCRYPTION = "EncryptionAtHostSupported"
-"""Capability of types whose disks the host encrypts, which every machine asks for: ``True`` or ``False``
+"""Capability of types whose disks the host can encrypt, which every machine requires: ``True`` or ``False``
 (learn.microsoft.com/azure/virtual-machines/linux/disks-enable-host-based-encryption-cli)."""
 TEMPORARY = "MaxResourceVolumeMB"
 """Capability of types with a temporary disk of any kind."""
@@ -69,8 +69,8 @@ def _judged(share: CloudShare[AzureSite], demand: MachineDemand, sku: dict[str, 
 
 
 def _durable(share: CloudShare[AzureSite], demand: MachineDemand, sku: dict[str, Any] | None) -> Finding:
-    """Judge the type of the disk in the machine's zone (learn.microsoft.com, "Deploy a Premium SSD v2", "Determine
-    region availability programmatically")."""
+    """Judge whether the machine's zone offers the disks that outlive their machine (learn.microsoft.com, "Deploy a
+    Premium SSD v2", "Determine region availability programmatically")."""
     region, key = share.places[demand.site].site.region, share.at(*demand.key, "zone")
     barred = "not offered there" if sku is None else _barred(sku, region)
     zones = _zones(sku, region) if sku and not barred else set()

@@ -1,4 +1,4 @@
-"""Resources of a site in Azure that Longhaul makes, and existing ones."""
+"""Parts of a site in Azure: parts that Longhaul makes, and existing ones."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from clouds.base.prices import Part
 
 
 def control_subnets(place: Place[AzureSite]) -> tuple[str, ...]:
-    """Return the parts of a site whose machines fetch secrets from the vault: the control plane's, and those of the
-    laptops' VPN beside it."""
+    """Return the parts of a site whose machines fetch secrets from the vault: the control plane's parts, and the part
+    for the laptops' VPN."""
     if not place.is_control:
         return ()
     return (*CONTROL_PLANE_SUBNETS, *([VPN_SUBNET] if place.vpn_machines else []))
 
 
 def makes_egress(place: Place[AzureSite]) -> bool:
-    """Return whether Longhaul makes a NAT gateway: not when all subnets of the site exist already."""
+    """Return whether Longhaul makes a NAT gateway. It makes none when all subnets of the site exist already."""
     parts = {"nodes", *control_subnets(place)}
     return not parts <= place.site.existing.subnets.named().keys()
 
@@ -43,9 +43,9 @@ class AzureSiteParts(SiteParts[AzureSite]):
     """Parts of sites in Azure."""
 
     def hourly_parts(self, place: Place[AzureSite], remote: int) -> Iterator[tuple[Part, int]]:
-        """Yield the parts that Azure charges for by the hour: one NAT gateway with one address
-        (``components/azure/network.py``), and a VPN gateway where there is a tunnel
-        (``components/azure/vpn.py``)."""
+        """Yield the parts that Azure charges for by the hour: a NAT gateway (``components/azure/network.py``), public
+        addresses, and a VPN gateway if the site has tunnels (``components/azure/vpn.py``). Only parts that Longhaul
+        makes count."""
         yield "nat-gateway", int(makes_egress(place))
         yield "public-address", public_addresses(place)
         yield "vpn-gateway", int(place.has_tunnels and makes_vpn_gateway(place.site))

@@ -42,7 +42,7 @@ def permissions(share: CloudShare[AzureSite], reader: AzureReader, subscription:
     has it among its ``actions`` and not among its ``notActions``.
 
     Sources: learn.microsoft.com, "Permissions - List" of the Authorization API; "Resource Manager authentication API",
-    which asks it at a subscription."""
+    which requests that list at a subscription."""
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
     granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
     backups = _has_backups(share, subscription)

@@ -53,7 +53,7 @@ _WIDE_SCOPE = re.compile(r"^/?(|subscriptions/[^/]+|providers/Microsoft\.Managem
 """A tenant, a management group or a subscription. A longer scope is a resource group or less."""
 
 _WIDE_ACTION = re.compile(r"^(\*(/.*)?|[^/*]+/\*)$")
-"""``*``, ``*/read``, ``Microsoft.Compute/*``: all services, or all of one."""
+"""Actions of all services, or all actions of one service: ``*``, ``*/read``, ``Microsoft.Compute/*``."""
 
 USER_DATA: Mapping[str, tuple[str, ...]] = {
     VIRTUAL_MACHINE: ("osProfile.customData", "userData"),

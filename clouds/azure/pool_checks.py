@@ -1,4 +1,4 @@
-"""Checks of pools in Azure that need only the file."""
+"""Checks that need only the file: of pools in Azure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ RESERVATION_GROUP = re.compile(
 
 
 def pool_faults(place: Place[AzureSite]) -> Iterator[Fault]:
-    """Yield faults of a site's pools: zones that the site lacks, unusable reservations, settings that only AWS has, and
-    deletion notices for spot machines (learn.microsoft.com, "Terminate notification for Azure Virtual Machine Scale Set
-    instances")."""
+    """Yield faults of a site's pools: zones that the site lacks, zones for a type with InfiniBand, unusable
+    reservations, settings that only AWS has, and deletion notices for spot machines (learn.microsoft.com, "Terminate
+    notification for Azure Virtual Machine Scale Set instances")."""
     yield from unknown_zones(place)
     for name, pool in place.pools.items():
         if pool.zones and has_infiniband(pool.machine_type):

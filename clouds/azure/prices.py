@@ -42,8 +42,8 @@ GLOBAL = "Global"
 
 
 PAGES = 100
-"""Limit of pages, at up to 1,000 items each. No request here has so many; a chain of links that does not end is an
-error."""
+"""Largest number of pages, of up to 1,000 items each. No request here needs so many; the limit turns an endless chain
+of links into an error."""
 
 Item = Mapping[str, Any]
 
@@ -59,8 +59,8 @@ class Meter:
 
 
 def meters() -> dict[Part, Meter]:
-    """Return the meter of each part, charged by the hour. A load balancer's price includes five rules; Longhaul's has
-    two."""
+    """Return the meter of each part that Azure charges for by the hour. A load balancer's price includes five rules;
+    Longhaul's load balancer has two."""
     return {
         "load-balancer": Meter(service="Load Balancer", meter="Standard Included LB Rules and Outbound Rules"),
         "nat-gateway": Meter(service="NAT Gateway", meter="Standard Gateway"),
@@ -168,7 +168,7 @@ def _fits(key: MachineKey | PartKey, item: Item) -> bool:
 
 
 def _nearest(key: MachineKey | PartKey, items: list[Item]) -> list[Item]:
-    """Prefer items of the region itself to those of all regions, then primary meters, by which Azure bills, to
-    others."""
+    """Return the items of the region itself, or all items if there are none; of these return the primary meters, by
+    which Azure bills, if there are any."""
     regional = [item for item in items if item.get("armRegionName") == key.region] or items
     return [item for item in regional if item.get("isPrimaryMeterRegion")] or regional

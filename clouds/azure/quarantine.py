@@ -1,8 +1,8 @@
 """Quarantine of a pool's machine on Azure: its system disk is kept as a snapshot, it is powered off, and it is deleted.
 
 A scale set in uniform orchestration has one model for all machines: no machine can have its own security rules, or
-leave the set and keep running ("Orchestration modes for Virtual Machine Scale Sets"). So it is isolated by being
-powered off, at once and without a shutdown. Requests: "Azure REST API reference", Virtual Machine Scale Set VMs
+leave the set and keep running ("Orchestration modes for Virtual Machine Scale Sets"). So the machine is isolated by
+powering it off, at once and without a shutdown. Requests: "Azure REST API reference", Virtual Machine Scale Set VMs
 (2024-07-01), ``powerOff`` and ``delete``; Snapshots (2024-03-02).
 """
 
@@ -49,8 +49,8 @@ class AzurePoolQuarantine(PoolQuarantine[AzureSite]):
         manager.finished(begun, what=f"{suspect.node}: powering it off", limit_s=LIMIT_S)
 
     def keep(self, place: Place[AzureSite], suspect: Suspect) -> tuple[str, ...]:
-        """Make a snapshot of the machine's system disk, which no network reaches. The disk itself is deleted with the
-        machine."""
+        """Make a snapshot of the machine's system disk. No network reaches the snapshot. The disk itself is deleted
+        with the machine."""
         manager = ResourceManager()
         snapshot = f"{resource_group_path(place)}/providers/Microsoft.Compute/snapshots/{suspect.node}-quarantine"
         there = manager.find(snapshot, version=SNAPSHOT_VERSION)

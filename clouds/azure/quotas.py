@@ -63,9 +63,9 @@ def quotas(share: CloudShare[AzureSite], reader: AzureReader, subscription: str,
 
 
 def _has_something(share: CloudShare[AzureSite], reader: AzureReader, subscription: str, site: str) -> bool:
-    """Return whether resources of the environment exist already. Azure then counts their usage as in use. The existence
-    of a resource group that the file names says nothing about that, so its tagged resources are listed:
-    learn.microsoft.com, "Resources - List By Resource Group" (``$filter``)."""
+    """Return whether resources of the environment exist already. Azure then counts their usage as in use. A resource
+    group that the file names may exist without such resources, so its tagged resources are listed: learn.microsoft.com,
+    "Resources - List By Resource Group" (``$filter``)."""
     path = f"/subscriptions/{subscription}/resourcegroups/{resource_group(share.places[site])}"
     if reader.find(path, version=RESOURCES_VERSION) is None:
         return False

@@ -1,5 +1,4 @@
-"""Reads from Azure's resource manager: GET requests only, page by page. Every error becomes a reason why a question has
-no answer.
+"""Reads from Azure's resource manager: GET requests only, page by page. Every error becomes a ``NotAskedError``.
 
 Formats: learn.microsoft.com, "Azure REST API reference"; each caller names its operation.
 """
@@ -46,8 +45,8 @@ class AzureReader:
             yield from self._manager.pages(path, version=version, **({"filter": filter} if filter else {}))
 
     def skus(self, subscription: str, region: str, *, of: str = "virtualMachines") -> dict[str, dict[str, Any]]:
-        """Return the machine types that a subscription sees in a region, by name; with ``of``, the entries of another
-        resource type, such as ``disks``: "Resource Skus - List", requested once."""
+        """Return the machine types that a subscription sees in a region, by name. ``of`` selects another resource type,
+        such as ``disks``. "Resource Skus - List" is requested once for all types."""
         place = (subscription, region)
         with self._lock:
             lock = self._skus_locks.setdefault(place, Lock())
@@ -60,7 +59,8 @@ class AzureReader:
 
 
 class _OneFirst:
-    """Sends the first request alone, because each search for missing credentials takes seconds."""
+    """Sender that sends its first request alone. If credentials are missing, only that request searches for them, which
+    takes seconds."""
 
     def __init__(self, given: RequestSender | None) -> None:
         self._given, self._first, self._signed_in = given, Lock(), False

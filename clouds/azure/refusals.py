@@ -17,10 +17,10 @@ SIGNS = {
 }
 """Texts in a code or message that indicate a cause."""
 NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|\S*/\S*")
-"""Names and paths in a message, which are ignored: a resource's own name may contain such a text."""
+"""Names and paths in a message, which are ignored: a resource's own name may contain a text of :data:`SIGNS`."""
 
 
 def refuses_machines(code: str, message: str) -> bool:
-    """Return whether an error with this code and message refuses machines. Azure answers some of these with 409, like
-    an error while another operation is running."""
+    """Return whether an error with this code and message refuses machines. Azure answers some of these refusals with
+    409, which otherwise means that another operation is running."""
     return cause_of(f"{code} {NAMES.sub(' ', message)}", SIGNS) is not Cause.OTHER

@@ -18,7 +18,7 @@ from contract.azure import MANAGEMENT
 LONGEST_PAUSE_S = 10.0
 """Longest pause between two looks at a running operation, in seconds, even if Azure requests a longer one."""
 LOOKS_S = 1.0, 6.0
-"""First and last pause between two looks, in seconds, if Azure requests no longer one: a machine's operations may be
+"""First and longest pause between two looks, in seconds, if Azure requests no longer one. A machine's operations may be
 read 45 times, and 15 times more each minute (learn.microsoft.com, "Compute throttling limits", "Get Operation")."""
 
 
@@ -34,7 +34,7 @@ class ResourceManager:
         tries: int = TRIES,
     ) -> None:
         """With ``prompt``, each request is sent once, with short time limits. ``tries`` is the number of repeats after
-        an answer with an error that passes. Both are ignored with ``session``."""
+        an answer with a transient error. Both are ignored when ``session`` is given."""
         self._given, self._root, self._prompt, self._tries = session, root, prompt, tries
 
     def get(self, path: str, *, version: str, **query: str) -> dict[str, Any]:
@@ -56,8 +56,8 @@ class ResourceManager:
             yield from page
 
     def page_by_page(self, path: str, *, version: str, **query: str) -> Iterator[list[dict[str, Any]]]:
-        """Yield every page of a list, which takes a request each. Raise ``AzureError`` when an answer has no list, or
-        when the next page is on another server, which would get the token."""
+        """Yield every page of a list; each page takes one request. Raise ``AzureError`` when an answer has no list, or
+        when the next page is on another server, because that server would get the token."""
         url = self._url(path, version, query)
         while url:
             page = self._document(url)
@@ -80,8 +80,8 @@ class ResourceManager:
         options: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send any other request and return its answer. It may start an operation that :meth:`finished` waits for.
-        ``options`` are further query parameters, whose names have no ``$``."""
+        """Send any other request and return its answer. The request may start an operation; :meth:`finished` waits for
+        its end. ``options`` are further query parameters, whose names have no ``$``."""
         more = "".join(f"&{name}={quote(value)}" for name, value in (options or {}).items())
         return self._session.request(method, self._url(path, version, {}) + more, body=body, headers=headers)
 

@@ -22,4 +22,4 @@ delete; ``components/azure/conditions.py`` removes the right to delete."""
 AUTOSCALER = "56c7267f-6b58-5bc1-8b66-ce1fa91a6ae9"
 """Name under which an owner creates the role in autoscaler-role.json, once in each directory. No built-in role can
 resize scale sets without rights to other machines. The identity that runs `longhaul up` must not create roles, since it
-could then give itself any."""
+could then give itself any rights."""

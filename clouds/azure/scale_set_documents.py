@@ -19,7 +19,7 @@ POWER, UNMADE = "PowerState/", ("PowerState/deallocated", "PowerState/deallocati
 
 
 def target(document: Mapping[str, Any]) -> str:
-    """Return the image's version and a digest of the rest of the model, because Azure does not number models."""
+    """Return the image's version and a digest of the model, because Azure does not number models."""
     profile = document["properties"].get("virtualMachineProfile") or {}
     image = str(profile.get("storageProfile", {}).get("imageReference", {}).get("id") or "")
     model = json.dumps([document["sku"].get("name"), profile], sort_keys=True)
@@ -45,15 +45,15 @@ def machine_of(item: Mapping[str, Any]) -> LiveMachine | None:
 
 
 def creation_times(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the times at which machines were created, by their ids, without those of which Azure tells none."""
+    """Return the creation times of machines by their ids. Machines of which Azure reports no time are left out."""
     times = {str(item["instanceId"]): str((item.get("properties") or {}).get("timeCreated") or "") for item in items}
     return {id_: time for id_, time in times.items() if time}
 
 
 def refusal_of(item: Mapping[str, Any]) -> Refusal | None:
-    """Return why a machine was not made; None when it was made. A machine that is running or stopped has failed at
-    something else: provisioning states are those of the last operation (learn.microsoft.com, "States and billing status
-    of Azure Virtual Machines")."""
+    """Return the refusal of a machine that was not made; None for a machine that was made. A failed machine that is
+    running or stopped was made: its provisioning state is that of a later operation (learn.microsoft.com, "States and
+    billing status of Azure Virtual Machines")."""
     properties = item.get("properties") or {}
     statuses = (properties.get("instanceView") or {}).get("statuses") or []
     failed = next((status for status in statuses if str(status.get("code", "")).startswith(FAILED)), None)

@@ -2,8 +2,8 @@
 compute-throttling-limits.md): one list of a resource group's scale sets has their sizes, and a scale set's machines are
 listed only when they may have changed.
 
-The limit of a list of machines is not documented. It is taken for that of a scale set's expensive reads: 30 requests,
-and 10 more each minute. An autoscaler uses 4 a minute; the rest is left to the node controller and to others.
+The limit of a list of machines is not documented. It is assumed to equal the limit of a scale set's expensive reads: 30
+requests, and 10 more each minute. An autoscaler uses 4 a minute; the rest is left to the node controller and to others.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from clouds.base.live_groups import GroupObservation, GroupState, Life, LiveMach
 from clouds.base.refusals import Refusal
 
 SETS_S = 4.5
-"""Time for which a list of scale sets is used, seconds: less than the time between two observations of one of them."""
+"""Time for which a list of scale sets is used, seconds: less than the time between two observations of one scale
+set."""
 CHANGING_S = 15.0
-"""Shortest time between two lists of a scale set's machines while they change, seconds for each page."""
+"""Shortest time between two lists of a scale set's machines while they change, in seconds for each page of the list."""
 SETTLED_S = 30.0
-"""The same when the scale set and its machines are as they should be. Azure then changes its size or state before it
-removes one."""
+"""Shortest time between two lists of a settled scale set's machines, in seconds for each page of the list. Azure
+changes the size or state of a settled scale set before it removes a machine."""
 
 
 class SetList:
-    """Scale sets of a resource group, read by one request for all that ask at about the same time."""
+    """Scale sets of a resource group, read by one request for all callers at about the same time."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class SetList:
         self._answer: Mapping[str, dict[str, Any]] | AzureError = {}
 
     def document(self, name: str) -> dict[str, Any] | None:
-        """Return a scale set; None when the list lacks it. Raise ``AzureError`` when there is no list."""
+        """Return a scale set; None when the list lacks it. Raise ``AzureError`` when the list cannot be read."""
         with self._lock:
             if self._outdated or self._clock() - self._at > SETS_S:
                 self._outdated, self._at = False, self._clock()
@@ -62,7 +63,7 @@ class SetList:
         return answer.get(name.lower())
 
     def forget(self) -> None:
-        """Have the next caller read the list anew: a scale set was written."""
+        """Make the next caller read the list anew, because a scale set was written."""
         self._outdated = True
 
     def _listed(self) -> Mapping[str, dict[str, Any]] | AzureError:
@@ -92,18 +93,18 @@ class _MachineListing:
 
 
 class ScaleSetObserver:
-    """Observes one scale set. Observations follow one another; writes may happen at the same time."""
+    """Observer of one scale set. Observations must not overlap; a write may happen during an observation."""
 
     def __init__(self, path: str, *, sets: SetList, session: RequestSender | None, clock: Callable[[], float]) -> None:
-        """``path`` is that of the scale set; ``sets`` is the list that has it."""
+        """``path`` is the path of the scale set; ``sets`` is the list that contains the scale set."""
         self._path, self._name, self._sets = path, path.rpartition("/")[2], sets
         self._manager, self._clock = ResourceManager(session, tries=0), clock
         self._writes = 0
         self._listing: _MachineListing | None = None
 
     def observe(self, nodes: frozenset[str]) -> GroupObservation:
-        """Return the scale set, with machines that were listed at most :data:`SETTLED_S` seconds a page ago, or
-        :data:`CHANGING_S` while they change."""
+        """Return the scale set for an autoscaler. Its machines were listed at most :data:`SETTLED_S` seconds ago, or
+        :data:`CHANGING_S` seconds ago while they change, each multiplied by the number of the list's pages."""
         writes = self._writes
         # A list may be short. Only the answer about the scale set itself says that it does not exist.
         document = self._sets.document(self._name) or self._manager.get(self._path, version=COMPUTE_VERSION)
@@ -122,7 +123,7 @@ class ScaleSetObserver:
 
     @contextmanager
     def written(self) -> Iterator[None]:
-        """Note a write of the scale set, whatever becomes of it: the next observation lists everything."""
+        """Make the observation after a write list everything, whether the write succeeds or fails."""
         try:
             yield
         finally:

@@ -1,8 +1,8 @@
 """Azure's service tags of a region's public addresses: ``AzureCloud`` and a word for the region.
 
 The words are those of ServiceTags_Public.json of 2025-10-28, change number 375
-(microsoft.com/download/details.aspx?id=56519). Most are the region's name. Those that are not, and their regions, are
-in learn.microsoft.com/azure/virtual-network/service-tags-overview; ``brazilse`` is in Azure/azure-rest-api-specs issue
+(microsoft.com/download/details.aspx?id=56519). Most are the region's name. The other words, with their regions, are in
+learn.microsoft.com/azure/virtual-network/service-tags-overview; ``brazilse`` is in Azure/azure-rest-api-specs issue
 21590, ``chilec`` in Azure/bicep-registry-modules pull request 7100. The region of ``brazilne`` is in no document.
 """
 

@@ -33,7 +33,7 @@ class AzureSite(SiteBase):
         default=ZONES, min_length=1, max_length=MOST_ZONES
     )
     """Availability zones over which machines are spread, in this order. With a single zone, addresses are in that zone;
-    otherwise they are in all zones of the region. They keep the zones in which they were made."""
+    otherwise they are in all zones of the region. Addresses keep the zones in which they were made."""
     image: Annotated[str, Replaces.SITE] = Field(
         pattern=r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/galleries/[^/]+/images/[^/]+/versions/\d+\.\d+\.\d+$",
         examples=[

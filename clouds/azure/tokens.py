@@ -29,7 +29,7 @@ on a busy machine (github.com/Azure/azure-cli/issues/20404 and 29329)."""
 
 
 class KeptTokens:
-    """A credential of azure-identity that stores another one's tokens."""
+    """A credential that stores the tokens of another credential of azure-identity."""
 
     def __init__(self, credential: Any, *, wall: Callable[[], float] = time.time) -> None:
         self._credential, self._wall = credential, wall
@@ -38,7 +38,7 @@ class KeptTokens:
 
     def get_token(self, *scopes: str, **options: Any) -> Any:
         """Return a token that is valid for some minutes more. Raise azure-identity's own errors; all waiting threads
-        get the same one."""
+        get the same token or error."""
         if options.get("claims"):  # The service refuses the stored token.
             return self._credential.get_token(*scopes, **options)
         key = repr((scopes, sorted(options.items())))
@@ -71,10 +71,10 @@ class KeptTokens:
 
 def holder(token: str) -> str:
     """Return a person's name or an application's id in an access token, read as azure-identity reads it for its own log
-    (``azure/identity/_internal/decorators.py``); empty when it does not say. Nothing is verified.
+    (``azure/identity/_internal/decorators.py``); empty when the token contains neither. Nothing is verified.
 
-    Guests have no ``upn``. A token with ``scp`` is a person's, and its ``appid`` that of a tool such as Azure CLI
-    (learn.microsoft.com, "Access token claims reference").
+    Guests have no ``upn``. A token with ``scp`` belongs to a person; its ``appid`` is the id of a tool such as Azure
+    CLI (learn.microsoft.com, "Access token claims reference").
     """
     try:
         payload = token.split(".")[1]
@@ -104,8 +104,8 @@ class SocketTokens:
 
 
 def default_credential() -> KeptTokens:
-    """Return the tokens of the socket that the environment names; else the default chain of azure-identity: environment
-    variables, workload identity, managed identity, Azure CLI."""
+    """Return a credential with tokens from the socket that an environment variable names; without that variable, from
+    the default chain of azure-identity: environment variables, workload identity, managed identity, Azure CLI."""
     if path := os.environ.get(TOKENS_VARIABLE):
         return KeptTokens(SocketTokens(path))
     from azure.identity import DefaultAzureCredential

@@ -98,8 +98,8 @@ def gateway_addresses(site: AzureSite) -> int:
 
 
 def view_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
-    """Return a connection as Azure's gateway sees it. It is up when one of its two instances is connected, because AWS
-    expects only one."""
+    """Return a connection as Azure's gateway sees it. The connection is up when one of the gateway's two instances is
+    connected, because AWS expects only one."""
     properties = connection.get("properties", {})
     status = str(properties.get("connectionStatus", "Unknown"))
     established = [
@@ -114,7 +114,7 @@ def view_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
         name=str(connection.get("name", "")),
         up=up,
         since=max(established, default=""),
-        # One that has carried nothing yet may have no counters.
+        # A connection that has carried nothing yet may have no counters.
         bytes_in=properties.get("ingressBytesTransferred") or 0,
         bytes_out=properties.get("egressBytesTransferred") or 0,
         reason="" if up else f"Azure says {status}",
@@ -122,8 +122,8 @@ def view_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
 
 
 def _holds_all(site: AzureSite, others: Mapping[str, SiteBase]) -> bool:
-    """Return whether each active instance has a tunnel to each site. A cloud's gateway at the other end expects one of
-    them, while the operator's own gateways have a tunnel to each."""
+    """Return whether each active instance has a tunnel to each site. A cloud's gateway at the other end expects one
+    instance; the operator's own gateways have a tunnel to each instance."""
     return gateway_addresses(site) == 1 or all(other.gateways for other in others.values())
 
 

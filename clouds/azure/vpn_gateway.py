@@ -5,4 +5,4 @@ from __future__ import annotations
 SKU, GENERATION = "VpnGw2AZ", "Generation2"
 
 CONNECTIONS, THROUGHPUT = 30, "1 Gbit/s"
-"""Largest number of its connections, and what it carries in all in Azure's benchmark."""
+"""Largest number of the gateway's connections, and its total throughput in Azure's benchmark."""

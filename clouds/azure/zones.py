@@ -1,8 +1,8 @@
-"""Availability zones: their names, and those of resources that are not machines, addresses and load balancers.
+"""Names of availability zones, and the zones of addresses and load balancers.
 
 Machines are in the zones that a site names. An address is in one zone or in all three of the region: Azure turns two
 zones of a public address into three (Azure/azure-rest-api-specs issue 20691), and refuses two for a load balancer's
-frontend (hashicorp/terraform-provider-azurerm pull request 12208). The zones of either never change
+frontend (hashicorp/terraform-provider-azurerm pull request 12208). The zones of an address or a frontend never change
 (learn.microsoft.com/azure/load-balancer/load-balancer-standard-availability-zones, "Limitations").
 """
 
@@ -16,6 +16,6 @@ subscription (learn.microsoft.com, "What are Azure availability zones?", physica
 
 
 def address_zones(zones: Sequence[str]) -> list[str]:
-    """Return the zones of an address in a site whose machines are in ``zones``: the zone itself if there is one, else
-    all (zone-redundant)."""
+    """Return the zones of an address in a site whose machines are in ``zones``: the same zone if there is only one,
+    otherwise all three (zone-redundant)."""
     return list(zones) if len(zones) == 1 else list(ZONES)

@@ -1,4 +1,4 @@
-"""Checks of a site, its pools and its existing resources that need only the file."""
+"""Checks that need only the file: of a site, its pools and its existing resources."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class SiteChecks(Generic[SiteT]):
     """Checks of sites in a cloud. Nothing is wrong by default."""
 
     def faults(self, place: Place[SiteT], earlier: Sequence[Place[SiteT]]) -> Iterator[Fault]:
-        """Yield every fault of a site's pools and of the parts that it names. The cloud is not asked. ``earlier`` holds
-        the cloud's sites that come before this one in the file, for faults between two sites."""
+        """Yield every fault of a site's pools and of the existing parts that the site names. The cloud is not asked.
+        ``earlier`` holds the cloud's sites that come before this one in the file, for faults between two sites."""
         yield from ()
 
     def network(self, site: SiteT) -> tuple[str, str] | None:
@@ -25,19 +25,19 @@ class SiteChecks(Generic[SiteT]):
 
 
 def zones_of(place: Place[Any], pool: Pool) -> tuple[str, ...]:
-    """Return the zones that a pool's machines are in, in the order of the site's."""
+    """Return the zones of a pool's machines, in the order in which the site lists them."""
     zones: tuple[str, ...] = place.site.zones
     return tuple(zone for zone in zones if zone in pool.zones) if pool.zones else zones
 
 
 def zones_basis(place: Place[Any]) -> tuple[Location, ...]:
-    """Return the locations of a site's zones."""
+    """Return the locations of a site's zones in the file."""
     at: Location = ("sites", place.name, "zones")
     return (at, *((*at, index) for index in range(len(place.site.zones))))
 
 
 def unknown_zones(place: Place[Any]) -> Iterator[Fault]:
-    """Yield a fault for each zone of a pool that its site does not have, or that is named twice."""
+    """Yield a fault for each zone that a pool names twice, or that its site lacks."""
     for name, pool in place.pools.items():
         for index, zone in enumerate(pool.zones):
             at, zones = ("pools", name, "zones", index), place.site.zones

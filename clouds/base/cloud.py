@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from contract.documents.node_controller import NodeEnvironment, NodeSite
 
 MADE = "made by Longhaul"
-"""Value of an immutable setting for a part that Longhaul makes, when the file names no existing one."""
+"""Value of an immutable setting when the file names no existing part, so that Longhaul makes the part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +56,11 @@ class Picture:
 
 
 class Cloud(Generic[SiteT]):
-    """One cloud, whose sites are of one type; racks count as one.
+    """One cloud, with one type of site. Racks count as a cloud.
 
-    A cloud defines the attributes without a value, and overrides what differs from the defaults here. An aspect with
-    several functions is a class in ``clouds/base/<aspect>.py``; the cloud's module of the same name derives from it.
-    The cloud imports that module when the aspect is first used, so unused aspects cost no start-up time.
+    A subclass sets the attributes that have no value here, and overrides defaults that do not suit the cloud. An aspect
+    with several functions is a class in ``clouds/base/<aspect>.py``; the cloud's module of the same name derives from
+    it. The cloud imports that module when the aspect is first used, so unused aspects cost no start-up time.
     """
 
     kind: ClassVar[str]
@@ -79,21 +79,21 @@ class Cloud(Generic[SiteT]):
     provider: ClassVar[str] = ""
     """Name of the Pulumi provider package; empty when the program makes no resources in this cloud."""
     administrator_keys: ClassVar[Mapping[str, int]] = MappingProxyType({})
-    """Types of SSH public keys that its machines can be made with, each with its least size in bits; empty when they
-    are made without the administrator's key."""
+    """Types of the administrator's SSH public key that the cloud's machines accept, each with its minimum size in bits;
+    empty when machines are made without that key."""
     user_data_limit: ClassVar[int | None] = None
     """Largest size of a machine's user data, bytes; None when machines have none."""
     node_controller_takes_role: ClassVar[bool] = False
     """True when the node controller needs a role in the cloud that the program makes."""
 
     def account_scope(self, site: SiteT) -> str:
-        """Return the text that distinguishes the cloud's accounts, such as a subscription's id. A vault's name, which
-        must be unique worldwide, contains a digest of it."""
+        """Return the text that identifies the site's account in the cloud, such as a subscription's id. The name of a
+        vault contains a digest of this text, because the name must be unique worldwide."""
         return self.kind
 
     def immutable_settings(self, site: SiteT, ranges: SiteRanges) -> dict[str, str]:
-        """Return a site's immutable settings besides its kind and its range: key below the site's own in the file, and
-        value as text."""
+        """Return a site's immutable settings other than its kind and its range. Keys are relative to the site's section
+        in the file; values are texts."""
         return {}
 
     def live_groups(self, place: Place[SiteT], pool: str) -> Mapping[str, LiveGroup]:
@@ -112,8 +112,8 @@ class Cloud(Generic[SiteT]):
         return None
 
     def token_issuer(self, site: SiteT) -> str | None:
-        """Return the issuer of the tokens that the cloud gives its machines, without the scheme; None when no other
-        cloud accepts these tokens."""
+        """Return the issuer of the tokens that the cloud gives its machines, as a URL without its scheme; None when no
+        other cloud accepts these tokens."""
         return None
 
     def use_access(self, access: OwnAccess) -> None:

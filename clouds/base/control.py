@@ -18,7 +18,7 @@ class MachineView:
 
     name: str
     provisioning: str
-    """The cloud's own word for the state of its creation, such as ``Succeeded``."""
+    """State of the machine's creation in the cloud's own word, such as ``Succeeded``."""
     power: str
     """``running``, ``stopped``, ``deallocated`` or another word of the cloud; empty when unknown."""
     id: str = ""
@@ -77,7 +77,8 @@ class ControlAccess(ABC, Generic[SiteT]):
 
     @abstractmethod
     def location(self, place: Place[SiteT]) -> dict[str, str]:
-        """Return the plain values by which :meth:`machines_at` finds the machines of a site; states store them."""
+        """Return the plain values by which :meth:`machines_at` finds the machines of a site. The engine's state stores
+        these values."""
 
     @abstractmethod
     def machines_at(self, location: Mapping[str, Any]) -> ControlMachines:
@@ -105,8 +106,8 @@ class ControlAccess(ABC, Generic[SiteT]):
 
     @abstractmethod
     def signed_in(self, place: Place[SiteT]) -> str:
-        """Return the caller's name in the vault's cloud, readable if possible, from answers to earlier requests;
-        otherwise empty. It is for logs and proves nothing."""
+        """Return the caller's name in the vault's cloud, in readable form if possible; empty when no answer to an
+        earlier request contained one. The name is for logs and proves nothing."""
 
     @abstractmethod
     def backups(self, place: Place[SiteT], storage: str, container: str, prefix: str) -> list[StoredBackup]:
@@ -123,4 +124,4 @@ class ControlAccess(ABC, Generic[SiteT]):
     @abstractmethod
     def free_vault(self, place: Place[SiteT], vault: str) -> None:
         """Purge a deleted vault, so that its name can be used again. Do nothing when there is no deleted vault of that
-        name. The message of the ``CloudError`` says what the user has to do."""
+        name. The message of ``CloudError`` says what the user has to do."""

@@ -26,7 +26,7 @@ class DoctorQuestion:
 
     name: str
     where: tuple[str, ...]
-    """Keys or machines that the question is about. They are the place of the finding when there is no answer."""
+    """Keys or machines that the question is about. They become the finding's ``where`` when there is no answer."""
     run: Callable[[], Iterable[Finding]]
 
 
@@ -48,7 +48,7 @@ class MachineDemand:
     pooled: bool = False
     """True when they belong to a pool, and so to a group."""
     zones: tuple[str, ...] = ()
-    """Zones of the site that they are in; empty for all of them."""
+    """Zones of the site that the machines may be in; empty for all zones."""
     durable_disk: bool = False
     """True when their data is on a network disk that outlives them."""
 
@@ -95,8 +95,8 @@ class CloudShare(Generic[SiteT_co]):
 
 
 def compared(share: CloudShare[Any], others: list[tuple[str, list[str]]], what: str) -> Iterator[Finding]:
-    """Warn about networks in an account that overlap the address plan. ``others`` holds the name and the ranges of each
-    network. Such a network can never be connected to the environment."""
+    """Warn about networks in an account that overlap the supernet, because they can never be connected to the
+    environment. ``others`` holds the name and the ranges of each network."""
     supernet, clash = share.supernet, False
     for name, blocks in others:
         for block in blocks:
@@ -111,8 +111,8 @@ def compared(share: CloudShare[Any], others: list[tuple[str, list[str]]], what: 
 def cores_differ(
     share: CloudShare[Any], machines: Iterable[MachineDemand], vcpus: Mapping[str, int]
 ) -> Iterator[Finding]:
-    """Report machine types for which the cloud states another number of cores than the address and capacity plans
-    use."""
+    """Report machine types whose number of cores in the cloud differs from the number in the address and capacity
+    plans."""
     for machine_type, known in sorted({(machine.machine_type, machine.vcpus) for machine in machines}):
         if vcpus.get(machine_type, known) != known:
             key, actual = share.at("machine_types", machine_type, "vcpus"), vcpus[machine_type]
@@ -144,8 +144,8 @@ def bake(share: CloudShare[Any], name: str) -> str:
 
 
 class CloudDoctor(Generic[SiteT]):
-    """Checks, before anything is made, that what an environment needs of a cloud is there and is allowed. Nothing is
-    asked by default."""
+    """Checks, before anything is made, that a cloud has and allows everything that an environment needs. There are no
+    questions by default."""
 
     def services(self, share: CloudShare[SiteT]) -> dict[str, tuple[str, ...]]:
         """Return the URLs of the cloud's own services that are needed, each with the names of the sites that need
@@ -153,6 +153,6 @@ class CloudDoctor(Generic[SiteT]):
         return {}
 
     def questions(self, share: CloudShare[SiteT]) -> Iterator[DoctorQuestion]:
-        """Yield the questions to ask about a share. It is called only for a share that has sites. ``run`` of a question
-        may raise ``NotAskedError``; the finding is then ``unknown``."""
+        """Yield the questions to ask about a share, which has at least one site. ``run`` of a question may raise
+        ``NotAskedError``; the finding is then ``unknown``."""
         yield from ()

@@ -22,8 +22,8 @@ class CloudError(Exception):
         the cloud's error code, empty without one. ``busy`` is true when the cloud has too many requests, or the machine
         is running another command, so that the answer says nothing about the machine. ``absent`` is true when the
         requested resource does not exist. ``alone`` is true when the cloud has too many requests for this resource
-        alone, so that others may be asked. ``retry_s`` is the time to wait before a retry, in seconds, as the cloud
-        requests it; 0 when it requests none."""
+        only, so that requests for other resources may succeed. ``retry_s`` is the time to wait before a retry, in
+        seconds, as the cloud requests it; 0 when it requests none."""
         super().__init__(message)
         self.passing, self.answered, self.code, self.busy, self.absent = passing, answered, code, busy, absent
         self.alone, self.retry_s = alone, retry_s

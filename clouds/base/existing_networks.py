@@ -1,5 +1,5 @@
-"""Checks that an existing network fits the address plan. The program and ``doctor`` ask the cloud; the verdict is
-here."""
+"""Checks that an existing network fits the address plan. The program and ``doctor`` read the network from the cloud;
+this module judges it."""
 
 from __future__ import annotations
 

@@ -12,14 +12,14 @@ Location = tuple[str | int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A fault at a place that is not yet tied to a file."""
+    """A fault at a location. The location does not name the file."""
 
     at: Location
     """Location below ``longhaul:environment``. ``hosts`` and everything below it is in the hosts file."""
     wrong: str
     write: str
     basis: tuple[Location, ...] = ()
-    """Other locations that the fault was concluded from. If one of them cannot be read, the fault is dropped."""
+    """Other locations from which the fault was concluded. If one of them cannot be read, the fault is dropped."""
 
     @property
     def key(self) -> str:
@@ -27,8 +27,8 @@ class Fault:
         return ".".join(map(str, self.at))
 
     def holds(self, broken: frozenset[Location]) -> bool:
-        """Return whether everything that the fault is based on could be read. ``broken`` holds the locations that could
-        not."""
+        """Return whether the fault's own location and its ``basis`` could be read. ``broken`` holds the locations that
+        could not be read."""
         return not any(place[: len(part)] == part for place in (self.at, *self.basis) for part in broken)
 
 
@@ -38,18 +38,18 @@ class Caution(Fault):
 
     reason: FileReason
     pool: str = ""
-    """Pool that it is about; empty for one about the site or the environment."""
+    """Pool that the caution is about; empty when the caution is about the site or the environment."""
     site: str = ""
-    """Site that it is about; empty for one about the environment."""
+    """Site that the caution is about; empty when the caution is about the environment."""
     about: str = ""
-    """Other subject, which distinguishes cautions of equal reason, site and pool."""
+    """Further subject, which distinguishes cautions with the same reason, site and pool."""
     never_safe: bool = False
-    """True when every plan of the file is unsafe, whatever changes."""
+    """True when the caution makes every plan of the file unsafe, whatever the plan changes."""
     refused: bool = False
-    """True when a plan that introduces it is refused. A caution that existed before needs care and blocks no other
-    change."""
+    """True when a plan that introduces the caution is refused. If the file had the caution before, plans need care but
+    are not refused."""
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """Return the values by which two files of an environment are compared."""
+        """Return the values that identify the same caution in two versions of a file."""
         return (self.reason, self.site, self.pool, self.about)

@@ -15,9 +15,9 @@ class Severity(StrEnum):
     UNKNOWN = "unknown"
     """The question could not be answered."""
     WARNING = "warning"
-    """It works, but the user should know about it."""
+    """The setting or resource works, but the user should know about the finding."""
     PROBLEM = "problem"
-    """It would fail, is not allowed, or would produce something that does not work."""
+    """The setting or resource would fail, is not allowed, or would produce something that does not work."""
 
     @property
     def weight(self) -> int:
@@ -35,7 +35,7 @@ class Finding:
     where: tuple[str, ...] = ()
     """Keys with their file, names of resources, or other places that the finding is about."""
     why: str = ""
-    """Reason, with its source; it is the same for all findings of this kind."""
+    """Reason, with its source; the same for all findings of one kind."""
     do: str = ""
     """Advice: what to do, or what to write instead."""
     lines: tuple[str, ...] = ()

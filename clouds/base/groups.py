@@ -26,7 +26,7 @@ class PoolGroups(Generic[SiteT]):
     """Groups of a cloud's pools. There are none by default."""
 
     default_disk_gib: int | None = None
-    """Size of the system disk of machines whose pool names none, GiB; None when it is the image's own."""
+    """Size in GiB of the system disk when a pool declares none; None when the image's size applies."""
     word = "group"
     """The cloud's word for one group, a singular noun such as ``scale set``."""
 
@@ -35,8 +35,8 @@ class PoolGroups(Generic[SiteT]):
         return ()
 
     def zone_labels(self, place: Place[SiteT], pool: str) -> tuple[str, ...]:
-        """Return the values that the zone's label can have on a pool's nodes, as each machine reports its zone
-        (images/rootfs, ``machine/metadata.py``); empty when they are not known."""
+        """Return the values that the zone label of a pool's nodes can have; empty when they are not known. Each machine
+        reports its own zone (images/rootfs, ``machine/metadata.py``)."""
         return ()
 
     def largest(self, type_: str, machine_type: str) -> int | None:

@@ -31,8 +31,8 @@ class Recipe:
     builder: str
     """Name of Packer's builder. images/packer defines a source of that builder."""
     machine_type: str
-    """Default machine type to bake on. It has four processors, because NVIDIA's modules are compiled. A GPU is not
-    needed."""
+    """Default machine type to bake on. It has four processors, because the bake compiles NVIDIA's modules. It needs no
+    GPU."""
     image: str
     """Id of the image, if it is known before the image exists; else empty."""
     variables: Mapping[str, Any]

@@ -1,5 +1,5 @@
-"""Checks that inbound traffic is allowed only from the environment's own addresses or from its operators', in every
-cloud."""
+"""Checks, in every cloud, that only the environment's own addresses and its operators' ranges may send inbound
+traffic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Ingress:
 
     @property
     def is_laptops(self) -> bool:
-        """Return whether the rule allows only OpenVPN, or only signing in for it."""
+        """Return whether the rule allows only the laptops' VPN: OpenVPN, or the sign-in for OpenVPN."""
         doors = {("udp", str(PORT)), ("tcp", str(SIGN_IN_PORT))}
         return bool(self.ports) and {(self.protocol.lower(), port) for port in self.ports} <= doors
 

@@ -16,15 +16,15 @@ MASKED = "[secret]"
 PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|\Z)", re.DOTALL
 )
-"""A private key in text (RFC 7468), to the text's end when it is cut."""
+"""A private key in text (RFC 7468). A key without its last line extends to the text's end."""
 
 SIGNATURE, SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
-"""Key of the mapping that wraps a value, and its content when the value is a secret (pulumi,
+"""Key of a mapping that wraps a value, and that key's content when the value is a secret (pulumi,
 ``sdk/go/common/resource/sig/sig.go``)."""
 
 
 def is_unknown(value: object) -> bool:
-    """Return whether ``value`` is known only later."""
+    """Return whether ``value`` is known only after something is made."""
     return value == UNKNOWN
 
 
@@ -56,8 +56,8 @@ def is_hidden(value: Any, path: str) -> bool:
 
 
 def _opened(value: Any) -> Any:
-    """Return the content of a wrapped secret, if it can be seen. A secret inside a section may come as a secret
-    section."""
+    """Return the content of a wrapped secret, if it is visible. The engine may mark a whole section as secret when one
+    value in the section is secret."""
     return value["value"] if is_secret(value) and isinstance(value, Mapping) and "value" in value else value
 
 

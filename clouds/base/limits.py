@@ -24,8 +24,8 @@ class Room:
 
 
 class SiteLimits(Generic[SiteT]):
-    """Limits of a cloud's sites and pools, against which a file's promises are checked without asking the cloud. None
-    is known by default."""
+    """Limits of a cloud's sites and pools, by which a file is checked without asking the cloud. None is known by
+    default."""
 
     def rooms(self, site: SiteT, ranges: SiteRanges) -> tuple[Room, ...]:
         """Return the ranges from which nodes of pools get addresses, with the number of nodes that fit into each. No
@@ -33,10 +33,10 @@ class SiteLimits(Generic[SiteT]):
         return ()
 
     def peered(self, sites: int, pods_each: int) -> int | None:
-        """Return the largest number of nodes that this number of sites can have together if their networks are peered,
-        with ``pods_each`` addresses for pods on each node; None when the cloud sets no limit."""
+        """Return the largest total number of nodes in ``sites`` sites whose networks are peered, with ``pods_each``
+        addresses for pods on each node; None when the cloud sets no limit."""
         return None
 
     def cautions(self, place: Place[SiteT]) -> Iterator[Caution]:
-        """Yield doubts about the site's region and about its pools' machine types, by the cloud's dated table."""
+        """Yield cautions about the site's region and its pools' machine types, from the cloud's dated table."""
         yield from ()

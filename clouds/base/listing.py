@@ -17,7 +17,7 @@ class PublicAddress:
     holder: str
     """Resource that the cloud reports as its holder, or ``nobody``."""
     allowed: bool
-    """True when its holder may have a public address, as a gateway may, or when no resource holds it."""
+    """True when the holder may have a public address, such as a gateway, or when no resource holds the address."""
 
 
 class ResourceListing(Generic[SiteT]):

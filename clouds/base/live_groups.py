@@ -10,7 +10,7 @@ from typing import Protocol
 from clouds.base.refusals import Refusal
 
 MOST_AGES = 100
-"""Maximum number of machines of a group whose age is asked for."""
+"""Maximum number of a group's machines whose creation times one observation requests."""
 
 
 class Life(StrEnum):
@@ -45,17 +45,17 @@ class GroupState:
     """Present state of a pool's group."""
 
     target: str
-    """Text that identifies the model or template of new machines. Two texts are equal when it is the same."""
+    """Text that identifies the model or template of new machines. Equal texts mean the same model or template."""
     wanted: int
     """Number of machines that the group should have."""
     machines: tuple[LiveMachine, ...]
     least: int = 0
-    """Number of machines below which its cloud lets it not fall."""
+    """Minimum number of machines, which the cloud enforces."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupObservation:
-    """A group as an autoscaler needs it."""
+    """A group, with the data that an autoscaler needs."""
 
     group: GroupState
     made: Mapping[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Rolled(Protocol):
     place, the replacement has a second step, :meth:`rebuild`, and the old Node must be deleted before the machine joins
     again."""
     looks_apart_s: float
-    """Shortest time between two looks in a long row that the cloud's limits allow, seconds."""
+    """Shortest time between two calls of :meth:`look` that the cloud's limits allow in a long series, seconds."""
 
     def look(self) -> GroupState:
         """Return the group and all of its machines, read at the same time."""
@@ -85,8 +85,8 @@ class Rolled(Protocol):
         does not replace in place raises ``NotImplementedError``."""
 
     def remake(self, machine: LiveMachine) -> None:
-        """Replace a machine without a Node, on which steps could be recorded. Run all steps, and wait between them
-        where necessary."""
+        """Replace a machine that has no Node. Without a Node, steps cannot be recorded, so run all of them, and wait
+        between them where necessary."""
 
 
 class Scaled(Protocol):
@@ -107,24 +107,24 @@ class LiveGroup(Rolled, Scaled, Protocol):
     apart_s: float
     """Shortest time between two observations that the cloud's limits allow, seconds."""
     grows_apart_s: float
-    """The same between two requests for more machines, if they go on for long."""
+    """Shortest time between two requests for more machines that the cloud's limits allow in a long series, seconds."""
 
     def observe(self, nodes: frozenset[str]) -> GroupObservation:
-        """Return what an autoscaler needs to know, when these are the names of all nodes. Refusals may be left out when
-        every machine is a node. Raise :class:`CloudError` when the cloud refuses or does not answer."""
+        """Return the data that an autoscaler needs. ``nodes`` holds the names of all nodes. Refusals may be left out
+        when every machine is a node. Raise :class:`CloudError` when the cloud refuses or does not answer."""
 
     def end(self, machines: Sequence[str], *, replaced: bool = False) -> None:
-        """End the machines with these ids, and lower the group's size by their number in the same step. When the group
-        would fall below its cloud's minimum, it makes a replacement if ``replaced``, and otherwise the cloud refuses.
-        After an error, machines that were not ended remain. Raise :class:`CloudError` when the cloud refuses or does
-        not answer."""
+        """End the machines with these ids, and lower the group's size by their number in the same step. The cloud
+        refuses to make the group smaller than its minimum; if ``replaced`` is true, a single machine is then replaced
+        instead. After an error, machines that were not ended remain. Raise :class:`CloudError` when the cloud refuses
+        or does not answer."""
 
     def made_at(self, machines: Sequence[LiveMachine]) -> Mapping[str, str]:
         """Return the times at which machines were made, in RFC 3339, by their ids. Machines that the cloud does not
         know are left out. Raise :class:`CloudError` when the cloud refuses or does not answer."""
 
     def refusals(self) -> Sequence[Refusal]:
-        """Return the refusals since the group last got a machine, by one request for the whole group. Raise
+        """Return the refusals since the group last got a machine, from one request for the whole group. Raise
         :class:`CloudError` when the cloud refuses or does not answer."""
 
     def console(self, machine: LiveMachine) -> str:
@@ -132,14 +132,13 @@ class LiveGroup(Rolled, Scaled, Protocol):
 
 
 class WholeObservation:
-    """Observes a group by asking for all of it, as a cloud allows that answers about a group and its machines in one
-    request."""
+    """Observation of a whole group at once, for clouds that describe a group and its machines in one answer."""
 
     apart_s = grows_apart_s = 0.0
 
     def observe(self: LiveGroup, nodes: frozenset[str]) -> GroupObservation:
-        """Return the group, the ages of machines that are not nodes, and refusals when a machine is missing. A group
-        whose machines are all nodes takes one request, which is the case for most groups."""
+        """Return the group, the ages of machines that are not nodes, and refusals when a machine is missing. Most
+        groups take one request, because all of their machines are nodes."""
         group = self.look()
         joining = unjoined(group.machines, nodes)
         owes = joining or group.wanted > sum(machine.counted for machine in group.machines)
@@ -151,5 +150,5 @@ class WholeObservation:
 
 
 def unjoined(machines: Iterable[LiveMachine], nodes: Container[str]) -> list[LiveMachine]:
-    """Return the machines that are to stay and are not nodes. ``nodes`` are the names of all nodes."""
+    """Return the machines that are neither nodes nor being removed. ``nodes`` holds the names of all nodes."""
     return [machine for machine in machines if machine.life is not Life.LEAVING and machine.node not in nodes]

@@ -1,4 +1,4 @@
-"""Values that are made once for all threads."""
+"""A cache whose values are made once for all threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 def locked_cache(make: Callable[..., T]) -> Callable[..., T]:
     """Store the result of ``make`` for the same arguments, like ``functools.cache``. Threads that call at the same time
-    wait for the first, whereas ``cache`` lets each of them make a value of its own."""
+    wait for the first call. With ``functools.cache``, each of them could make a value of its own."""
     lock, kept = Lock(), cache(make)
 
     @wraps(make)

@@ -11,7 +11,7 @@ from pathlib import Path
 from contract.documents.cloud_token import NoTokenError, of_text
 
 SOCKET_S = 30.0
-"""Time limit for a token from the socket, seconds: a program starts for each answer, and asks the metadata service
+"""Time limit for a token from the socket, seconds. For each token, a program starts and asks the metadata service
 twice."""
 
 
@@ -34,9 +34,9 @@ class OwnAccess:
 
 
 def socket_token(path: str) -> tuple[str, float]:
-    """Return the token from a program on the same machine, which serves one for each connection to its socket, and the
-    end of its validity in seconds since the epoch. Raise :class:`NoTokenError` with the program's message when it
-    returns none."""
+    """Return a token and the end of its validity, in seconds since the epoch, from a program on the same machine. The
+    program serves one token for each connection to the socket at ``path``. Raise :class:`NoTokenError` with the
+    program's message when the program serves none."""
     try:
         return of_text(_read(path))
     except (NoTokenError, OSError) as error:

@@ -1,5 +1,5 @@
-"""Machines of a site's pools, as its cloud lists them. Callers delete what belongs to machines that are missing from a
-list, so a list is complete or an error."""
+"""Machines of a site's pools, as its cloud lists them. Callers delete objects of machines that a list lacks, so a
+request returns a complete list or fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Presence(StrEnum):
     ENDING = "ending"
     """Being removed, perhaps still running: no longer a node, and not yet known to be off."""
     ENDED = "ended"
-    """Off for good, as the cloud says."""
+    """Off for good, according to the cloud."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,20 +30,20 @@ class ListedMachine:
     addresses: frozenset[str]
     """The machine's own addresses, without its pods' addresses."""
     zone: str = ""
-    """Value of the Node's zone label; empty while the list does not say it."""
+    """Value of the Node's zone label; empty while the list lacks it."""
     group: str = ""
     """Scale set of an Azure machine."""
     identity: str = ""
-    """Name of the machine in what its cloud signs (AWS: instance id, Azure: vmId); empty for a host."""
+    """Name of the machine in documents that its cloud signs (AWS: instance id, Azure: vmId); empty for a host."""
     presence: Presence = Presence.THERE
 
 
 class MachineList(ABC):
-    """List of one site's machines. Both methods raise :class:`CloudError` rather than return a part."""
+    """List of one site's machines. Both methods raise :class:`CloudError` rather than return a partial list."""
 
     @property
     def apart_s(self) -> float:
-        """Shortest time between two questions that the cloud's limits allow, seconds."""
+        """Shortest time between two requests that the cloud's limits allow, seconds."""
         return 0.0
 
     def __init__(self, site: str) -> None:
@@ -55,4 +55,4 @@ class MachineList(ABC):
 
     @abstractmethod
     def some(self, names: Iterable[str]) -> Mapping[str, ListedMachine]:
-        """Return those of the named machines that exist, and perhaps others."""
+        """Return the named machines that exist, and perhaps other machines, by name."""

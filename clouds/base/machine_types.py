@@ -52,8 +52,8 @@ def built_in(
     gpus: tuple[int, str, int | None] | None = None,
     efa_cards: int = 0,
 ) -> MachineProperties:
-    """Return a type that needs no declaration. ``ssd`` is the size of all its disks in GB; ``gpus`` is their number,
-    their model and the NVLinks of each."""
+    """Return a type that needs no declaration. ``ssd`` is the total size of the type's local disks in GB. ``gpus``
+    holds the number of GPUs, their model and the number of NVLinks of each GPU."""
     count, model, nvlinks = gpus or (0, "", None)
     return MachineProperties(
         cloud=cloud,
@@ -83,7 +83,7 @@ class MachineTypes:
         return {}
 
     def architecture(self, machine_type: str) -> str:
-        """Return the processor's architecture of a machine type by Go's name, which is the value of the node's
+        """Return the processor architecture of a machine type by its name in Go, which is also the value of the node's
         label."""
         return "amd64"
 

@@ -13,7 +13,8 @@ from contract.tag_keys import SITE
 
 
 def missing_tags(place: str, tags: Any, wanted: tuple[str, ...], declared: Declared) -> Iterator[Breach]:
-    """Yield a breach for each tag that ``tags`` lacks: tags of the whole environment, and those in ``wanted``."""
+    """Yield a breach for each tag that is missing or wrong in ``tags``: tags of the whole environment, and tags in
+    ``wanted``."""
     tags = tags if isinstance(tags, Mapping) else {}
     for key, value in environment_tags(declared).items():
         if tags.get(key) != value:

@@ -37,12 +37,12 @@ class MainName:
 
 
 class ResourceNames(Generic[SiteT]):
-    """Names in a cloud that could become too long, with the maximum length there. Of several names of one kind, the
-    longest is enough. There are none by default."""
+    """Names of a cloud's resources: a site's main names, and names that could become too long, with their maximum
+    length. Of several names of one kind, the longest is enough. There are none by default."""
 
     def main(self, place: Place[SiteT]) -> Iterator[MainName]:
-        """Yield the names of a site's main resources, without its pools, of any length. The user sees them before
-        anything is made."""
+        """Yield the names of a site's main resources, of any length, without its pools. The user sees these names
+        before anything is made."""
         yield from ()
 
     def of_site(self, place: Place[SiteT]) -> Iterator[LimitedName]:

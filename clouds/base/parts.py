@@ -10,11 +10,11 @@ from clouds.base.prices import Part
 
 
 class SiteParts(Generic[SiteT]):
-    """Parts of a cloud's sites. None has a price and none is named by default."""
+    """Parts of a cloud's sites. By default, no part has a price, and no site names an existing part."""
 
     def hourly_parts(self, place: Place[SiteT], remote: int) -> Iterator[tuple[Part, int]]:
         """Yield the parts of the site's network that the cloud charges for by the hour, each with its number. The
-        number may be 0. ``remote`` is the number of public addresses of the gateways at the other ends of its
+        number may be 0. ``remote`` is the number of public addresses of the gateways at the other ends of the site's
         tunnels."""
         yield from ()
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 
 def growing_pauses(first_s: float, most_s: float) -> Iterator[float]:
-    """Yield pauses in seconds, without end: each is twice as long as the previous one, up to ``most_s``. What ends soon
-    is noticed soon, and what takes long does not use up what a cloud allows."""
+    """Yield pauses in seconds, without end: each is twice as long as the previous one, up to ``most_s``. The end of a
+    short operation is noticed soon, and a long operation does not use up the cloud's request limits."""
     pause_s = min(first_s, most_s)
     while True:
         yield pause_s

@@ -1,4 +1,4 @@
-"""Formats lists and counts for sentences, and names to choose from."""
+"""Functions that format lists, counts and names to choose from, for sentences."""
 
 from __future__ import annotations
 

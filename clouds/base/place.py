@@ -1,4 +1,4 @@
-"""A site within its environment: everything that a cloud gets to know about a site."""
+"""A site within its environment: all data about a site that a cloud's code gets."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ class Place(Generic[SiteT_co]):
         return f"{self.environment}-{pool}"
 
     def cloud_name(self, name: str) -> str:
-        """Return the name in a cloud of a resource that Longhaul calls ``name``."""
+        """Return a resource's name in a cloud: ``name`` with the prefix of the environment's names."""
         return f"{self.prefix}{name}"

@@ -100,7 +100,7 @@ class Check:
     look: Look
 
     def breaches(self, resource: Resource, declared: Declared) -> Iterator[Breach]:
-        """Yield the violations of ``resource``; nothing when it is of another kind."""
+        """Yield the violations of ``resource``; nothing when the check does not cover its kind."""
         if not self.kinds or resource.kind in self.kinds:
             yield from self.look(resource, declared)
 

@@ -1,5 +1,5 @@
-"""Rules: what an environment must never be, in any cloud. Each cloud's own checks (``clouds/*/policy.py``) decide which
-resources satisfy them. docs/policy.md is written from this module."""
+"""Rules for an environment in any cloud. Each cloud's own checks (``clouds/*/policy.py``) decide which resources
+satisfy the rules. docs/policy.md is written from this module."""
 
 from __future__ import annotations
 

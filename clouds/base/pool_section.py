@@ -53,8 +53,8 @@ class Pool(Section):
     startup_taints: Annotated[tuple[Taint, ...], Replaces.NEW_NODES] = Field(
         default=(), examples=[[{"key": "example.com/agent-not-ready", "effect": "NoSchedule"}]]
     )
-    """Taints with which nodes register in addition, until an agent that runs on each node takes them off. To the
-    autoscaler, a node with such a taint is starting."""
+    """Taints with which nodes register in addition. An agent on each node removes them. The autoscaler treats a node
+    with such a taint as starting."""
     spot: Annotated[bool, Replaces.NEW_NODES] = False
     """True when the machines are spare capacity that the cloud may take back at any time."""
     zones: Annotated[tuple[str, ...], Replaces.STATE] = Field(default=(), examples=[["a"]])
@@ -66,27 +66,28 @@ class Pool(Section):
     """True when the machines are close together, in a cluster placement group of AWS that Longhaul makes. They are then
     in one zone. Azure's types with InfiniBand are in one group without this setting."""
     efa: Annotated[bool, Replaces.NEW_NODES] = False
-    """True when every network card of the machine type that supports it has an Elastic Fabric Adapter, for traffic
-    between GPUs of several machines. Only AWS has them. Machines that use them together are in one zone."""
+    """True when each network card that supports an Elastic Fabric Adapter has one, for traffic between GPUs of several
+    machines. Only AWS has these adapters. Machines that use them together are in one zone."""
     system_disk_gib: Annotated[int | None, Replaces.NEW_NODES] = Field(default=None, ge=32, le=4095)
     """Size in GiB of each machine's system disk: system, logs, and images where the type has no local SSD. It is at
-    least as large as the image's. Left out, 200 on AWS, and the image's own size on Azure."""
+    least as large as the image's disk. Left out, 200 on AWS, and the image's own size on Azure."""
     deletion_notice_min: Annotated[int | None, Replaces.NEW_NODES] = Field(default=None, ge=5, le=15)
-    """Minutes of notice that Azure gives a machine before it deletes it, so that its pods end in time; it is deleted as
-    soon as they have ended. Left out, machines are deleted at once. Spot machines have a notice of their own."""
+    """Minutes between Azure's notice to a machine and the machine's deletion, so that its pods can end in time. A
+    machine whose pods have all ended is deleted at once. Left out, machines are deleted without notice. Spot machines
+    have a notice of their own."""
     priority: Annotated[int, Replaces.NOTHING] = Field(default=100, ge=0, le=1000)
     """Priority of the pool: pools with a lower number are filled first."""
     fallbacks: Annotated[tuple[Name, ...], Replaces.NOTHING] = ()
-    """Pools that come right after this one in the order in which pools are asked for machines. A pool that fits is
-    asked anyway. Work of teams stays within its kind."""
+    """Pools that the autoscaler asks for machines right after this one. Other pools that fit are asked as well, in the
+    order of their priority. Work of teams stays within its kind of capacity."""
     idle_minutes: Annotated[int | None, Replaces.NOTHING] = Field(default=None, ge=1, le=10_080)
     """Minutes without work after which a node of the pool may be removed. Left out, the autoscaler's own value."""
     join_minutes: Annotated[int | None, Replaces.NOTHING] = Field(default=None, ge=2, le=240)
     """Minutes in which a machine of the pool must become a node. Left out, the autoscaler's own value."""
     huge_pages_gib: Annotated[int, Replaces.NEW_NODES] = Field(default=0, ge=0)
     """Memory of each machine that is reserved as huge pages of 1 GiB, in GiB. Pods request it as `hugepages-1Gi`, and
-    it cannot be used for anything else. At most 85% of the memory, with the 10 GiB that machines with `efa` reserve
-    for their adapters."""
+    it cannot be used for anything else. At most 85% of the memory, including the 10 GiB that machines with `efa`
+    reserve for their adapters."""
     gpu_check: Annotated[GpuCheck, Replaces.NEW_NODES] = ()
     """Program in the machines' image, with its arguments, that tests memory and compute of all GPUs at once before a
     machine gets work. Exit code 0 means healthy. Left out, GPUs are judged only by the data that they report about

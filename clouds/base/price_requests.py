@@ -26,7 +26,7 @@ REPORT_EVERY = 64 << 20
 
 
 class WebError(Exception):
-    """Raised when an interface cannot be read. The message has the URL and what came instead."""
+    """Raised when an interface cannot be read. The message has the URL and the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,8 @@ class Web:
     """Longest time without data from the server, in seconds."""
     session: requests.Session = field(default_factory=requests.Session)
     unreachable: set[str] = field(default_factory=set)
-    """Hosts, with their ports, that accepted no connection. They are not asked again, since each request would wait as
-    long."""
+    """Hosts, with their ports, that accepted no connection. They are not asked again, since each further request would
+    wait as long as the first."""
 
     def __post_init__(self) -> None:
         retry = Retry(

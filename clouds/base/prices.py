@@ -155,8 +155,8 @@ class PriceBatch:
 
 
 def only(key: Key, amounts: set[Decimal], *, source: str, today: date) -> PriceAnswer:
-    """Return the hourly price of ``key``, out of ``amounts`` that fit its description. If there is not
-    exactly one amount, the key is missing: a choice among several would be a guess."""
+    """Return the hourly price of ``key``, from ``amounts`` that fit its description. The key is missing from the prices
+    unless there is exactly one amount: a choice among several would be a guess."""
     if len(amounts) == 1:
         (amount,) = amounts
         price = Price(amount=amount, currency=CURRENCY, unit="hour", source=source, read=today)

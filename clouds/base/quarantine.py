@@ -22,7 +22,7 @@ class Suspect:
     machine: str
     """The cloud's id of the machine."""
     wanted: int
-    """Number of machines that its group should have had before the quarantine."""
+    """Desired number of machines of its group before the quarantine."""
 
 
 def suspect_in(groups: Mapping[str, LiveGroup], node: str) -> Suspect | None:
@@ -49,8 +49,8 @@ class PoolQuarantine(ABC, Generic[SiteT]):
 
     @abstractmethod
     def keep(self, place: Place[SiteT], suspect: Suspect) -> tuple[str, ...]:
-        """Keep the machine's system disk, and return the ids of what is kept; none when the machine has ended. This
-        comes first: an attacker on the machine notices its isolation, and can end the machine."""
+        """Keep the machine's system disk, and return the ids of what is kept; none when the machine has ended. Callers
+        do this first, because an attacker on the machine notices its isolation and can end the machine."""
 
     @abstractmethod
     def isolate(self, place: Place[SiteT], suspect: Suspect) -> None:

@@ -31,8 +31,8 @@ class Quota:
 
 
 def judge(quota: Quota) -> Finding:
-    """Return a problem when even the pools' `min` does not fit, a warning when their `max` does not. For a ``mixed``
-    quota it is at most a warning."""
+    """Return a problem when even the pools' `min` does not fit, and a warning when only their `max` does not fit. A
+    ``mixed`` quota causes a warning at most."""
     free = max(quota.limit - quota.used, 0)
     span = f"{quota.least:,}" if quota.least == quota.most else f"{quota.least:,} to {quota.most:,}"
     others = "in use, this environment's own among them" if quota.mixed else "in use by others"

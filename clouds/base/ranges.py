@@ -20,8 +20,8 @@ NOT_PUBLIC = (
     *map(IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4")),
 )
 """Ranges without an address on the internet: private ones, this network, loopback, link-local, multicast and reserved
-(IANA IPv4 Special-Purpose Address Registry). Ranges that are reserved for documentation are not among them, because
-examples and labs use them as public ones."""
+(IANA IPv4 Special-Purpose Address Registry). Ranges for documentation are left out, because examples and labs use them
+as public ranges."""
 
 
 def is_public(range_: IPv4Address | IPv4Network) -> bool:
@@ -31,7 +31,7 @@ def is_public(range_: IPv4Address | IPv4Network) -> bool:
 
 
 def why_not_operators(range_: IPv4Network) -> str:
-    """Return why a range cannot be an operators' range, which the clouds see from outside; empty when it can be.
+    """Return why a range cannot be an operators' range, whose addresses the clouds see; empty when it can be one.
     Azure's vaults accept no private range (learn.microsoft.com, "Configure Azure Key Vault firewalls and virtual
     networks")."""
     if range_.prefixlen == 0:
@@ -42,7 +42,7 @@ def why_not_operators(range_: IPv4Network) -> str:
 
 
 OPERATORS = "the public range that people and CI leave by, such as 198.51.100.0/28"
-"""Advice in place of a range that cannot be an operators' range."""
+"""Advice when a range cannot be an operators' range."""
 
 
 def parse_range(text: str) -> Network | None:

@@ -14,7 +14,7 @@ class Cause(StrEnum):
     CAPACITY = "capacity"
     """The cloud has no such machine available now."""
     QUOTA = "quota"
-    """The account must not have more of them."""
+    """The account's quota allows no more of these machines."""
     SPOT = "spot"
     """The cloud has no spare machine, or none at this price."""
     OTHER = "other"
@@ -33,6 +33,7 @@ class Refusal:
 
 
 def cause_of(words: str, signs: Mapping[Cause, tuple[str, ...]]) -> Cause:
-    """Return the first cause that has a text in ``signs``, in lower case, in the cloud's words."""
+    """Return the first cause of which a text in ``signs`` occurs in the cloud's words; ``OTHER`` when there is none.
+    The texts in ``signs`` are in lower case."""
     text = words.lower()
     return next((cause for cause, some in signs.items() if any(sign in text for sign in some)), Cause.OTHER)

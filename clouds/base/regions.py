@@ -58,8 +58,9 @@ def write_regions(package: str, table: Regions) -> None:
 
 
 def region_cautions(place: Place[Any], table: Regions, *, title: str) -> Iterator[Caution]:
-    """Yield a caution if the table lacks the region or has fewer zones in it; else one for each pool whose type the
-    table lacks in it. If the table lacks a region's zones, it lacks its machine types too."""
+    """Yield a caution if the table lacks the site's region. Otherwise yield one if the table has fewer zones in the
+    region than the site names, and one for each pool whose machine type the table does not list in the region. If the
+    table lacks a region's zones, it lacks its machine types too."""
     region, at = place.site.region, ("sites", place.name, "region")
     if region not in table.regions:
         yield Caution(

@@ -1,4 +1,4 @@
-"""Annotation of each field of the environment file: the machines that a change of it replaces."""
+"""Annotation of each field of the environment file: the machines that a change of the field replaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class Replaces(Flag):
     NOTHING = 0
     """Nothing: everything keeps running."""
     ETCD = auto()
-    """The machines of the main etcd cluster, one at a time. The names of these four members are those of the roles."""
+    """The machines of the main etcd cluster, one at a time. ``ETCD``, ``EVENTS``, ``API`` and ``VPN`` are also the
+    names of the roles."""
     EVENTS = auto()
     """The machines of the etcd cluster for events, one at a time."""
     API = auto()
@@ -22,7 +23,7 @@ class Replaces(Flag):
     VPN = auto()
     """The machines of the laptops' VPN, one at a time."""
     NEW_NODES = auto()
-    """Nothing that runs, but machines that a pool makes later differ from it."""
+    """Nothing that runs. Machines that a pool makes later differ from the running ones."""
     ROLE = auto()
     """The machines of the role that an enclosing key names, one at a time."""
     LEARNER = auto()

@@ -70,8 +70,8 @@ class ResourceTypes:
         return {}
 
     def lasting(self) -> Mapping[str, Lasting]:
-        """Return the types whose resources are not deleted while the environment is in use. A resource that goes with
-        its site has the site's tag."""
+        """Return the types whose resources are not deleted while the environment is in use. A resource that is deleted
+        with its site has the site's tag."""
         return {}
 
     def sealed(self) -> tuple[str, ...]:

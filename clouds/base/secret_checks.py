@@ -14,7 +14,7 @@ from clouds.base.policy import Breach, Check, Declared, Resource
 
 LARGEST = 1 << 20
 """Largest number of bytes that are unpacked from one part. Clouds accept at most 64 KiB packed
-(components/render/cloud_init.py); anything larger than this is not read."""
+(components/render/cloud_init.py); content beyond this limit is not read."""
 
 DEEPEST = 3
 """Number of nested packings that are undone: the cloud's base64, cloud-init's `gz+b64` of a file, and one more."""
@@ -25,7 +25,7 @@ _PACKED = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
 
 
 _QUOTE = r"[\"']?"
-_SAID = rf"{_QUOTE}[ \t]*[:=][ \t]*"
+_SEPARATOR = rf"{_QUOTE}[ \t]*[:=][ \t]*"
 _VALUE = rf"{_QUOTE}(?![/$<{{\[]|https?:)(?:[^\s\"',;{{}}\[\]$]|\$(?!{{)){{6,}}"
 """A real value: not a placeholder (`${…}`, `<…>`), not a path, not an address."""
 
@@ -49,8 +49,8 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
     "a GitHub token": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,})"),
     "a Kubernetes bootstrap token": re.compile(r"(?<![\w.-])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])"),
     "a password's hash": re.compile(r"\$(?:1|5|6|y|2[abxy])\$[./A-Za-z0-9$=,]{8,}"),
-    "a password or token": re.compile(rf"(?i)(?:\b|_)(?:{_NAMES}){_SAID}{_VALUE}"),
-    "a secret": re.compile(rf"(?i:(?:\b|_)secret{_SAID})(?!{_ENTRY}){_VALUE}"),
+    "a password or token": re.compile(rf"(?i)(?:\b|_)(?:{_NAMES}){_SEPARATOR}{_VALUE}"),
+    "a secret": re.compile(rf"(?i:(?:\b|_)secret{_SEPARATOR})(?!{_ENTRY}){_VALUE}"),
 }
 """Patterns of secrets, by the kind of secret. They are formats that can be recognised (RFC 7468, 7519;
 docs.aws.amazon.com, "IAM identifiers"; kubernetes.io, "Authenticating with Bootstrap Tokens"; crypt(5)), and names of

@@ -22,7 +22,8 @@ ZONES_OWN = len(site_tags(_Untagged(), site=""))
 """Number of tags that Longhaul adds to a DNS zone, as to every resource of a site."""
 
 OWN = ZONES_OWN + len(("pool or role", "Name"))
-"""Largest number of tags that it adds to a resource: those of every resource, pool or role, and on AWS the name."""
+"""Largest number of tags that Longhaul adds to a resource: the tags of every resource, the pool or role, and on AWS the
+name."""
 
 MOST, MOST_OF_A_ZONE = 50, 15
 """Largest number of tags of a resource in either cloud, and of a private DNS zone (learn.microsoft.com, "Use tags to

@@ -1,6 +1,6 @@
-"""Tags of cloud resources: those of the environment's file, and Longhaul's own. A tag that every resource gets is added
-here alone: what is declared, checked and counted follows. Tags of single kinds of resources (a pool, a
-machine's role, a name) are added where those are declared."""
+"""Tags of cloud resources: those of the environment's file, and Longhaul's own. A tag of every resource is added only
+here; declarations, checks and counts follow. A tag of one kind of resource (a pool, a machine's role, a name) is added
+where that kind is declared."""
 
 from __future__ import annotations
 

@@ -19,14 +19,15 @@ class Risk:
     what: str
     """The risk, in one sentence."""
     where: str
-    """Key of the file that decides about it."""
+    """Key of the file that decides about the risk."""
     why: str
     """Consequence, how long it lasts, and the source."""
     do: str
     pool: str = ""
-    """Pool that has the risk; empty when it is the site's own."""
+    """Pool that has the risk; empty when the site itself has it."""
     refused: bool = False
-    """True when it must not be made, because the cloud does not document that it works."""
+    """True when a plan that introduces the risk is refused, because the cloud forbids such a setup or does not document
+    that it works."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +65,8 @@ class SiteTunnels(Generic[SiteT]):
         return ()
 
     def is_single(self, site: SiteT) -> bool:
-        """Return whether the site has one connection to each other site, because its gateway would not use another one
-        when that is down."""
+        """Return whether the site has only one connection to each other site, because its gateway would not switch to a
+        second one when the first is down."""
         return False
 
     def views(self, place: Place[SiteT], links: Sequence[str]) -> list[TunnelView]:

@@ -1,1 +1,2 @@
-"""On-premises, bare-metal hosts in the operator's own racks: facts about them. Data for Pulumi: components/onprem."""
+"""Facts about on-premises sites: bare-metal hosts in the operator's own racks. Declarations for Pulumi are in
+components/onprem."""

@@ -16,7 +16,7 @@ class OnpremSite(SiteBase):
     kind: Annotated[Literal["onprem"], Replaces.STATE]
     """Always `onprem`."""
     gateways: Annotated[tuple[Gateway, ...], Replaces.STATE] = Field(min_length=1, max_length=2)
-    """Gateways of the site: one, or two of which one takes over when the other fails."""
+    """Gateways of the site: one, or two, each of which takes over when the other fails."""
 
     @property
     def region(self) -> str:
