@@ -22,7 +22,8 @@ from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.node_objects import MachineFacts, NodeParser, budget_of
 from services.autoscaler.pod_defaults import PodDefaults
 from services.autoscaler.pod_objects import Object, ShapeParser
-from services.autoscaler.volume_claims import StorageObjects, VolumeClaims, attached_volumes, volume_limits
+from services.autoscaler.volume_claims import SOURCES, StorageObjects, VolumeClaims
+from services.autoscaler.volume_counts import attached_volumes, volume_limits
 
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
@@ -172,7 +173,7 @@ def cluster_state(
         now=now,
         startup=startup,
         limits=volume_limits(listed.storage.csi_nodes),
-        attached=attached_volumes(listed.storage),
+        attached=attached_volumes(listed.storage.volumes, listed.storage.attachments),
     )
     on: dict[str, list[Object]] = {}
     running: dict[str, list[Object]] = {}
@@ -259,4 +260,4 @@ def _daemons(listed: ListedObjects, shapes: ShapeParser, defaults: PodDefaults) 
 
 def _claims(item: Object) -> bool:
     volumes = item["spec"].get("volumes")
-    return bool(volumes) and any("persistentVolumeClaim" in volume or "ephemeral" in volume for volume in volumes)
+    return bool(volumes) and not all(SOURCES.isdisjoint(volume) for volume in volumes)

@@ -34,7 +34,7 @@ from services.autoscaler.pod_shapes import (
     SelectorRequirement,
 )
 from services.autoscaler.scheduling_rules import is_fulfilled
-from services.autoscaler.volume_claims import ClaimedVolume, volume_counts
+from services.autoscaler.volume_counts import VolumeId, volume_counts
 
 PRESSURE = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("disk", "memory", "pid"))
 """Taints of nodes that are temporarily full, but neither starting nor dead."""
@@ -78,7 +78,7 @@ class NodeParser:
         now: datetime,
         startup: Mapping[str, frozenset[tuple[str, str]]] | None = None,
         limits: Mapping[str, Mapping[str, int]] | None = None,
-        attached: Mapping[str, Sequence[ClaimedVolume]] | None = None,
+        attached: Mapping[str, Sequence[VolumeId]] | None = None,
     ) -> None:
         """``machines`` are the groups' machines by node name; ``taints`` are key and effect of the taints that a pool's
         nodes always have, by the pool's name on nodes; ``startup`` are such taints until their agents
@@ -171,7 +171,7 @@ class _Load:
     ) -> None:
         self._shapes, self._budgets, self._now, self._answers = shapes, budgets, now, answers
         self.used: Resources = {}
-        self._volumes: list[ClaimedVolume] = []
+        self._volumes: list[VolumeId] = []
         self.work = self.leaving = 0
         self.crowded = False
         """True when one of them has more anti-affinities than are supported: nothing is placed beside it."""
@@ -182,7 +182,7 @@ class _Load:
         self.wide: list[AntiAffinity] = []
         self.ports: list[str] = []
 
-    def add_volumes(self, has: Resources, attached: Sequence[ClaimedVolume]) -> None:
+    def add_volumes(self, has: Resources, attached: Sequence[VolumeId]) -> None:
         """Add the volumes for which the node has a limit, in use or only attached. One that several pods use counts
         once."""
         for name, count in volume_counts((*self._volumes, *attached)).items():
@@ -192,7 +192,7 @@ class _Load:
     def add(self, item: Object) -> None:
         """Add one pod."""
         if item["spec"].get("volumes"):
-            self._volumes += self._shapes.claims.of_pod(item)
+            self._volumes += [volume.counted for volume in self._shapes.claims.of_pod(item) if volume.counted]
         pod = pod_of(item)
         for name, amount in bound_requests(item).items():
             self.used[name] = self.used.get(name, 0) + amount

@@ -25,7 +25,8 @@ from services.autoscaler.pod_shapes import (
     amounts,
 )
 from services.autoscaler.scheduling_rules import is_fulfilled
-from services.autoscaler.volume_claims import VolumeClaims, volume_counts
+from services.autoscaler.volume_claims import VolumeClaims
+from services.autoscaler.volume_counts import volume_counts
 
 Object = Mapping[str, Any]
 
@@ -62,7 +63,7 @@ class ShapeParser:
         labels = pod["metadata"].get("labels") or {}
         terms, strange = self._apart(namespace, labels, affinity, waits=not spec.get("nodeName"))
         spreads, uneven = _spreads(namespace, labels, spec)
-        asked = requests(spec) | volume_counts(volumes)
+        asked = requests(spec) | volume_counts(volume.counted for volume in volumes if volume.counted)
         if len(asked) > MOST_RESOURCES:
             strange.append(TOO_MANY_RESOURCES)
             asked = {name: amount for name, amount in asked.items() if name in COMMON}

@@ -1,22 +1,25 @@
-"""Claims of volumes: where their pods may be, why a claim cannot be used yet, and which volumes a node counts
-(kubernetes 1.36, ``pkg/scheduler/framework/plugins``: ``volumebinding``, ``volumezone``, ``nodevolumelimits``)."""
+"""Claims of volumes: where their pods may be, and why a claim cannot be used yet (kubernetes
+1.36, ``pkg/scheduler/framework/plugins``: ``volumebinding``, ``volumezone``)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from contract.kubernetes.quantities import whole
 from contract.labels import REGION_LABEL, ZONE_LABEL
 from services.autoscaler.node_terms import label_requirements, node_terms
-from services.autoscaler.pod_shapes import VOLUMES_OF, NodeSelectorTerm, SelectorOperator, SelectorRequirement
+from services.autoscaler.pod_shapes import NodeSelectorTerm, SelectorOperator, SelectorRequirement
 from services.autoscaler.scheduling_rules import is_fulfilled
+from services.autoscaler.volume_counts import IN_TREE, MIGRATED, VolumeId, counted_volume, in_tree_volume
 
 Object = Mapping[str, Any]
 Terms = tuple[NodeSelectorTerm, ...]
 
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+"""Annotations of the class of claims that name none (kubernetes 1.36, ``pkg/volume/util``, ``IsDefaultAnnotation``)."""
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 AVAILABLE, FILESYSTEM = "Available", "Filesystem"
 NOT_PROVISIONED = "kubernetes.io/no-provisioner"
@@ -31,6 +34,8 @@ NOWHERE = NodeSelectorTerm(tuple(SelectorRequirement(key, SelectorOperator.DOES_
 """Nodes without any of these labels, which take volumes of all zones (``volumezone``, ``Filter``)."""
 NO_STORAGE = NodeSelectorTerm((SelectorRequirement("storage of that size", SelectorOperator.EXISTS),))
 """Nodes with storage, where no driver tells of any."""
+SOURCES = frozenset({"persistentVolumeClaim", "ephemeral", *IN_TREE})
+"""Volumes of pods for which objects about volumes matter."""
 ONE_POD = "ReadWriteOncePod"
 STORAGE = "storage"
 
@@ -56,8 +61,8 @@ class ClaimedVolume:
     """Groups of alternatives; one term of each must hold on the node."""
     obstacle: str = ""
     """Reason why it cannot be used yet; empty when it can."""
-    counted: tuple[str, str] | None = None
-    """Driver and name by which a node counts it; None for one that is not counted."""
+    counted: VolumeId | None = None
+    """The volume as a node counts it; None for one that is not counted."""
 
 
 class VolumeClaims:
@@ -74,6 +79,7 @@ class VolumeClaims:
         }
         """Drivers that tell how much storage they have where."""
         self._capacities = objects.capacities
+        self._default_class = _default_class(objects.classes)
         self._known: dict[tuple[str, str], ClaimedVolume] = {}
         single = {key for key, item in self._claims.items() if ONE_POD in (item["spec"].get("accessModes") or ())}
         self._users = _users(pods, single) if single else {}
@@ -98,13 +104,15 @@ class VolumeClaims:
                     template = volume["ephemeral"].get("volumeClaimTemplate") or {}
                     claim = {
                         "metadata": {"annotations": {}, **(template.get("metadata") or {})},
-                        "spec": template["spec"],
+                        "spec": {**self._default_class, **template["spec"]},
                     }
                     yield self._parsed(namespace, name, claim)
                 elif owner and not any(reference.get("uid") == owner for reference in owners):
                     yield ClaimedVolume(obstacle=f"its volume claim {name} is not its own")
                 else:
                     yield self._claim(namespace, name)
+            elif counted := in_tree_volume(volume):
+                yield ClaimedVolume(counted=counted)
 
     def _claim(self, namespace: str, name: str) -> ClaimedVolume:
         key = (namespace, name)
@@ -118,13 +126,15 @@ class VolumeClaims:
     def _parsed(self, namespace: str, name: str, item: Object) -> ClaimedVolume:
         phase = (item.get("status") or {}).get("phase")
         volume = item["spec"].get("volumeName")
+        claimed = self._bound(name, volume) if volume else self._unbound(namespace, name, item)
+        # For pods that run, such a claim counts all the same.
         if "deletionTimestamp" in item["metadata"]:
-            return ClaimedVolume(obstacle=f"its volume claim {name} is being deleted")
+            return replace(claimed, obstacle=f"its volume claim {name} is being deleted")
         if phase == "Lost":
-            return ClaimedVolume(obstacle=f"its volume claim {name} has lost its volume")
+            return replace(claimed, obstacle=f"its volume claim {name} has lost its volume")
         if volume and phase == "Pending":
-            return ClaimedVolume(obstacle=f"its volume claim {name} is not bound to its volume yet")
-        return self._bound(name, volume) if volume else self._unbound(namespace, name, item)
+            return replace(claimed, obstacle=f"its volume claim {name} is not bound to its volume yet")
+        return claimed
 
     def _bound(self, name: str, volume: str) -> ClaimedVolume:
         item = self._volumes.get(volume)
@@ -136,8 +146,7 @@ class VolumeClaims:
             if key in ZONES:
                 zones = SelectorRequirement(ZONES[key], SelectorOperator.IN, tuple(value.split("__")))
                 where.append((NodeSelectorTerm((zones,)), NOWHERE))
-        csi = item["spec"].get("csi")
-        return ClaimedVolume(where=tuple(where), counted=(csi["driver"], _handle(item)) if csi else None)
+        return ClaimedVolume(where=tuple(where), counted=counted_volume(item))
 
     def _unbound(self, namespace: str, name: str, item: Object) -> ClaimedVolume:
         annotations = item["metadata"].get("annotations") or {}
@@ -154,7 +163,8 @@ class VolumeClaims:
             if not free:
                 return ClaimedVolume(obstacle=f"storage class {named} of its volume claim {name} has no free volume")
             return ClaimedVolume() if None in free else ClaimedVolume(where=(tuple(filter(None, free)),))
-        counted = (str(class_["provisioner"]), f"{namespace}/{name}")
+        provisioner = str(class_["provisioner"])
+        counted = (MIGRATED.get(provisioner, provisioner), f"{namespace}/{name}")
         selected = annotations.get(SELECTED_NODE)
         if selected:
             only = SelectorRequirement("metadata.name", SelectorOperator.IN, (selected,))
@@ -215,9 +225,18 @@ class VolumeClaims:
         return terms
 
 
-def _handle(volume: Object) -> str:
-    """Return the id that a CSI driver has for a volume."""
-    return str(volume["spec"]["csi"].get("volumeHandle") or volume["metadata"]["name"])
+def _default_class(classes: Iterable[Object]) -> Object:
+    """Return the field of claims that name no class: the newest default class (kubernetes 1.36, ``pkg/volume/util``,
+    ``GetDefaultClass``)."""
+    named = [item["metadata"] for item in classes]
+    defaults = [
+        metadata
+        for metadata in named
+        if any((metadata.get("annotations") or {}).get(key) == "true" for key in DEFAULT_CLASS)
+    ]
+    defaults.sort(key=lambda metadata: str(metadata["name"]))
+    defaults.sort(key=lambda metadata: str(metadata.get("creationTimestamp", "")), reverse=True)
+    return {"storageClassName": defaults[0]["name"]} if defaults else {}
 
 
 def _suits(volume: Object, claim: Object, *, bound: bool) -> bool:
@@ -228,7 +247,8 @@ def _suits(volume: Object, claim: Object, *, bound: bool) -> bool:
         return False
     if (offered.get("volumeMode") or FILESYSTEM) != (asked.get("volumeMode") or FILESYSTEM):
         return False
-    if "deletionTimestamp" in volume["metadata"]:
+    attributes = "volumeAttributesClassName"
+    if "deletionTimestamp" in volume["metadata"] or (offered.get(attributes) or "") != (asked.get(attributes) or ""):
         return False
     if bound:
         return True
@@ -259,35 +279,3 @@ def _users(pods: Iterable[Object], single: set[tuple[str, str]]) -> dict[tuple[s
                 user = (waits, -int(pod["spec"].get("priority") or 0), name)
                 users[key] = min(users.get(key, user), user)
     return {key: name for key, (_, _, name) in users.items()}
-
-
-def attached_volumes(objects: StorageObjects) -> dict[str, list[ClaimedVolume]]:
-    """Return the volumes that are attached to nodes, by node: they count whether or not a pod uses them
-    (``nodevolumelimits``, ``getNodeVolumeAttachmentInfo``)."""
-    handles = {item["metadata"]["name"]: _handle(item) for item in objects.volumes if item["spec"].get("csi")}
-    attached: dict[str, list[ClaimedVolume]] = {}
-    for item in objects.attachments:
-        spec = item["spec"]
-        handle = handles.get((spec.get("source") or {}).get("persistentVolumeName", ""))
-        if handle:
-            attached.setdefault(spec["nodeName"], []).append(ClaimedVolume(counted=(spec["attacher"], handle)))
-    return attached
-
-
-def volume_counts(volumes: Iterable[ClaimedVolume]) -> dict[str, int]:
-    """Return the number of different volumes by the name of the nodes' limit for them."""
-    counts: dict[str, int] = {}
-    for driver, _ in {volume.counted for volume in volumes if volume.counted}:
-        counts[VOLUMES_OF + driver] = counts.get(VOLUMES_OF + driver, 0) + 1
-    return counts
-
-
-def volume_limits(csi_nodes: Iterable[Object]) -> dict[str, dict[str, int]]:
-    """Return the numbers of volumes that nodes allow, by node (``nodevolumelimits``, ``getVolumeLimits``)."""
-    limits: dict[str, dict[str, int]] = {}
-    for item in csi_nodes:
-        for driver in item["spec"].get("drivers") or ():
-            count = (driver.get("allocatable") or {}).get("count")
-            if count is not None:
-                limits.setdefault(item["metadata"]["name"], {})[VOLUMES_OF + driver["name"]] = int(count)
-    return limits

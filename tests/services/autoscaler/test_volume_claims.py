@@ -17,6 +17,7 @@ from tests.services.autoscaler.listed_cluster import (
     daemon_set,
     machine,
 )
+from tests.services.autoscaler.test_requirements import gang
 
 ZONE = "topology.kubernetes.io/zone"
 EBS = "ebs.csi.aws.com"
@@ -177,3 +178,99 @@ def test_a_volume_of_a_former_claim_of_that_name_is_not_its_successor_s(groups: 
     asked = claim("c", status="Pending", metadata={"uid": "now"}, storageClassName="local")
     found = actions(lists([using("p", "c")], claims=[asked], volumes=[kept], classes=CLASSES))
     assert (found == [GROWS]) == (uid == "now"), found
+
+
+def limited(api: Lists, limit: int, *, node: str = "i-0", driver: str = EBS) -> Lists:
+    """Give a node a limit of volumes."""
+    drivers = [{"name": driver, "allocatable": {"count": limit}}]
+    api.lists[CSI_NODES] = [{"metadata": {"name": node}, "spec": {"drivers": drivers}}]
+    return api
+
+
+DISK = "/subscriptions/x/resourceGroups/y/providers/Microsoft.Compute/disks/d"
+AZURE_DISK = "disk.csi.azure.com"
+OLD_VOLUMES = {
+    EBS: {"awsElasticBlockStore": {"volumeID": "aws://us-east-1a/vol-1"}},
+    AZURE_DISK: {"azureDisk": {"diskURI": DISK, "kind": "Managed"}},
+}
+
+
+@pytest.mark.parametrize("driver", OLD_VOLUMES)
+@pytest.mark.parametrize("made", ["bound", "provisioned", "inline", "being deleted"])
+def test_volumes_that_kubernetes_once_attached_itself_count_for_their_drivers(
+    groups: dict[str, Standing], driver: str, made: str
+) -> None:
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    classes = [class_("old", provisioner={EBS: "kubernetes.io/aws-ebs"}.get(driver, "kubernetes.io/azure-disk"))]
+    full = using("full", "a", node="i-0")
+    if made == "inline":
+        full["spec"]["volumes"] = [{"name": "a", **OLD_VOLUMES[driver]}]
+    api = lists(
+        [full, using("p", "c")],
+        [cpu_node("i-0")],
+        claims=[
+            claim("a", volumeName="v", metadata={"deletionTimestamp": "x"} if made == "being deleted" else {}),
+            claim("c", storageClassName="old", status="Pending"),
+        ],
+        volumes=[volume("v", **OLD_VOLUMES[driver])],
+        classes=classes,
+    )
+    if made == "provisioned":
+        api.lists[CLAIMS] = [claim(name, storageClassName="old", status="Pending") for name in ("a", "c")]
+    assert actions(limited(api, 2, driver=driver)) == []
+    assert actions(limited(api, 1, driver=driver)) == ["grow prod-cpu from 1 to 2: for team/p"]
+
+
+def test_a_volume_and_its_former_form_are_one(groups: dict[str, Standing]) -> None:
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    old, new = OLD_VOLUMES[EBS], {"csi": {"driver": EBS, "volumeHandle": "vol-1"}}
+    api = lists(
+        [using("full", "a", "b", node="i-0"), using("p", "c")],
+        [cpu_node("i-0")],
+        claims=[claim("a", volumeName="va"), claim("b", volumeName="vb"), claim("c", storageClassName="first")],
+        volumes=[volume("va", **old), volume("vb", **new)],
+        classes=CLASSES,
+    )
+    assert actions(limited(api, 2)) == []
+
+
+def test_disks_of_accounts_count_for_no_driver(groups: dict[str, Standing]) -> None:
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    blob = {"azureDisk": {"diskURI": "https://x.blob.core.windows.net/d.vhd", "kind": "Shared"}}
+    classes = [class_("new", provisioner=AZURE_DISK)]
+    api = lists(
+        [using("full", "a", node="i-0"), using("p", "c")],
+        [cpu_node("i-0")],
+        claims=[claim("a", volumeName="v"), claim("c", storageClassName="new", status="Pending")],
+        volumes=[volume("v", **blob)],
+        classes=classes,
+    )
+    assert actions(limited(api, 1, driver=AZURE_DISK)) == []
+
+
+def test_a_volume_that_is_yet_to_be_claimed_has_the_default_class(groups: dict[str, Standing]) -> None:
+    """The API gives it to claims, but not to templates of claims."""
+    spec: Object = {"resources": {"requests": {"storage": "1Gi"}}}
+    volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}]
+    waits = pod("p", volumes=volumes)
+    default = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    older = {"metadata": {"name": "now", "creationTimestamp": "2026-01-01T00:00:00Z", **default}}
+    newer = {"metadata": {"name": "first", "creationTimestamp": "2026-01-02T00:00:00Z", **default}}
+    classes = [class_("now", "Immediate") | older, class_("first") | newer]
+    (refused,) = actions(lists([waits], classes=CLASSES))
+    assert refused.endswith("p-scratch has neither a volume nor a storage class")
+    assert actions(lists([waits], classes=classes)) == [GROWS]
+    members = lists([], classes=classes)
+    members.lists |= gang(2, {"requests": {"nvidia.com/gpu": "8"}}, volumes=volumes)
+    assert "grow prod-h100 from 0 to 2: for gang team/r, 2 members" in actions(members)
+    spec["storageClassName"] = ""
+    (refused,) = actions(lists([waits], classes=classes))
+    assert refused.endswith("p-scratch has neither a volume nor a storage class")
+
+
+@pytest.mark.parametrize("attributes", ["gold", "silver", ""])
+def test_a_free_volume_has_the_attributes_that_its_claim_asks(groups: dict[str, Standing], attributes: str) -> None:
+    asked = claim("c", status="Pending", storageClassName="local", volumeAttributesClassName="gold")
+    free = volume("v", storageClassName="local", volumeAttributesClassName=attributes)
+    result = actions(lists([using("p", "c")], claims=[asked], volumes=[free], classes=CLASSES))
+    assert (result == [GROWS]) == (attributes == "gold"), result
