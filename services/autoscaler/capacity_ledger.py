@@ -1,6 +1,6 @@
-"""All free capacity of a cluster: where pods fit, what they take, and how that is undone.
+"""All free capacity of a cluster: the nodes on which pods fit, and the amounts that pods take.
 
-Everything that is taken is recorded in one journal, so that a gang that does not fit completely leaves no trace.
+A journal records every change, so that a gang that does not fit completely can be undone without a trace.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from services.autoscaler.scheduling_rules import keeps_apart, mismatch
 
 
 class CapacityLedger:
-    """All room of a cluster."""
+    """All room of a cluster, on existing nodes and on nodes that are to be made."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class CapacityLedger:
         closed: Mapping[AntiAffinity, Iterable[str]] | None = None,
         keys: Iterable[str] = (),
     ) -> None:
-        """``shapes`` are all shapes that will be placed; ``apart`` are the anti-affinities of running pods by host;
-        ``closed`` are their others, with the values of the nodes' label where they run; ``keys`` are further labels
-        that distinguish classes."""
+        """``shapes`` are all shapes that will be placed. ``apart`` are the running pods' anti-affinities by host.
+        ``closed`` are their other anti-affinities, each with the values of its label on the nodes where these pods run.
+        ``keys`` are further labels that distinguish classes of nodes."""
         distinct = dict.fromkeys(shapes)
         names = sorted(
             {name for shape in distinct for name, _ in shape.requests},
@@ -54,7 +54,7 @@ class CapacityLedger:
         self.index = {name: index for index, name in enumerate(names)}
         self.names = names
         self._absent = list(map(absent_amount, names))
-        """Amounts of a node that does not tell of a resource."""
+        """Amounts of resources on a node that does not report them."""
         wheres = {shape.where for shape in distinct}
         wide = closed or {}
         self._keys = sorted({*keys, *(term.key for term in wide), *(key for where in wheres for key in where.labels)})
@@ -66,15 +66,15 @@ class CapacityLedger:
         """Bits of the pods that spreadings count."""
         self._spreading = HostSpreading(self._counted, self._matches) if self._counted else None
         self._by_label: dict[tuple[str, str], list[AntiAffinity]] = {}
-        """Anti-affinities by a label that a pod must have to be kept away; under the placeholder, those that name no
-        such label."""
+        """Anti-affinities by the labels of :func:`~services.autoscaler.free_capacity.labels_of`."""
         for term in terms:
             for label in labels_of(term):
                 self._by_label.setdefault(label, []).append(term)
         self._matched: dict[tuple[str, LabelPairs], int] = {}
         self._classes: dict[object, EquivalentNodes] = {}
         self._by_kind: dict[tuple[int, Tier], tuple[NodeKind, EquivalentNodes]] = {}
-        """Classes by the identity of a kind, which equal nodes share."""
+        """Classes by the ``id`` of a kind, whose object equal nodes share, and by tier. The kind is stored so that its
+        ``id`` stays in use."""
         self._fitting: dict[NodeConstraints, tuple[EquivalentNodes, ...]] = {}
         self._selected: dict[
             tuple[NodeConstraints, Sequence[Tier], tuple[str, str] | None, frozenset[tuple[str, str]]],
@@ -85,16 +85,16 @@ class CapacityLedger:
 
     @property
     def has_anti_affinity(self) -> bool:
-        """Return whether any pod keeps others off its node, so that labels of pods matter."""
+        """Return whether labels of pods matter, because an anti-affinity or a spreading selects pods by them."""
         return bool(self._bits)
 
     def vector(self, resources: Resources) -> list[int]:
-        """Return resources in the ledger's order, without those that no pod requests."""
+        """Return the amounts of the resources that pods request, in the ledger's order."""
         return list(map(resources.get, self.names, self._absent))
 
     def need(self, shape: PodShape, identity: tuple[str, LabelPairs] = ("", ())) -> PodNeed:
-        """Return a shape's need. ``identity`` is the pod's namespace and labels, which matter only when another pod
-        keeps apart from them."""
+        """Return a shape's need. ``identity`` is the pod's namespace and labels, which matter only when an
+        anti-affinity or a spreading selects pods by them."""
         matches = self._matches(*identity) if self._bits else 0
         known = self._needs.get((shape, matches))
         if known is None:
@@ -112,8 +112,8 @@ class CapacityLedger:
         return known
 
     def daemon_need(self, daemon: DaemonPod) -> PodNeed:
-        """Return what a daemon set's pod means for other pods on its node, without its requests, which may be for
-        resources that no waiting pod asks for."""
+        """Return the need of a daemon set's pod without its requests, which may be for resources that no waiting pod
+        requests."""
         owns = sum({self._bits[term] for term in (*daemon.shape.apart, *daemon.shape.wide)})
         matches = self._matches(daemon.namespace, daemon.labels) if self._bits else 0
         counted = tuple(bit for bit in self._counted if bit & matches)
@@ -157,7 +157,7 @@ class CapacityLedger:
         self.class_of(room.kind, room.tier).add(room)
 
     def _note_pods(self, room: NodeRoom) -> None:
-        """Note what the pods on a node mean for others. Where nothing asks about other pods, that is nothing."""
+        """Record the anti-affinities and spreadings that the pods on a node have or match."""
         if room.node and self._bits:
             room.owns |= sum({self._bits[term] for term in room.node.apart})
             for identity in room.node.identities:
@@ -166,17 +166,18 @@ class CapacityLedger:
             self._spreading.add(room)
 
     def add_outside(self, node: ClusterNode) -> None:
-        """Add a node that takes no pods. Hosts that are cordoned or do not answer count where pods are spread."""
+        """Add a node that takes no pods, because it is cordoned or does not answer. Such a node counts only for
+        spreadings."""
         if self._spreading:
             self._spreading.add(NodeRoom(node.name, node.kind, Tier.BUSY, [], node))
 
     def add_new(self, room: NodeRoom) -> None:
-        """Add a node that is to be made, until it is undone."""
+        """Add a node that is to be made. :meth:`undo_to` removes it again."""
         self.add(room)
         self._journal.append(partial(self._forget, room))
 
     def _forget(self, room: NodeRoom) -> None:
-        """Forget the machine that was added last: what was added after it is undone before it."""
+        """Remove the machine that was added last. Later additions have already been undone."""
         if room.row:
             room.row.rooms.remove(room)
         if self._spreading:
@@ -199,8 +200,8 @@ class CapacityLedger:
     def place(
         self, need: PodNeed, count: int, *, tiers: Sequence[Tier], domain: tuple[str, str] | None = None
     ) -> list[tuple[NodeRoom, int]]:
-        """Place as many of ``count`` pods as there is room for on nodes of some tiers, and return where. ``domain`` is
-        a label that the nodes must have."""
+        """Place up to ``count`` pods on nodes of these tiers, as many as there is room for. Return the nodes, each with
+        its number of placed pods. ``domain`` is a label and its value, which the nodes must have."""
         if not need.spreads or not self._spreading:
             return self._place_once(need, count, tiers, domain)
         placed: list[tuple[NodeRoom, int]] = []
@@ -233,7 +234,7 @@ class CapacityLedger:
     def _chosen(
         self, need: PodNeed, tiers: Sequence[Tier], domain: tuple[str, str] | None
     ) -> Sequence[EquivalentNodes]:
-        """Return the classes of some tiers and a domain that fit, in order."""
+        """Return the fitting classes of these tiers and this domain, in order."""
         where, closed = need.shape.where, need.closed
         fitting = self.fitting(where)
         key = (where, tiers, domain, closed)
@@ -295,7 +296,7 @@ class CapacityLedger:
         return before - count
 
     def reserve(self, room: NodeRoom, need: PodNeed, count: int) -> None:
-        """Count pods on a node."""
+        """Take the room of pods on a node."""
         former = (room.matches, room.owns, room.ports)
         for index, amount in need.vector:
             room.free[index] -= amount * count
@@ -317,7 +318,7 @@ class CapacityLedger:
         return self._spreading.most_pods(room) > 0
 
     def uncount(self, room: NodeRoom, need: PodNeed) -> None:
-        """No longer count a pod on its node for spreadings."""
+        """Stop counting a pod on its node for spreadings."""
         for bit in need.counted:
             room.count(bit, -1)
             self._journal.append(partial(room.count, bit, 1))
@@ -331,7 +332,7 @@ class CapacityLedger:
         return len(self._journal)
 
     def undo_to(self, checkpoint: int) -> None:
-        """Undo everything since a mark."""
+        """Undo everything since a checkpoint."""
         while len(self._journal) > checkpoint:
             self._journal.pop()()
 

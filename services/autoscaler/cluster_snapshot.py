@@ -216,7 +216,8 @@ class ScalingPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSet:
-    """Equal members that a gang's request declares. ``count`` is the declared number, with members that are pods."""
+    """Equal members that a gang's request declares. ``count`` is the declared number, including members that already
+    exist as pods."""
 
     shape: PodShape
     count: int

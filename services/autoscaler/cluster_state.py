@@ -45,7 +45,7 @@ NAME = AUTOSCALER
 SCHEDULER = "kube-scheduler"
 """Name of the scheduler's lease (k8s.io/kubernetes, ``--leader-elect-resource-name``)."""
 OPTIONAL = (REQUESTS, POD_GROUPS)
-"""Kinds that a cluster may not know."""
+"""Collections that a cluster may lack."""
 
 Items = Callable[[str], Sequence[Object]]
 """Returns the objects of a collection."""
@@ -63,7 +63,7 @@ class ListedObjects:
     templates: Sequence[Object] = ()
     pod_groups: Sequence[Object] = ()
     storage: StorageObjects = field(default_factory=StorageObjects)
-    """Objects about volumes; none while no pod claims any."""
+    """Objects about volumes; none while no pod claims a volume."""
     limit_ranges: Sequence[Object] = ()
     runtime_classes: Sequence[Object] = ()
     priority_classes: Sequence[Object] = ()
@@ -89,15 +89,15 @@ class ClusterState:
 
 
 def list_all(api: Api, memory: DecisionMemory | None = None) -> ListedObjects:
-    """List everything that a decision depends on; a given ``memory`` is not read again. Raise ``ApiError`` when the API
-    refuses or does not answer."""
+    """List all objects that a decision depends on. Without ``memory``, read it from the cluster. Raise ``ApiError``
+    when the API refuses or does not answer."""
     known = DecisionMemoryStore(api).read() if memory is None else memory
     return list_objects(lambda path: _listed(api, path), memory=known, now=api.now())
 
 
 def list_objects(items: Items, *, memory: DecisionMemory, now: datetime) -> ListedObjects:
-    """Return everything that a decision depends on, from collections. A roll holds its pool's lease all the time; an
-    autoscaler holds it only while it writes."""
+    """Return all objects that a decision depends on. ``items`` returns the objects of a collection. A pool is being
+    rolled while its lease is held by a process that is not an autoscaler."""
     pods = items(PODS)
     leases = {item["metadata"]["name"]: holder_of(dict(item), now) for item in items(LEASES)}
     requests = items(REQUESTS)
@@ -155,8 +155,9 @@ def cluster_state(
     now: datetime,
     startup: Mapping[str, frozenset[tuple[str, str]]] | None = None,
 ) -> ClusterState:
-    """Return listed objects as plain values. ``machines`` are the machines of all groups by node name; ``taints`` are
-    those that a pool's nodes always have, by its name on nodes; ``startup`` are those until their agents run."""
+    """Return listed objects as plain values. ``machines`` are the machines of all groups by node name. ``taints`` are
+    key and effect of the taints that a pool's nodes always have, by the pool's name on nodes; ``startup`` are their
+    startup taints in the same form."""
     active = (pod for pod in listed.pods if pod.get("status", {}).get("phase") not in OVER)
     shapes = ShapeParser(VolumeClaims(listed.storage, active), listed.namespaces)
     defaults = PodDefaults(
@@ -215,8 +216,8 @@ def cluster_state(
 
 
 def is_pending(item: Object) -> bool:
-    """Return whether a pod waits for a node, and may get one: it is not held back, and not bound to a node of its
-    own."""
+    """Return whether a pod waits for a node and may get one: it has no scheduling gate, is not being deleted, and does
+    not belong to one particular node."""
     metadata, spec = item["metadata"], item["spec"]
     owners = metadata.get("ownerReferences") or ()
     of_node = MIRROR in (metadata.get("annotations") or {}) or any(owner["kind"] == "DaemonSet" for owner in owners)
@@ -238,8 +239,8 @@ def _pod(item: Object, shapes: ShapeParser) -> PendingPod:
 
 
 def _daemons(listed: ListedObjects, shapes: ShapeParser, defaults: PodDefaults) -> Iterator[DaemonPod]:
-    """Yield the pods of daemon sets, those of teams last. A team's daemon set that has no pod on any of its nodes is
-    left out: something, such as a quota, keeps its pods from being made."""
+    """Yield the pods of daemon sets, teams' pods last. A team's daemon set that has no pod on any of its nodes is left
+    out: something, such as a quota, keeps its pods from being made."""
 
     def order(item: Object) -> tuple[bool, str, str]:
         metadata = item["metadata"]

@@ -23,7 +23,8 @@ PODS_TOLD = 3
 AT_ONCE = 20
 """Maximum number of Events in one pass; the others follow in the next."""
 PATIENCE = timedelta(minutes=1)
-"""Age from which a request with unsupported demands has failed: objects that it names may be made after it."""
+"""Age from which a request with unsupported demands counts as failed. Objects that the request names may be made after
+it."""
 
 ACCEPTED = ("Accepted", "True", "Accepted", "the autoscaler serves the request")
 """Condition of a request that the autoscaler serves (k8s.io/autoscaler, ``provisioningrequest`` API: ``Accepted``,
@@ -32,7 +33,7 @@ cluster-autoscaler/provisioningrequest/conditions)."""
 
 
 class ConditionWriter:
-    """Reports for one process."""
+    """Writer of one process's reports."""
 
     def __init__(self, api: Api, *, guard: LeadershipGuard, instance: str, decision_log: DecisionLog) -> None:
         self._api, self._guard, self._instance, self._decision_log = api, guard, instance, decision_log
@@ -128,7 +129,8 @@ class ConditionWriter:
 
 
 def _in_turn(tells: Iterable[ScalingAction]) -> Iterator[tuple[str, ScalingAction]]:
-    """Yield the names of pods with their messages, one of each namespace in turn, so that none delays the others."""
+    """Yield the names of pods with their messages, one of each namespace in turn, so that no namespace delays the
+    others."""
     spaces: dict[str, list[tuple[str, ScalingAction]]] = {}
     for action in tells:
         for name in (action.pods or (action.target,))[:PODS_TOLD]:

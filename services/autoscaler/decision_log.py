@@ -16,8 +16,8 @@ Write = Callable[[str], None]
 
 
 class DecisionLog:
-    """Lines for people, or JSON for programs. A finding that repeats one from the previous pass is not written
-    again."""
+    """Lines for people, or JSON for programs. A line that repeats the last line about the same subject is written again
+    only after a while."""
 
     def __init__(self, write: Write, *, as_json: bool, now: Callable[[], datetime]) -> None:
         self._write, self._as_json, self._now = write, as_json, now
@@ -30,7 +30,7 @@ class DecisionLog:
             self._line(action_line(action), action_fields(action))
 
     def done(self, action: ScalingAction) -> None:
-        """Record a finished action, every time, since nothing is repeated without a cause."""
+        """Record a finished action, even when it repeats an earlier one."""
         if action.verb not in (Verb.TELL, Verb.HOLD):
             self._line(f"done: {action_line(action).partition(':')[0]}", {**action_fields(action), "done": True})
 
@@ -48,12 +48,12 @@ class DecisionLog:
             self._line(f"{about}: {words}", {"about": about, "message": words})
 
     def failures(self) -> int:
-        """Return the number of actions that were left since the last call."""
+        """Return the number of actions that were left undone since the last call."""
         failures, self._failures = self._failures, 0
         return failures
 
     def forget_old(self) -> None:
-        """Forget lines that may be written again."""
+        """Forget lines that are old enough to be written again."""
         self._repeats.forget()
 
     def _line(self, words: str, values: dict[str, Any]) -> None:

@@ -12,14 +12,14 @@ MEMORY = f"{SYSTEM_CONFIGMAPS}/{AUTOSCALER}"
 
 
 class DecisionMemoryStore:
-    """The memory for one process. A write after somebody else's write fails with a conflict."""
+    """Storage of the memory for one process. A write after somebody else's write fails with a conflict."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._item: Object | None = None
 
     def read(self) -> DecisionMemory:
-        """Return the memory. Invalid content is ignored: waiting times begin again, and nothing is lost by that."""
+        """Return the memory. Invalid content is ignored: waiting times begin again, and nothing else is lost."""
         self._item = self._api.find(MEMORY)
         try:
             return of_text(self._item["data"][MEMORY_KEY]) if self._item else DecisionMemory()
@@ -27,8 +27,8 @@ class DecisionMemoryStore:
             return DecisionMemory()
 
     def write(self, memory: DecisionMemory) -> None:
-        """Write the memory, unless it is unchanged. Raise ``ApiError`` with status 409 when somebody else wrote since
-        it was read."""
+        """Write the memory, unless it is unchanged. Raise ``ApiError`` with status 409 when somebody else has written
+        since the memory was read."""
         data = {MEMORY_KEY: to_text(memory)}
         if self._item is None:
             metadata = {"name": AUTOSCALER, "namespace": SYSTEM_NAMESPACE}

@@ -36,8 +36,8 @@ KEPT_MIB = SYSTEM_MIB + EVICTION_MIB
 
 
 def declared_capacity(environment: Environment, name: str) -> Resources:
-    """Return the amounts that a new node of a pool has for pods, by its declared machine type. Local storage is
-    known by ``system_disk_gib``, or by the cloud's default."""
+    """Return the amounts that a new node of a pool has for pods, by its declared machine type. The amount of local
+    storage follows from ``system_disk_gib`` or the cloud's default."""
     pool = environment.pools[name]
     machine = environment.machine_type(pool.machine_type)
     reserved = {key: whole(key, text) for key, text in kube_reserved(machine.vcpus).items()}
@@ -45,12 +45,12 @@ def declared_capacity(environment: Environment, name: str) -> Resources:
     huge = pool.huge_pages_gib * GIB
     memory = int(machine.memory_gib * GIB * USABLE_MEMORY_SHARE) - reserved["memory"] - KEPT_MIB * MIB - huge - small
     cores = machine.vcpus * 1000 - reserved["cpu"]
-    # Zero GPUs are declared, too: a node that claims some is not believed.
+    # Zero GPUs are declared as well, so that a node's claim to have some is ignored.
     amounts = {PODS: MAX_PODS, "cpu": cores, "memory": memory, GPU_RESOURCE: machine.gpus}
     amounts |= {key: amount for key, amount in {"hugepages-1Gi": huge, "hugepages-2Mi": small}.items() if amount}
     disk = pool.system_disk_gib or cloud_of(environment.sites[pool.site]).groups.default_disk_gib
     if disk:
-        # The file system takes some of it.
+        # The file system takes some of the disk.
         amounts["ephemeral-storage"] = int(disk * GIB * 0.9) - (DISK_GIB + EVICTION_DISK_GIB) * GIB
     return amounts | _adapters(environment, name)
 

@@ -63,7 +63,7 @@ class Evaluation:
 
 def evaluate_cluster(environment: Environment, api: Api, prices: PriceBook) -> Evaluation:
     """Read cluster and clouds, and decide, without changing anything. Raise ``ApiError`` when the API refuses or does
-    not answer; a cloud that does not answer is left out."""
+    not answer. A cloud that does not answer causes no error (:attr:`Evaluation.unread_groups`)."""
     listed = list_all(api)
     reader = GroupReader(environment)
     try:
@@ -84,8 +84,8 @@ def evaluate(
     settings: ScalingLimits | None = None,
     former_nodes: frozenset[str] = frozenset(),
 ) -> Evaluation:
-    """Return the decision. ``closed`` has the reasons why pools must be left alone, in addition to those that are being
-    rolled; ``former_nodes`` are the machines that were nodes at the last look."""
+    """Return the decision. ``closed`` holds the reasons why pools must be left alone; pools that are being rolled are
+    left alone as well. ``former_nodes`` are the machines that were nodes in the previous pass."""
     cluster = cluster_state(
         listed,
         machines=machine_facts(asked),

@@ -1,7 +1,8 @@
 """Free capacity of nodes.
 
-Nodes are sorted into classes, whose nodes agree on every label and taint that any waiting pod selects by, and each
-class into rows of a few nodes. A row knows the most that any of its nodes has free, so most rows are skipped at once.
+Nodes are sorted into classes. The nodes of a class have the same taints, and the same values of all labels that a
+waiting pod selects by. Each class is divided into rows of a few nodes. A row has upper bounds of the amounts that its
+nodes have free, so most rows are skipped at once.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ class Tier(IntEnum):
     COMING = 3
     """Nodes that are starting, and machines from earlier requests."""
     NEW = 4
-    """Machines that this decision requests."""
+    """Machines that this decision has requested."""
     CORDONED = 5
-    """Nodes that the autoscaler cordoned; they come before new machines."""
+    """Nodes that the autoscaler cordoned. They are used before further machines are requested."""
 
 
 ANY = ("", "")
-"""Placeholder for the label of anti-affinities that name none."""
+"""Placeholder for the label of anti-affinities that require no exact label."""
 
 NOW = (Tier.RACK, Tier.BUSY, Tier.IDLE)
 """Tiers whose nodes take pods at once."""
 
 
 def held_ports(ports: Iterable[str]) -> frozenset[str]:
-    """Return the marks of ports in use. A port of all addresses has its name as mark; one of a single address has its
-    name, and the name with ``@`` for any single address (k8s.io/kube-scheduler, ``framework``,
+    """Return the marks of ports in use. A port on all addresses has one mark, ``TCP/80``. A port on one address has two
+    marks: ``TCP/80@10.0.0.1``, and ``TCP/80@`` for any single address (k8s.io/kube-scheduler, ``framework``,
     ``HostPortInfo.CheckConflict``)."""
     return frozenset(chain(*map(_marks, ports)))
 
@@ -59,7 +60,7 @@ def _marks(port: str) -> tuple[str, ...]:
 
 
 def blocking_ports(ports: Iterable[str]) -> frozenset[str]:
-    """Return the marks of ports in use beside which ports cannot be used."""
+    """Return the marks that, when in use on a node, exclude these ports."""
     return frozenset(chain(*map(_conflicts, ports)))
 
 
@@ -86,17 +87,18 @@ class PodNeed:
         spreads: tuple[tuple[int, HostSpread], ...] = (),
         counted: tuple[int, ...] = (),
     ) -> None:
-        """``matches`` and ``owns`` are sets of anti-affinities, as bits: those that select the pod, and the pod's own.
-        ``closed`` are labels of nodes where running pods do not allow it. ``spreads`` are the pod's spreadings, each
-        with the bit of the pods that it counts; ``counted`` are such bits of all spreadings that count the pod."""
+        """``matches`` and ``owns`` are sets of anti-affinities, as bits: the anti-affinities that select the pod, and
+        the pod's own ones. ``closed`` are labels of nodes that running pods' anti-affinities close to the pod.
+        ``spreads`` are the pod's spreadings, each with the bit of the pods that it counts. ``counted`` are the bits of
+        all spreadings that count the pod."""
         self.shape, self.vector, self.matches, self.owns = shape, vector, matches, owns
         self.closed, self.spreads, self.counted = closed, spreads, counted
         self.ports = held_ports(shape.ports)
         self.taken_by = blocking_ports(shape.ports)
-        """Held ports of others beside which it cannot be."""
+        """Marks of other pods' ports that exclude the pod."""
         self.by_name = shape.where.names_nodes
         self.alone = bool(self.ports or matches & owns)
-        """True when two of them are never on one node."""
+        """True when two such pods cannot be on one node."""
 
     def excludes(self, other: PodNeed) -> bool:
         """Return whether a pod cannot be on the node of another: one keeps apart from the other, or both use a port."""
@@ -104,7 +106,7 @@ class PodNeed:
 
 
 NO_COUNTS: Mapping[int, int] = {}
-"""Counts of a node without pods that count; shared, since nearly all nodes have none."""
+"""Counts of a node without counted pods. One mapping is shared, since nearly all nodes have no counted pods."""
 
 
 class NodeRoom:
@@ -122,13 +124,13 @@ class NodeRoom:
         """Number of pods by the bits of spreadings that count them."""
         self.ports: frozenset[str] = held_ports(node.ports) if node and node.ports else frozenset()
         self.taken = 0
-        """Number of pods that were placed on it."""
+        """Number of pods that were placed on the node."""
         self.closed = False
-        """True when nothing more may be placed on it."""
+        """True when nothing more may be placed on the node."""
         self.spare = False
-        """True for one that its pool keeps empty."""
+        """True when the pool keeps the node empty."""
         self.refuses: frozenset[PodShape] = frozenset()
-        """Shapes that the scheduler does not place on it although they should fit."""
+        """Shapes that the scheduler does not place on the node although they should fit."""
         self.row: NodeRow | None = None
 
     def count(self, bit: int, number: int) -> None:
@@ -136,7 +138,8 @@ class NodeRoom:
         self.counts = {**self.counts, bit: self.counts.get(bit, 0) + number}
 
     def carry(self, daemons: Iterable[PodNeed]) -> None:
-        """Count daemon sets' pods that will be on it. Their requests are not among the free amounts already."""
+        """Count daemon sets' pods that will be on the node. Their requests have already been subtracted from the free
+        amounts."""
         for need in daemons:
             self.matches |= need.matches
             self.owns |= need.owns
@@ -163,7 +166,8 @@ class NodeRoom:
 
 
 def labels_of(term: AntiAffinity) -> Iterator[tuple[str, str]]:
-    """Yield labels of which a pod must have one to be selected by a term."""
+    """Yield labels of which every pod that an anti-affinity selects has one; :data:`ANY` when there are no such
+    labels."""
     exact = next((requirement for requirement in term.labels if requirement.operator is SelectorOperator.IN), None)
     if exact is None:
         yield ANY
@@ -184,7 +188,7 @@ class NodeRow:
     def __init__(self, rooms: list[NodeRoom]) -> None:
         self.rooms = rooms
         self.best = most_of_each(room.free for room in rooms)
-        """At least the most of each resource that one of the nodes has free."""
+        """Upper bound of the free amount of each resource on any of the nodes."""
         self.stale = False
         for room in rooms:
             room.row = self
@@ -202,12 +206,12 @@ class EquivalentNodes:
     __slots__ = ("best", "kind", "labels", "rows", "stale", "tier")
 
     def __init__(self, kind: NodeKind, tier: Tier) -> None:
-        """``kind`` is the kind of any of its nodes."""
+        """``kind`` is the kind of any of the nodes."""
         self.kind, self.tier = kind, tier
         self.labels = dict(kind.labels)
         self.rows: list[NodeRow] = []
         self.best: list[int] = []
-        """At least the most of each resource that one of the nodes has free; empty without any node."""
+        """Upper bound of the free amount of each resource on any of the nodes; empty without nodes."""
         self.stale = False
 
     def add_all(self, rooms: Sequence[NodeRoom]) -> None:

@@ -1,5 +1,5 @@
-"""Reads the groups of all pools, all clouds at the same time, by as few requests as each needs. A cloud that does not
-answer delays no other."""
+"""Reads the groups of all pools, from all clouds at the same time, with as few requests as possible. A cloud that does
+not answer delays no other cloud."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def live_groups(environment: Environment) -> Iterator[DeclaredGroup]:
 
 
 class GroupReader:
-    """Reads groups, and stores each answer for as long as the caller allows."""
+    """Reader of groups, which reuses each answer for as long as the caller allows."""
 
     def __init__(self, environment: Environment, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.groups = {group.declared.name: group for group in live_groups(environment)}

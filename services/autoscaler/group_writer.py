@@ -1,5 +1,5 @@
-"""Writes to groups: sets their sizes and ends machines. Pools are written side by side, and so are the groups of one. A
-cloud that refuses or does not answer stops no other.
+"""Writes to groups: sets their sizes and ends machines. Pools are written in parallel, and so are the groups of a pool.
+A cloud that refuses or does not answer stops no other cloud.
 
 A size is only written while the group still has the size on which the decision was based, and while this process holds
 the pool's lease, which rolls use too. A size is never set below the number of existing machines, since the cloud would
@@ -37,19 +37,20 @@ from services.autoscaler.termination_check import TerminationCheck
 from services.metrics import ServiceMetrics
 
 REPLACED = (EndReason.NEVER_JOINED, EndReason.NEVER_READY)
-"""Reasons to end machines that a group may make anew at its smallest size."""
+"""Reasons for ends of machines that a group at its minimum size may replace."""
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
 CHECKS_S = 1.0
-"""Time for last checks before a call that ends machines, seconds: the first check should not be outdated when the last
-one is done. The remaining machines are ended by the next call."""
+"""Time limit for the last checks before a call that ends machines, seconds, so that the first check is not outdated
+when the last one is done. Machines that are not checked in time are ended by the next call."""
 
 GROWTHS = 6
-"""Number of growths of a group that may be as close to each other as observations; further ones are as far apart as the
-cloud's limits allow for long. Pods that are made one after the other would otherwise use the limits up."""
+"""Number of growths of a group that may follow each other as closely as observations. Further growths keep the distance
+that the cloud's limits allow in a long series. Otherwise, pods that are made one after the other would use up these
+limits."""
 
 
 class GroupWriter:
-    """Writes of one process. Slow writes continue in the background, and their pools are left alone meanwhile."""
+    """Writer of one process. Slow writes continue in the background, and their pools are left alone meanwhile."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class GroupWriter:
         decision_log: DecisionLog,
         metrics: ServiceMetrics,
     ) -> None:
-        """``holder`` is the name under which this process holds pools' leases; nobody else has it."""
+        """``holder`` is the name under which this process holds pools' leases; no other process has the same name."""
         self._api, self._reader, self._guard, self._holder = api, reader, guard, holder
         self._decision_log, self._metrics = decision_log, metrics
         self._ending = TerminationCheck(api)
@@ -72,7 +73,7 @@ class GroupWriter:
         self._grown: dict[str, deque[datetime]] = {name: deque(maxlen=GROWTHS) for name in reader.groups}
         """Times of the last growths, by group."""
         self._sent: dict[str, dict[str, int]] = {}
-        """Sizes that the groups of a pool were last asked for, by the pool's name."""
+        """Sizes that were last requested from the groups of a pool, by pool and group."""
         self._threads = ThreadPoolExecutor(max_workers=max(1, len(reader.groups)))
 
     def closed(self) -> dict[str, Obstacle]:
@@ -86,8 +87,7 @@ class GroupWriter:
         return closed_groups
 
     def sent(self) -> dict[str, int]:
-        """Return the sizes that were sent to groups and not confirmed yet, by group: their machines will come all the
-        same."""
+        """Return the requested sizes that are not confirmed yet, by group. Their machines will come all the same."""
         waits = [pool for pool, job in self._jobs.items() if not job.done()]
         return {name: size for pool in waits for name, size in self._sent[pool].items()}
 
@@ -228,12 +228,12 @@ class GroupWriter:
         return agreed, ()
 
     def _fail(self, name: str, action: ScalingAction, error: CloudError) -> None:
-        """Record an error. A transient one leads to a pause; a refused growth makes the pool fail, so that other pools
-        get the demand."""
+        """Record an error. A transient error leads to a pause; a refused growth makes the pool fail, so that other
+        pools get the demand."""
         self._metrics.count(CALLS_FAILED, pool=action.pool, verb=action.verb)
         self._decision_log.not_done(action, str(error))
         if error.passing or not error.answered:
-            # A cloud that has too many requests from everybody gets none for its other groups either.
+            # A cloud that has too many requests in total is not asked about its other groups either.
             where = self._reader.groups[name].cloud if error.busy and not error.alone else name
             self._patience.failed(where, str(error), retry_s=error.retry_s)
         elif action.verb is Verb.GROW:
@@ -243,8 +243,8 @@ class GroupWriter:
 
 
 def _steps(actions: Sequence[ScalingAction], asked: GroupAnswer, *, at_once: int) -> Iterator[Sequence[ScalingAction]]:
-    """Yield the writes of a group in order, with as many ends together as its cloud allows. Growth begins from a size
-    that includes machines that were never made, and ends of other machines lower the size that it reaches."""
+    """Yield the writes of a group in order, with as many ends together as its cloud allows. The new size of a growth
+    assumes that machines that were never made are ended before the growth, and all other machines after it."""
     never = {refusal.machine for refusal in asked.refusals if refusal.machine}
     ends = [action for action in actions if action.verb is Verb.END]
     yield from ([action] for action in actions if action.verb is Verb.SHRINK)
@@ -258,7 +258,8 @@ def _together(ends: Sequence[ScalingAction], most: int) -> Iterator[Sequence[Sca
 
 
 def _why_not(live: LiveGroup, action: ScalingAction, size: int) -> str:
-    """Return why a group must not be written now, whose size was ``size`` at the decision; empty when it may be."""
+    """Return why a group must not be written now; empty when it may be. ``size`` is the group's size by the decision
+    and by the writes since then."""
     if action.verb is Verb.SHRINK and action.size is not None:
         there = sum(machine.counted and machine.life is not Life.LEAVING for machine in live.look().machines)
         if there > action.size:

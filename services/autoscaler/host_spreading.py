@@ -15,21 +15,23 @@ from services.autoscaler.scheduling_rules import is_tolerated, label_mismatch
 CORDONED, UNFIT = SchedulingTaint(CORDON), SchedulingTaint("node.kubernetes.io/not-ready")
 """Taints of nodes that take no pods now, which some pods tolerate."""
 UNLIMITED = 1 << 30
-"""Number of pods that a spreading allows where it does not count the pod."""
+"""Number of pods that stands for no limit."""
 
 
 class HostSpreading:
-    """All nodes that count for spreadings, those included that take no pods."""
+    """All nodes that count for spreadings, including nodes that take no pods."""
 
     def __init__(self, bits: Sequence[int], matches: Callable[[str, LabelPairs], int]) -> None:
-        """``bits`` are those of the pods that spreadings count; ``matches`` returns the bits of a pod."""
+        """``bits`` are the bits of all spreadings. ``matches`` returns the bits that apply to a pod, by its namespace
+        and labels."""
         self._bits, self._matches = bits, matches
         self._hosts: list[NodeRoom] = []
         self._unmade: list[NodeRoom] = []
-        """Machines that are no nodes yet."""
+        """Machines that are not nodes yet."""
         self._domains: dict[tuple[HostSpread, NodeConstraints], list[NodeRoom]] = {}
         self._levels: list[tuple[int, HostSpread, int]] = []
-        """Of the pods that are being placed: their spreadings, each with the smallest number of pods on a host."""
+        """Spreadings of the pods that are being placed, each with its bit and the smallest number of counted pods on a
+        host."""
 
     def add(self, room: NodeRoom) -> None:
         """Add a node, with the pods on it, or a machine that is to become one."""
@@ -64,8 +66,8 @@ class HostSpreading:
         return most
 
     def _fewest(self, bit: int, spread: HostSpread, where: NodeConstraints) -> int:
-        """Return the smallest number of counted pods on a host (``minMatchNum``). A machine that is no node yet is a
-        host from its first counted pod on."""
+        """Return the smallest number of counted pods on a host (``minMatchNum``). A machine that is not a node yet
+        counts as a host from its first counted pod on."""
         domains = self._domains.get((spread, where))
         if domains is None:
             domains = self._domains[spread, where] = [room for room in self._hosts if _is_domain(spread, where, room)]

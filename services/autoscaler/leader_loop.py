@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EVERY_S = 10.0
 """Longest time between two passes, seconds."""
 CLOSELY_S = 1.0
-"""The same while a group was just asked for machines, seconds."""
+"""Longest time between two passes after a group was just asked for machines, seconds."""
 GATHER_S = 0.1
 """Time in which changes are collected before a pass, seconds: pods often come in large numbers."""
 AFTER_ERROR_S = 2.0

@@ -1,4 +1,4 @@
-"""The check before each write: that this process leads."""
+"""The check before each write that this process leads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 
 class LeadershipLostError(Exception):
-    """This process does not lead any more, and writes nothing."""
+    """Raised when this process does not lead any more, and must write nothing."""
 
 
 class LeadershipGuard:
-    """Checks that a process leads, and that it was not told to stop."""
+    """Check that a process still leads."""
 
     def __init__(self, leads: Callable[[], bool]) -> None:
         self.leads = leads

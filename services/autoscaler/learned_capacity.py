@@ -27,9 +27,9 @@ LEAST_SHARE, MOST_SHARE = 0.85, 1.1
 
 
 def learned_capacity(nodes: Iterable[ClusterNode], memory: DecisionMemory) -> dict[str, Resources]:
-    """Return the amounts that ready nodes of each pool really have: with three or more nodes the lower median, so that
-    a node that has lost memory, or lies, does not affect the next one; with fewer the minimum. Without ready nodes,
-    return the remembered amounts."""
+    """Return the amounts that ready nodes of each pool report: the lower median of three or more nodes, so that a node
+    that has lost memory, or lies, does not affect the next one; the minimum of fewer nodes. For a pool without ready
+    nodes, return the remembered amounts."""
     alike: dict[str, Counter[tuple[tuple[str, int], ...]]] = defaultdict(Counter)
     for node in nodes:
         if node.pool and node.health is NodeHealth.READY and node.allocatable:
@@ -59,7 +59,8 @@ def _typical(counts: Counter[tuple[tuple[str, int], ...]]) -> Resources:
 
 
 def _ranked(amounts: Iterable[tuple[int, int]], skipped: int) -> int:
-    """Return the smallest amount after the first ``skipped`` ones; each is given with its number."""
+    """Return the smallest amount after the first ``skipped`` ones. ``amounts`` holds each amount with the number of its
+    nodes."""
     for amount, count in sorted(amounts):
         skipped -= count
         if skipped < 0:
@@ -68,8 +69,9 @@ def _ranked(amounts: Iterable[tuple[int, int]], skipped: int) -> int:
 
 
 def accepted_capacity(pool: ScalingPool, learned: Resources) -> Resources:
-    """Return the amounts of nodes that are accepted for the pool's next node: declared memory and storage within
-    bounds, so that one bad node neither stops the pool's growth nor multiplies it, and all undeclared resources."""
+    """Return the learned amounts that are accepted for the pool's next node. Declared memory and storage are kept
+    within bounds, so that one bad node neither stops nor multiplies the pool's growth. All undeclared resources are
+    accepted."""
     believed = {}
     for name, amount in learned.items():
         declared = pool.capacity.get(name)

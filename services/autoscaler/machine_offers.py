@@ -1,4 +1,4 @@
-"""Offers: machines that groups can still be asked for, and the order in which they are asked."""
+"""Offers: machines that groups can still be asked for, and the order in which groups are asked."""
 
 from __future__ import annotations
 
@@ -47,19 +47,20 @@ class Offer:
         ``daemons`` are the pods of daemon sets on it, by the daemon sets' names."""
         self.pool, self.group, self.kind, self.empty, self.daemons = pool, group, kind, empty, daemons
         self.domains = frozenset({*kind.labels, *(pair for variant in kind.variants for pair in variant)})
-        """Labels that its nodes have, or may have."""
+        """Labels that new nodes have, or may have."""
         self._room = (group.room, pool.room)
         self.limits = [(limit, limit.each[pool.name]) for limit in limits if limit.each.get(pool.name)]
         self.bought = 0
         """Number of machines that this decision asks for."""
         self.orders: list[tuple[GrowthReason, str, tuple[str, ...]]] = []
-        """Reason for each machine, words for whom it is, and the names of its pods."""
+        """Reason, buyer and names of the pods of each machine that this decision asks for."""
         self.shapes: list[PodShape] = []
-        """Shape of the pods for which each of these machines is, without machines for no pods."""
+        """Shape of the pods of each such machine, without machines that are for no pods."""
 
     @property
     def left(self) -> int:
-        """Return the number of machines that it can still be asked for, limited by the group and by shared limits."""
+        """Return the number of machines that the group can still be asked for, within the limits of the group, its pool
+        and all pools."""
         left = min(self._room[0] - self.bought, self._room[1] - self.pool.bought)
         for limit, each in self.limits:
             left = min(left, limit.amount // each)
@@ -76,7 +77,7 @@ class Offer:
         return min((self.empty[index] // amount for index, amount in need.vector), default=0)
 
     def exhausted_by(self) -> Obstacle:
-        """Return why it has no machine left."""
+        """Return why the offer has no machine left."""
         if self.pool.blocked:
             return self.pool.blocked
         if self.group.blocked:
@@ -91,7 +92,7 @@ class Offer:
 
 
 class Market:
-    """All offers."""
+    """All offers, and the machines that this decision asks for."""
 
     def __init__(
         self,
@@ -104,8 +105,9 @@ class Market:
         closed: Mapping[PodShape, Mapping[str, Obstacle]],
         trials: Collection[tuple[PodShape, str]],
     ) -> None:
-        """``joining`` is the maximum number of machines that may be joining at once. ``closed`` has the pools that must
-        not be asked for a shape, with the reason; for shapes and pools in ``trials`` one machine is asked for."""
+        """``joining`` is the maximum number of machines that may be joining at once. ``closed`` holds the pools that
+        must not be asked for a shape, with the reason. For a shape and a pool in ``trials``, only one machine is
+        requested."""
         self._ledger, self._closed, self._trials = ledger, closed, trials
         coming = sum(group.coming for pool in pools.values() for group in pool.groups)
         everywhere = tuple((name, 1) for name in pools)
@@ -148,7 +150,7 @@ class Market:
         return fits
 
     def closed(self, offer: Offer, need: PodNeed) -> Obstacle | None:
-        """Return why an offer is not made for a pod; None when it is."""
+        """Return why an offer is closed to a pod; None when it is open."""
         return self.closed_pools(need).get(offer.pool.name)
 
     def left(self, offer: Offer, need: PodNeed) -> int:
@@ -169,7 +171,7 @@ class Market:
     ) -> list[tuple[Offer, int]]:
         """Return the offers with machines left for some pods, in the order in which to ask: by declared priority,
         reservations first, then by total price, spot, region and name. A pool is followed by its fallbacks. With
-        ``fewest``, the machines come first that hold most of the pods, whatever the pools' order is."""
+        ``fewest``, offers whose machines hold the most pods come first, whatever the pools' order is."""
         if self.joining.amount <= 0:
             return []
         fitting = self.fitting(need)
@@ -218,9 +220,9 @@ class Market:
         domain: tuple[str, str] | None = None,
         fewest: bool = False,
     ) -> list[tuple[NodeRoom, int]]:
-        """Ask for machines for as many of the pods as possible, and place the pods there; for the ``fewest`` machines
-        if so. ``names`` are the pods' names; ``buyer`` is a text that names their gang, empty for pods that start
-        alone."""
+        """Ask for machines for as many of the pods as possible, and place the pods there. With ``fewest``, ask for as
+        few machines as possible. ``names`` are the pods' names; ``buyer`` is a text that names their gang, empty for
+        pods that start alone."""
         placed: list[tuple[NodeRoom, int]] = []
         reason = GrowthReason.GANG_WAITS if buyer else GrowthReason.PODS_WAIT
         for offer, each in self.ranked(need, len(names), domain, fewest=fewest):
@@ -230,7 +232,7 @@ class Market:
                 pods, checkpoint = names[:each], self._ledger.checkpoint()
                 room = self._make(offer, reason, buyer, pods, need.shape)
                 if need.spreads and not self._ledger.allows(need, room):
-                    # Daemon sets' pods are among those that its spreading counts.
+                    # The pod's spreading counts daemon sets' pods too.
                     self._ledger.undo_to(checkpoint)
                     break
                 names = names[each:]

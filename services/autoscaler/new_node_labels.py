@@ -1,4 +1,4 @@
-"""Labels of a pool's new node that the environment's file does not name: those of its kubelet, and its zone."""
+"""Labels of a pool's new node that the environment's file does not name: the kubelet's labels, and the zone."""
 
 from __future__ import annotations
 

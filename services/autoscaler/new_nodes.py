@@ -21,13 +21,13 @@ class NewNodeContents:
     """Contents of new nodes for one ledger, worked out once for each pool and kind."""
 
     def __init__(self, ledger: CapacityLedger, daemons: Iterable[DaemonPod], *, after: datetime) -> None:
-        """Nodes that were made ``after`` a time may still lack daemon sets' pods."""
+        """Nodes that were made after the time ``after`` may still lack daemon sets' pods."""
         self._ledger, self._after = ledger, after
         self._needs = {id(daemon): (daemon, ledger.daemon_need(daemon)) for daemon in daemons}
         self._known: dict[tuple[str, NodeKind], Content] = {}
 
     def of(self, pool: PoolOutlook, kind: NodeKind) -> Content:
-        """Return what a pool's new node of a kind has for other pods, and the daemon sets' pods on it."""
+        """Return the amounts that a pool's new node of a kind has for other pods, and the daemon sets' pods on it."""
         known = self._known.get((pool.name, kind))
         if known is None:
             daemons = [daemon for daemon, _ in self._needs.values()]
@@ -35,8 +35,9 @@ class NewNodeContents:
         return known
 
     def left(self, node: ClusterNode) -> Content:
-        """Return what a node has for other pods once it has all daemon sets' pods, and those that it still lacks. Their
-        controller makes them when it sees the node, which takes a while when many nodes join."""
+        """Return the amounts that a node has for other pods once it has all daemon sets' pods, and the daemon sets'
+        pods that it still lacks. Their controller makes them when it sees the node, which takes a while when many nodes
+        join."""
         if not self._needs or node.made is None or node.made <= self._after:
             return self._ledger.vector(node.free), ()
         late = (daemon for daemon, _ in self._needs.values() if not _is_there(daemon, node))
@@ -67,7 +68,7 @@ def _with_daemons(
     free = dict(amounts)
     pods: list[DaemonPod] = []
     certain: list[DaemonPod] = []
-    """Those that ask for nothing of which it is unknown whether the node has it: others make way for them."""
+    """Pods that request only resources that the node is known to have. Other pods make way for them."""
     for daemon in daemons:
         if (
             _may_run(daemon.shape.where, kind)
@@ -91,13 +92,13 @@ def _is_there(daemon: DaemonPod, node: ClusterNode) -> bool:
 
 
 def _left(free: Resources, name: str, amount: int) -> int:
-    """Return what is left of a resource. A node that is not known yet may have what device plugins bring, but no huge
-    pages that its pool does not declare."""
+    """Return the amount of a resource that is left. A new node may have any amount of a resource that a device plugin
+    brings, but no huge pages that its pool does not declare."""
     return free.get(name, 0 if name.startswith(HUGE_PAGES) else amount)
 
 
 def _is_kept_off(daemon: DaemonPod, other: DaemonPod) -> bool:
-    """Return whether a daemon set's pod cannot be on a node beside another's, which is there."""
+    """Return whether a daemon set's pod cannot be on a node that has the pod of the ``other`` daemon set."""
     shape, beside = daemon.shape, other.shape
     if shape.ports and beside.ports and blocking_ports(shape.ports) & held_ports(beside.ports):
         return True
@@ -107,7 +108,7 @@ def _is_kept_off(daemon: DaemonPod, other: DaemonPod) -> bool:
 
 
 def _may_run(where: NodeConstraints, kind: NodeKind) -> bool:
-    """Return whether a daemon set's pod may be on a node of a kind, in any of its zones."""
+    """Return whether a daemon set's pod may be on a node of a kind, in at least one of its zones."""
     zones = [
         NodeKind(labels=tuple(sorted({*kind.labels, *variant})), taints=kind.taints) for variant in kind.variants
     ] or [kind]

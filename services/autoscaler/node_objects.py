@@ -66,7 +66,7 @@ class MachineFacts:
 
 
 class NodeParser:
-    """Nodes as plain values; equal kinds share one object."""
+    """Parser of Node objects. Equal kinds of nodes share one object."""
 
     def __init__(
         self,
@@ -81,8 +81,8 @@ class NodeParser:
         attached: Mapping[str, Sequence[VolumeId]] | None = None,
     ) -> None:
         """``machines`` are the groups' machines by node name; ``taints`` are key and effect of the taints that a pool's
-        nodes always have, by the pool's name on nodes; ``startup`` are such taints until their agents
-        run; ``limits`` are the numbers of volumes that nodes allow; ``attached`` are the volumes attached to them."""
+        nodes always have, by the pool's name on nodes; ``startup`` are startup taints in the same form; ``limits`` are
+        the numbers of volumes that nodes allow; ``attached`` are the volumes attached to nodes."""
         self._shapes, self._budgets, self._machines, self._taints, self._now = shapes, budgets, machines, taints, now
         self._startup, self._limits, self._attached = startup or {}, limits or {}, attached or {}
         self._kinds: dict[NodeKind, NodeKind] = {}
@@ -174,7 +174,7 @@ class _Load:
         self._volumes: list[VolumeId] = []
         self.work = self.leaving = 0
         self.crowded = False
-        """True when one of them has more anti-affinities than are supported: nothing is placed beside it."""
+        """True when a pod has more anti-affinities than are supported. Nothing is placed beside such a pod."""
         self.moving: list[MovablePod] = []
         self.identities: list[tuple[str, LabelPairs]] = []
         self.ended: list[tuple[str, LabelPairs]] = []
@@ -183,8 +183,8 @@ class _Load:
         self.ports: list[str] = []
 
     def add_volumes(self, has: Resources, attached: Sequence[VolumeId]) -> None:
-        """Add the volumes for which the node has a limit, in use or only attached. One that several pods use counts
-        once."""
+        """Count volumes, in use or only attached, of which the node limits the number. A volume that several pods use
+        counts once."""
         for name, count in volume_counts((*self._volumes, *attached)).items():
             if name in has:
                 self.used[name] = count
@@ -248,8 +248,9 @@ def _block_reason(item: Object, pod: DrainPod, labels: Mapping[str, str], budget
 
 
 def _tainted_since(taints: Iterable[Mapping[str, Any]]) -> datetime | None:
-    """Return the time since which a node has had taints; None when one of them does not tell. The API servers set the
-    time of none, and controllers only that of taints that end pods (k8s.io/api/core/v1, ``Taint.TimeAdded``)."""
+    """Return the earliest time at which one of the taints was added; None when the time of any of them is unknown. API
+    servers never set this time, and controllers set it only for taints that end pods (k8s.io/api/core/v1,
+    ``Taint.TimeAdded``)."""
     times = [parse_time(str(taint.get("timeAdded") or "")) for taint in taints]
     known = [time for time in times if time]
     return min(known) if len(known) == len(times) else None

@@ -70,7 +70,7 @@ def _add_coming(pools: Iterable[PoolOutlook], ledger: CapacityLedger, contents: 
 
 
 def _as_expected(node: ClusterNode, pool: PoolOutlook) -> ClusterNode:
-    """Return a node as it was expected when it was asked for."""
+    """Return a node as it was expected when its machine was requested."""
     group = next((group for group in pool.groups if group.name == node.group), None)
     kind = new_node_kind(pool, group) if group else node.kind
     labels = {**dict(kind.labels), **dict(node.kind.labels)}

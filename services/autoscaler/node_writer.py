@@ -18,7 +18,7 @@ CHANGED = "it has changed meanwhile"
 
 
 class NodeWriter:
-    """Writes of one process. A node is only written if it has not changed since it was observed."""
+    """Writer of one process. A node is written only if it has not changed since it was observed."""
 
     def __init__(self, api: Api, *, guard: LeadershipGuard, decision_log: DecisionLog) -> None:
         self._api, self._guard, self._decision_log = api, guard, decision_log

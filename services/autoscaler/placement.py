@@ -37,7 +37,7 @@ class ShortDemand:
     fitted: int = 0
     """Number of the gang's members that would have had room."""
     domain: Domain | None = None
-    """Domain with that room."""
+    """Domain in which these members would have had room."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,8 @@ class Placer:
         self.short: list[ShortDemand] = []
         self.seated: list[PlacedGang] = []
         self._hopeless: dict[object, tuple[int, Demand, Domain | None]] = {}
-        """Gangs that did not fit, by what they ask for: room only becomes less."""
+        """Results for gangs that did not fit, by the gangs' needs. Equal gangs do not fit later either, because room
+        only becomes less."""
 
     def single(self, demand: Demand) -> None:
         """Place independent pods, as many as have room."""
@@ -152,9 +153,9 @@ class Placer:
     def _attempts(
         self, demand: GangDemand, domain: Domain | None, checkpoint: int
     ) -> tuple[Parts, int, Demand | None, bool]:
-        """Place members like :meth:`_all`. When a limit that pools share is used up before all have room, try it with
-        as few machines as possible, whatever their pools' order is; where it got no machine, another order gets none
-        either. The last value tells whether that was so."""
+        """Place members like :meth:`_all`. If a limit that pools share is used up before all members have room, place
+        them again on as few machines as possible, whatever the pools' order is. There is no second attempt if the first
+        one got no machine. The last value is true after a second attempt."""
         before = self._market.joining.amount
         parts, fitted, short = self._all(demand, domain)
         if short is None or self._market.joining.amount == before or not self._market.is_limited():
@@ -177,8 +178,8 @@ class Placer:
     def _all(
         self, demand: GangDemand, domain: Domain | None, *, fewest: bool = False
     ) -> tuple[Parts, int, Demand | None]:
-        """Place members until one has no room, on the ``fewest`` machines if so. Return the parts, the number of placed
-        members, and that member."""
+        """Place members until one has no room; with ``fewest``, on as few machines as possible. Return the parts, the
+        number of placed members, and the member without room."""
         parts: Parts = []
         fitted = 0
         for member in demand.members:
@@ -201,7 +202,8 @@ class Placer:
     def _place(
         self, demand: Demand, *, buyer: str, domain: Domain | None, fewest: bool = False
     ) -> tuple[Parts, tuple[str, ...]]:
-        """Place pods in the order of all room. Return the parts, and the pods without room."""
+        """Place pods on free room, then on cordoned nodes, then on new machines. Return the parts, and the pods without
+        room."""
         need, count = demand.need, len(demand.pods)
         placed = self._ledger.place(need, count, tiers=PRESENT, domain=domain)
         count -= sum(some for _, some in placed)

@@ -1,4 +1,4 @@
-"""Templates of pods as the API would make pods of them: daemon sets' and gangs' members that are not made yet."""
+"""Pods that the API would make from templates: daemon sets' pods, and members of gangs that are not made yet."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class PodDefaults:
 
 
 def _container(item: Object, defaults: Mapping[str, Any], *, host: bool) -> Object:
-    """Return a container with default requests, and on the host's network with its ports as the node's."""
+    """Return a container with default requests. On the host's network, its ports are ports of the node."""
     resources = item.get("resources") or {}
     requests = {**defaults, **(resources.get("limits") or {}), **(resources.get("requests") or {})}
     ports = [{**port, "hostPort": port.get("hostPort") or port["containerPort"]} for port in item.get("ports") or ()]

@@ -28,7 +28,7 @@ class Demand:
 
     @property
     def name(self) -> str:
-        """Return text that names all of them."""
+        """Return text that names all of the pods."""
         return names_text(self.pods)
 
     @property

@@ -1,4 +1,4 @@
-"""Pod objects of the API as shapes. An unsupported demand becomes a word in ``PodShape.unknown``, never a guess."""
+"""Pod objects of the API as shapes. An unsupported demand becomes an entry of ``PodShape.unknown``, never a guess."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TOO_MANY_RESOURCES = f"it asks for more than {MOST_RESOURCES} resources, which i
 
 
 class ShapeParser:
-    """Shapes of pods; equal ones share one object."""
+    """Parser of pods' shapes. Equal shapes share one object."""
 
     def __init__(
         self, claims: VolumeClaims | None = None, namespaces: Mapping[str, Mapping[str, str]] | None = None
@@ -91,7 +91,7 @@ class ShapeParser:
     def _apart(
         self, namespace: str, labels: Mapping[str, str], affinity: Object, *, waits: bool
     ) -> tuple[tuple[AntiAffinity, ...], list[str]]:
-        """Return what a pod keeps apart from, and its unsupported demands about other pods."""
+        """Return a pod's anti-affinities, and its unsupported demands about other pods."""
         rules: list[AntiAffinity] = []
         unknown: list[str] = []
         required = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -111,9 +111,9 @@ class ShapeParser:
         return tuple(rules), unknown
 
     def _spaces(self, namespace: str, term: Object, *, waits: bool) -> tuple[str, ...] | None:
-        """Return the namespaces of an anti-affinity's term; None for all. For a pod that ``waits``, the scheduler takes
-        a selector that namespaces without labels fulfil for one of all (github.com/kubernetes/kubernetes, issue 141526;
-        kubernetes 1.36 has this fault)."""
+        """Return the namespaces of an anti-affinity's term; None for all. For a pod that ``waits``, the scheduler
+        treats a selector that namespaces without labels fulfil as a selector of all namespaces
+        (github.com/kubernetes/kubernetes, issue 141526; kubernetes 1.36 has this fault)."""
         named, selector = term.get("namespaces") or (), term.get("namespaceSelector")
         if selector is None:
             return tuple(sorted(named or (namespace,)))
@@ -131,9 +131,9 @@ class ShapeParser:
 
 
 def _with_label_keys(term: Object, labels: Mapping[str, str]) -> tuple[SelectorRequirement, ...]:
-    """Return the requirements of a term's selector with those by the pod's own labels. The API has written these into
-    a pod's selector already, but not into a template's (kubernetes 1.36, ``pkg/registry/core/pod``,
-    ``applyLabelKeysToLabelSelector``)."""
+    """Return the requirements of a term's selector, and the requirements that its label keys make from the pod's own
+    labels. The API has already written the latter into the selector of a pod, but not of a template (kubernetes 1.36,
+    ``pkg/registry/core/pod``, ``applyLabelKeysToLabelSelector``)."""
     keys = [(SelectorOperator.IN, key) for key in term.get("matchLabelKeys") or ()]
     keys += [(SelectorOperator.NOT_IN, key) for key in term.get("mismatchLabelKeys") or ()]
     further = [SelectorRequirement(key, operator, (labels[key],)) for operator, key in keys if key in labels]
@@ -141,8 +141,8 @@ def _with_label_keys(term: Object, labels: Mapping[str, str]) -> tuple[SelectorR
 
 
 def _spreads(namespace: str, labels: Mapping[str, str], spec: Object) -> tuple[tuple[HostSpread, ...], list[str]]:
-    """Return over what a pod has to be spread. A constraint without a selector counts no pods (kubernetes 1.36,
-    ``podtopologyspread``, ``countPodsMatchSelector``)."""
+    """Return a pod's spreadings over hosts, and its unsupported demands for spreading. A constraint without a selector
+    counts no pods (kubernetes 1.36, ``podtopologyspread``, ``countPodsMatchSelector``)."""
     spreads: list[HostSpread] = []
     unknown: list[str] = []
     for item in spec.get("topologySpreadConstraints") or ():
@@ -194,8 +194,8 @@ def _where(
 
 
 def _restarts_all(spec: Object) -> bool:
-    """Return whether a container's end restarts all of them, which a kubelet declares (k8s.io/component-helpers,
-    ``nodedeclaredfeatures``, ``restartallcontainers``)."""
+    """Return whether the end of a container restarts all of the pod's containers, a feature that kubelets declare
+    (k8s.io/component-helpers, ``nodedeclaredfeatures``, ``restartallcontainers``)."""
     return any(
         rule.get("action") == "RestartAllContainers"
         for containers in (spec.get("containers") or (), spec.get("initContainers") or ())

@@ -17,7 +17,7 @@ def bound_requests(pod: Object) -> Resources:
 
 
 def is_resized(pod: Object) -> bool:
-    """Return whether a pod's kubelet reports other requests than those that it should have now."""
+    """Return whether the kubelet reports requests of a pod that differ from those of the pod's spec."""
     status = pod.get("status") or {}
     if "containerStatuses" not in status and "initContainerStatuses" not in status:
         return False
@@ -38,7 +38,8 @@ def is_resized(pod: Object) -> bool:
 
 
 def _reported(report: Object) -> list[Mapping[str, str]]:
-    """Return the different amounts that a kubelet has given to a container or pod, and has promised to it."""
+    """Return the amounts that a kubelet has given to a container or pod and, if they differ, the amounts that it has
+    promised."""
     given = (report.get("resources") or {}).get("requests") or {}
     promised = report.get("allocatedResources")
     return [given] if promised is None or promised == given else [given, promised]

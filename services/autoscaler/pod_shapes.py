@@ -17,8 +17,8 @@ COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
 """Resources that every machine has. Others, especially GPUs, are compared first."""
 PODS = "pods"
 VOLUMES_OF = "attachable-volumes-csi-"
-"""Prefix of the names of nodes' limits of volumes, before the driver's name. A node that has none of a name has no
-limit."""
+"""Prefix of the names of nodes' volume limits, before the driver's name. A node without a limit for a driver allows any
+number of the driver's volumes."""
 DECLARES = "status.declaredFeatures/"
 """Prefix of labels that stand for the features that a node's kubelet declares, before their names."""
 RESTARTS_ALL = "RestartAllContainersOnContainerExits"
@@ -28,7 +28,8 @@ NO_LIMIT = 1 << 30
 
 
 def absent_amount(name: str) -> int:
-    """Return what a node has of a resource that it does not name: no limit of volumes, and none of anything else."""
+    """Return the amount of a resource on a node that does not report it: no limit for volumes, and 0 for everything
+    else."""
     return NO_LIMIT if name.startswith(VOLUMES_OF) else 0
 
 
@@ -105,14 +106,14 @@ class SchedulingTaint:
 
 @dataclass(frozen=True, slots=True)
 class AntiAffinity:
-    """Pods that must not be on the same node, or not in the same zone: a required anti-affinity."""
+    """A required anti-affinity: pods with which a pod must not share a node or a larger domain, such as a zone."""
 
     namespaces: tuple[str, ...] | None
     """Namespaces of these pods; None for all."""
     labels: tuple[SelectorRequirement, ...] = ()
     """Requirements on the pods' labels; without any, every pod of the namespaces."""
     key: str = HOSTNAME_LABEL
-    """Label that nodes agree on which must not hold both."""
+    """Label of the domain. Nodes with the same value of this label must not have both pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +125,13 @@ class HostSpread:
     """Namespace and labels of the pods that are counted."""
     max_skew: int
     itself: bool = True
-    """True when the pod is one of them."""
+    """True when the pod itself is counted."""
     min_domains: int = 1
-    """Number of hosts below which the fewest are taken to be none."""
+    """Number of hosts below which the smallest number of pods on a host counts as 0."""
     by_labels: bool = True
-    """True when only hosts count whose labels the pod accepts (``nodeAffinityPolicy``)."""
+    """True when only hosts with labels that the pod accepts count (``nodeAffinityPolicy``)."""
     by_taints: bool = False
-    """True when only hosts count whose taints it tolerates (``nodeTaintsPolicy``)."""
+    """True when only hosts with taints that the pod tolerates count (``nodeTaintsPolicy``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,20 +150,20 @@ class NodeConstraints:
 
     @property
     def labels(self) -> set[str]:
-        """Return the keys of all labels on which this depends."""
+        """Return the keys of all labels on which the constraints depend."""
         terms = (term for group in (*self.affinity, *self.volumes) for term in group)
         alternatives = (requirement.key for term in terms for requirement in term.labels)
         return {*(requirement.key for requirement in (*self.selector, *self.features)), *alternatives}
 
     @property
     def of_pod(self) -> NodeConstraints:
-        """Return what the pod itself asks, without its volumes and features: spreading counts hosts by this alone
-        (kubernetes 1.36, ``podtopologyspread``, ``GetRequiredNodeAffinity``)."""
+        """Return the constraints without those of the pod's volumes and features. Spreading counts hosts by these
+        constraints alone (kubernetes 1.36, ``podtopologyspread``, ``GetRequiredNodeAffinity``)."""
         return replace(self, volumes=(), features=()) if self.volumes or self.features else self
 
     @property
     def names_nodes(self) -> bool:
-        """Return whether it depends on the name of a node."""
+        """Return whether the constraints depend on the name of a node."""
         groups = (*self.affinity, *self.volumes)
         return HOSTNAME_LABEL in self.labels or any(term.fields for terms in groups for term in terms)
 
@@ -177,12 +178,12 @@ class PodShape:
     apart: tuple[AntiAffinity, ...] = ()
     """Anti-affinities by host."""
     wide: tuple[AntiAffinity, ...] = ()
-    """Other anti-affinities, such as those by zone. Only those of running pods are understood."""
+    """Other anti-affinities, such as those by zone. They are supported only for running pods."""
     spreads: tuple[HostSpread, ...] = ()
     ports: tuple[str, ...] = ()
     """Ports of the node that it uses, such as ``TCP/8080``, or ``TCP/8080@10.0.0.1`` at one address of the node."""
     unknown: tuple[Obstacle, ...] = ()
-    """Unsupported demands: no node is requested, and the pod is told."""
+    """Unsupported demands. With any, no node is requested for the pod, and an Event on the pod says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,5 +195,5 @@ class NodeKind:
     taints: tuple[SchedulingTaint, ...] = ()
     """Taints that keep pods away, sorted, without those of a cordon and of a node that is still starting."""
     variants: tuple[tuple[tuple[str, str], ...], ...] = ()
-    """Of a node that is still to be made and whose zone its cloud chooses: its further labels in each zone. A pod fits
-    only if it may be in all of them."""
+    """Further labels in each zone, for a node that is still to be made and whose zone its cloud chooses. A pod fits
+    only if it may be in all of these zones."""

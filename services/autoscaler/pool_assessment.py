@@ -49,7 +49,8 @@ class PoolAssessment:
     def note_failures(
         self, view: PoolOutlook, memory: DecisionMemory, now: datetime, *, settings: ScalingLimits, unlisted: int
     ) -> None:
-        """Skip the groups of a pool that failed, and set them back: what one refuses another may have."""
+        """Skip the groups of a pool that failed, and lower their sizes to their existing machines. Another group of the
+        pool may have the machines that one group refuses."""
         several = len(view.groups) > 1
         for group in view.groups:
             key = backoff_key(view.name, group.name, groups=len(view.groups))
@@ -68,7 +69,7 @@ class PoolAssessment:
             view.blocked = skipped(whole, now) if now < whole.until else None
 
     def skip_unfit(self, now: datetime, settings: ScalingLimits) -> None:
-        """Skip the pools whose last machines became nodes and never fit for pods."""
+        """Skip the pools whose last machines became nodes but never became fit for pods."""
         for name, view in self.pools.items():
             if view.unfit:
                 failure = self.backoff[name] = next_backoff(self.backoff.get(name), view.unfit, now, settings)
@@ -84,8 +85,8 @@ def assess_pools(
     settings: ScalingLimits,
     former_nodes: frozenset[str],
 ) -> PoolAssessment:
-    """Return every pool with its expected machines, the groups to set back, and the new memory about them.
-    ``former_nodes`` are the machines that were nodes at the last decision, by their keys."""
+    """Return every pool with its expected machines, the actions on its groups, and the new memory about the groups.
+    ``former_nodes`` are the keys of the machines that were nodes at the last decision."""
     strays = Counter(node.pool for node in nodes if node.pool and not node.group and not node.machine)
     pools, joining = dated_machines(pools, memory.joining, memory.asked, memory.lost | former_nodes, now)
     unlisted = unlisted_machines(pools, {*memory.joining, *memory.lost}, nodes, memory.unlisted, now)
@@ -136,8 +137,8 @@ def _views(
     now: datetime,
 ) -> Iterator[GroupOutlook]:
     """Yield a pool's groups. ``counts`` are the numbers of nodes by group; ``strays`` is the number of the pool's nodes
-    that no group lists. A group without a current answer gets these, up to its remembered size. ``short`` are the
-    numbers of machines without a node that groups' lists lack."""
+    that no group lists. A group without a current answer gets such nodes, up to its remembered size. ``short`` are the
+    numbers of machines without a node that the groups' lists lack."""
     for group in pool.groups:
         nodes, expected = counts.get(group.name, 0), memory.sizes.get(group.name, 0)
         unknown = min(strays, max(0, expected - nodes)) if group.error else 0

@@ -39,21 +39,22 @@ class GroupOutlook:
         self.late = tuple(
             machine for machine in group.unjoined if machine.made_at is not None and now - machine.made_at > join
         )
-        """Machines that should have been nodes for long."""
+        """Machines that have not become nodes in time."""
         self.lost = len(former)
-        """Number of machines that were nodes: somebody may have deleted these, with work on the machines."""
+        """Number of machines without a node that were nodes before. Somebody may have deleted these nodes while work
+        was on the machines."""
         self.gone = len({machine.id for machine in self.late} | former)
         """Number of machines without a node that are not expected to become one."""
         self.nodes = nodes
         self.size = group.wanted - len(group.refused)
-        """Number of machines that it should have after this decision's first steps."""
+        """Number of machines that the group should have once its refused machines have been ended."""
         self.overdue = bool(group.error) and (since is None or now - since > join)
         """True when the requested machines should exist by now, and its cloud does not report them."""
         if group.error:
             # Machines that were requested after the cloud's last answer will come all the same.
             self.size = max(self.size, nodes, expected)
         self.blocked: Obstacle | None = None
-        """Reason for which it is asked for nothing; None when it may be asked."""
+        """Reason why no machine is requested from the group; None when machines may be requested."""
         self.failed: Obstacle | None = None
         """Reason why it has not made the requested machines; None when it has, or still may."""
 
@@ -80,9 +81,9 @@ class PoolOutlook:
         self.pool, self.name, self.groups, self.capacity = pool, pool.name, groups, capacity
         self.taints = tuple(sorted(SchedulingTaint(*taint) for taint in pool.taints))
         self.blocked: Obstacle | None = None
-        """Reason why no machine is requested from it; None when it may be asked."""
+        """Reason why no machine is requested from the pool; None when machines may be requested."""
         self.unfit: Obstacle | None = None
-        """Reason for which none of its last machines became fit for pods; None without one."""
+        """Reason why none of the pool's last machines became fit for pods; None without such a failure."""
         self.bought = 0
         """Number of machines that this decision asks for."""
 

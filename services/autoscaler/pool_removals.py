@@ -26,18 +26,18 @@ class PoolRemovals:
     now: datetime
     nodes: list[ClusterNode] = field(default_factory=list)
     unready: list[ClusterNode] = field(default_factory=list)
-    """Those of them that are not ready; most pools have none."""
+    """Nodes that are not ready; most pools have none."""
     cordoned: list[ClusterNode] = field(default_factory=list)
-    """Those of them that the autoscaler has cordoned."""
+    """Nodes that the autoscaler has cordoned."""
     slots: int = 0
     """Number of further machines that may be taken out of service."""
     total: int = 0
-    """Number of machines that its groups should have, without those that are being removed."""
+    """Number of existing machines that the groups should have, without machines that are being removed."""
     late: int = 0
     """Number of further machines that may be ended because they never became nodes. The pool's minimum does not limit
-    it, since these machines are replaced."""
+    this number, since these machines are replaced."""
     spare: dict[str, int] = field(default_factory=dict)
-    """Number of further machines that a group may lose, by group; its cloud lets no others go."""
+    """Number of further machines that each group may lose without falling below its minimum."""
     paused: bool = False
     """True when the pool is left alone."""
 
@@ -56,20 +56,20 @@ class PoolRemovals:
 
     @property
     def dead(self) -> int:
-        """Return the number of machines that look dead. A machine that was never a node has no work, however many of
-        them there are."""
+        """Return the number of machines that look dead. Machines that were never nodes do not count, since they have no
+        work."""
         return sum(group.lost for group in self.view.groups) + sum(map(self.looks_dead, self.unready))
 
     def looks_dead(self, node: ClusterNode) -> bool:
         """Return whether a node looks dead: it does not answer, or has been starting for longer than the pool
         allows."""
         if node.health is NodeHealth.STARTING:
-            # A node that was never fit for pods is none that died.
+            # A node that was never fit for pods has not died.
             return is_stuck(node, self.view.pool.join, self.now) and not was_never_fit(node)
         return node.health is NodeHealth.SILENT
 
     def limit(self, most: int) -> None:
-        """Set what may be removed, if ``most`` machines may be on their way out at once."""
+        """Set the numbers of machines that may be removed, when at most ``most`` may be leaving at once."""
         # Machines that are ending are already excluded from their groups' size.
         leaving = Counter(node.group for node in self.cordoned if is_leaving(node))
         out = leaving.total()
@@ -84,14 +84,14 @@ class PoolRemovals:
 
 
 def is_leaving(node: ClusterNode) -> bool:
-    """Return whether a node is being removed and its group does not know that yet. A node that somebody wants kept
-    stays."""
+    """Return whether a node is being removed and its group does not know that yet. A node that somebody wants to keep
+    is not being removed."""
     return node.cordon is CordonOrigin.OURS and node.health is not NodeHealth.ENDING and not node.keep
 
 
 def limit_removals(pools: Collection[PoolRemovals], share: float) -> Iterator[ScalingAction]:
-    """Set what may be removed from each pool, and yield why those are held in which more than a ``share`` looks
-    dead."""
+    """Set the numbers of machines that may be removed from each pool. Yield a hold for each pool of which more than
+    ``share`` looks dead, and one for all pools if more than ``share`` of all machines look dead."""
     dead_everywhere = machines_everywhere = 0
     for pool in pools:
         dead, size = pool.dead, pool.size

@@ -1,8 +1,8 @@
 """Purchases that did not help: machines that were made for pods of one shape, became nodes, and did not take them.
 
 Whatever the cause is, the pool has then failed for that shape: pods of the shape go to the next pool, and the pool is
-asked for them again after a pause, for one machine at first. A node that took any other pod has helped somebody, and
-says nothing. The memory holds one record for each pool and shape, by a name that restarts do not change.
+asked for them again after a pause, for one machine at first. A node that took any other pod was of use, and is no
+failure. The memory holds one record for each pool and shape, by a name of the shape that restarts do not change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from services.autoscaler.shortage_reasons import quantity
 from services.autoscaler.time_limits import ScalingLimits
 
 MOST = 500
-"""Maximum number of records, since a ConfigMap is limited to 1 MiB. Failures are kept before others."""
+"""Maximum number of records, since a ConfigMap is limited to 1 MiB. Records of failures are kept before other
+records."""
 
 Purchases = Mapping[str, Mapping[str, Purchase]]
 """Records by pool and shape."""
@@ -54,14 +55,14 @@ class PurchaseReview:
     closed: dict[PodShape, dict[str, Obstacle]] = field(default_factory=dict)
     """Pools that are not asked for a shape now, with the reason."""
     trials: set[tuple[PodShape, str]] = field(default_factory=set)
-    """Shapes and pools that failed: one machine is asked for, until one helps."""
+    """Shapes and pools that failed. Only one machine is requested at a time, until one helps."""
     starting: set[str] = field(default_factory=set)
     """Nodes that still count as starting: some of their resources may not be registered yet."""
     refusing: dict[str, frozenset[PodShape]] = field(default_factory=dict)
     """Shapes that the scheduler does not place on a node although they should fit, by node."""
 
     def close(self, shape: PodShape, pool: str, obstacle: Obstacle) -> None:
-        """Do not ask a pool for a shape."""
+        """Record why a pool must not be asked for a shape."""
         self.closed.setdefault(shape, {})[pool] = obstacle
 
 
@@ -78,8 +79,8 @@ def review_purchases(
     idle: Mapping[str, datetime],
     now: datetime,
 ) -> PurchaseReview:
-    """Judge the remembered purchases. ``idle`` are the times since which nodes have had no work. A pool in which no
-    machine became fit for pods has failed for every shape: ``pools`` are changed accordingly."""
+    """Judge the remembered purchases. ``idle`` are the times since which nodes have had no work. If no machine of a
+    purchase became fit for pods, its pool has failed for every shape: set ``unfit`` of that pool."""
     review = PurchaseReview()
     if not purchases:
         return review
@@ -104,7 +105,7 @@ def review_purchases(
 
 
 def remember_purchases(review: PurchaseReview, market: Market, now: datetime) -> dict[str, dict[str, Purchase]]:
-    """Return the records, with the machines that a decision asks for."""
+    """Return the records, including the machines that this decision asks for."""
     records = dict(review.records)
     new = (
         (offer.pool.name, shape)
@@ -127,7 +128,7 @@ def remember_purchases(review: PurchaseReview, market: Market, now: datetime) ->
 
 
 def _waits(snapshot: ClusterSnapshot) -> Iterable[_Wait]:
-    """Yield the waiting pods by shape. Where a pod is nominated, the scheduler is making room for it."""
+    """Yield the waiting pods by shape. Nominated pods are left out, since the scheduler is making room for them."""
     # Pods share their shape objects, so these are compared by value once for each object.
     pods = [pod for pod in snapshot.pods if not pod.nominated]
     shapes = {id(pod.shape): pod.shape for pod in pods}
@@ -176,7 +177,7 @@ class _Judge:
             self._note(record, record.failure, wait.shape, idle)
 
     def _judge_nodes(self, record: Purchase, asked: datetime, wait: _Wait, *, gang_comes: bool) -> Purchase:
-        """Return the record after a look at the nodes that came of a purchase."""
+        """Return the record after judging the nodes that were made after the purchase."""
         # Times of nodes are whole seconds.
         came = [node for node in self._nodes if node.made and node.made > asked - timedelta(seconds=1)]
         states = [(node, *self._state(node, wait.shape)) for node in came]
@@ -191,7 +192,7 @@ class _Judge:
                 return replace(record, unused=since, waits=wait.pods)
             return self._failed(record, WaitReason.NOT_TAKEN, f"{node.name} was made for this and is of no use: {why}")
         if by_state[UNBOUND] and wait.pods and self._snapshot.scheduling and not (wait.in_gang and gang_comes):
-            # A scheduler that places such pods one after the other is at work.
+            # The scheduler is placing such pods one after the other.
             goes_on = wait.pods < record.waits or record.unused is None
             since = self._now if goes_on else record.unused or self._now
             if self._now - since < self._settings.binding_time:
@@ -207,8 +208,8 @@ class _Judge:
         return record
 
     def _state(self, node: ClusterNode, shape: PodShape) -> tuple[int | None, str]:
-        """Return how a node stands to a shape for which it was made, and why the shape does not fit; None while it may
-        still start."""
+        """Return the state of a node that was made for a shape, and why the shape does not fit. The state is None while
+        it is still open."""
         empty = not (node.work or node.moving or node.leaving)
         if node.health is NodeHealth.STARTING:
             late = node.since is not None and self._now - node.since > self._pool.pool.join
@@ -225,8 +226,8 @@ class _Judge:
         return (USELESS if why else UNBOUND), why
 
     def _failed_to_start(self, record: Purchase, node: ClusterNode, came: Iterable[ClusterNode]) -> Purchase:
-        """Return the record of a machine that became a node and never fit for pods. When no machine of the purchase
-        did, the pool has failed for every shape."""
+        """Return the record after a machine became a node and never became fit for pods. If no machine of the purchase
+        became fit, the pool has failed for every shape."""
         words = f"{node.name} was made for this and is not fit for pods within {format_duration(self._pool.pool.join)}"
         failed = self._failed(record, WaitReason.NOT_READY, words)
         if failed.failure and self._pool.blocked is None and all(node.health is not NodeHealth.READY for node in came):
@@ -248,13 +249,13 @@ class _Judge:
         else:
             self._review.trials.add((shape, name))
         for node in self._nodes:
-            # Nodes that have had no pods since then are those that the scheduler does not use for this.
+            # The scheduler does not use nodes for this shape that have had no pods since its failure.
             if record.failed and idle.get(node.name, self._now) <= record.failed and not (node.work or node.moving):
                 self._review.refusing[node.name] = self._review.refusing.get(node.name, frozenset()) | {shape}
 
 
 def misfit(shape: PodShape, node: ClusterNode) -> str:
-    """Return why a pod does not fit on a node that has only the pods that every node has; empty when it should."""
+    """Return why a pod does not fit on a node that has only the pods that every node has; empty when it should fit."""
     why = mismatch(shape.where, node.kind, node.name)
     if why:
         return why

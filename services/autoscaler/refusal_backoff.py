@@ -1,4 +1,4 @@
-"""Failures of groups: a group that cannot make the requested machines is set back to its existing ones, and its pool is
+"""Failures of groups. A group that cannot make the requested machines gets the size of its existing machines, and is
 skipped for a while.
 """
 
@@ -21,13 +21,13 @@ from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.time_limits import ScalingLimits
 
 CLOCK_DIFFERENCE = timedelta(minutes=1)
-"""Largest difference between a cloud's clock and the API servers' that is assumed: a failure that is older than the
-request by up to this time still belongs to it."""
+"""Assumed largest difference between a cloud's clock and the API servers' clocks. A failure that is older than the
+request by up to this time still belongs to the request."""
 
 
 def lacking_since(view: GroupOutlook, memory: DecisionMemory, now: datetime) -> datetime | None:
-    """Return the time since which a group has been asked for more machines than are nodes; None when it has not. While
-    its cloud does not answer, return the remembered time."""
+    """Return the time since which a group has been asked for more machines than it has nodes; None when it has enough.
+    While its cloud does not answer, return the remembered time."""
     if view.group.error:
         return memory.asked.get(view.name)
     return min(memory.asked.get(view.name, now), now) if view.group.wanted > view.nodes else None
@@ -56,8 +56,8 @@ def _failure(
     known: Backoff | None,
 ) -> Obstacle | None:
     """Return why the group will not make the requested machines; None while it may. Refusals count from
-    ``refused_since`` on, and older ones while the group has a refused machine. Machines that have not joined count
-    once: not those that were late before the pause of the ``known`` failures was over."""
+    ``refused_since`` on, and older ones while the group has a refused machine. A machine that has not joined counts
+    once: machines that were late before the end of the pause of ``known`` do not count again."""
     group = view.group
     if group.wanted > group.machines:
         refused = latest_failure(failure for failure in group.failures if group.refused or failure.at >= refused_since)
@@ -114,8 +114,9 @@ def shrink_to_present(
     pool: PoolOutlook, view: GroupOutlook, failure: Backoff, *, unlisted: int
 ) -> ScalingAction | None:
     """Return the action that lowers a failed group's size to its existing machines; None when nothing is to be done.
-    The group may still try to reach its minimum. ``unlisted`` nodes of the pool count, which no group lists, and so do
-    its machines without a node that its list lacks: its cloud would choose which ones to end."""
+    The group may still try to reach its minimum. ``unlisted`` is the number of the pool's nodes that no group lists.
+    They count as existing machines, and so do the group's machines without a node that its list lacks; otherwise the
+    cloud would choose machines to end."""
     group = view.group
     if group.error:
         return None
@@ -136,6 +137,6 @@ def shrink_to_present(
 
 
 def format_duration(time: timedelta) -> str:
-    """Return a duration as a whole number above one in the largest possible unit, rounded up."""
+    """Return a duration as text, rounded up: in seconds below two minutes, otherwise in minutes."""
     seconds = max(1, math.ceil(time.total_seconds()))
     return f"{seconds} s" if seconds < 120 else f"{-(-seconds // 60)} min"

@@ -1,4 +1,4 @@
-"""Remembers lines that were written: each pass finds the same again, and writes it only at intervals."""
+"""Memory of written lines. Most lines are the same in each pass, and are written only at intervals."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from collections.abc import Callable
 AGAIN_S = 600.0
 """Time after which the same line is written again, seconds."""
 _TIMES = re.compile(r"\b\d+ (s|min)\b")
-"""Durations in a line, which differ at each look."""
+"""Durations in a line, which differ in each pass."""
 
 
 class RepeatedLines:
-    """Lines that were written, by subject, and when."""
+    """The last line about each subject, and the time at which it was written."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._last_lines: dict[str, tuple[str, float]] = {}
 
     def is_new(self, about: str, words: str) -> bool:
-        """Return whether this line was not written about this subject lately, and record it as written."""
+        """Return whether a line about a subject must be written, because it is new or old enough; record it as written
+        if so."""
         now, words = self._clock(), without_durations(words)
         before, at = self._last_lines.get(about, ("", 0.0))
         if before == words and now - at < AGAIN_S:
@@ -29,7 +30,7 @@ class RepeatedLines:
         return True
 
     def forget(self) -> None:
-        """Forget lines that may be written again, so that the memory is limited to the lines of that time."""
+        """Forget lines that are old enough to be written again, so that the memory stays small."""
         now = self._clock()
         self._last_lines = {about: entry for about, entry in self._last_lines.items() if now - entry[1] < AGAIN_S}
 

@@ -12,7 +12,7 @@ FIRST_S, MOST_S = 5.0, 300.0
 
 
 class GroupPauses:
-    """Pauses by name. It is safe for many threads; a restart loses it."""
+    """Pauses by the name of a cloud or a group. The object is safe for many threads; a restart loses the pauses."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()

@@ -20,7 +20,7 @@ from services.autoscaler.time_limits import ScalingLimits
 from services.autoscaler.unfit_times import is_stuck, was_never_fit
 
 UNTOUCHED = (KeepReason.POOL_FROZEN, KeepReason.TOO_MANY_DEAD, KeepReason.MACHINE_UNKNOWN)
-"""Reasons for which a node stays as it is, a cordon included."""
+"""Reasons why a node stays as it is, including its cordon."""
 
 
 class ScaleIn:
@@ -43,10 +43,11 @@ class ScaleIn:
         self.actions: list[ScalingAction] = []
         self.idle: dict[str, datetime] = {}
         self.kept: dict[str, KeepReason] = {}
-        """Reasons for which idle nodes stay, by name."""
+        """Reasons why idle nodes stay, by name."""
 
     def run(self, nodes: Sequence[ClusterNode], idle: Mapping[str, datetime]) -> None:
-        """Decide on every node, in this order. ``idle`` are the times since which nodes were idle in the last pass."""
+        """Decide on every node, in this order. ``idle`` are the times since which nodes have been idle, from the last
+        pass."""
         for node in nodes:
             if node.pool in self._pools:
                 self._pools[node.pool].add(node)
@@ -151,7 +152,7 @@ class ScaleIn:
             self._uncordon(node, reason)
 
     def _move_pods(self, node: ClusterNode) -> bool:
-        """Place the pods that a node would lose on other nodes. Return False, and place none, when one has no room."""
+        """Place a node's movable pods on other nodes. Return False, and place none, when one of them has no room."""
         needs = [
             (pod, self._ledger.need(pod.shape, (pod.namespace, pod.labels)))
             for pod in sorted(node.moving, key=lambda candidate: candidate.id)
@@ -160,7 +161,7 @@ class ScaleIn:
         checkpoint = self._ledger.checkpoint()
         if room is not None:
             room.closed = True
-            # Where pods are spread, the node is a host without them until it is gone.
+            # For spreadings, the node remains a host, without these pods, until it is gone.
             for _, need in needs:
                 self._ledger.uncount(room, need)
         for pod, need in needs:
@@ -199,8 +200,8 @@ class ScaleIn:
             self._hold(node.name, KeepReason.DISRUPTION_BUDGET, f"its pods may not leave yet: {blocked}")
 
     def _end_dead_nodes(self, pool: PoolRemovals) -> None:
-        """End the dead machines of a pool: nodes that have not answered for long and have no work, and machines that
-        never became nodes."""
+        """End the dead machines of a pool: nodes that have not answered for long and have no work, nodes that never
+        became fit for pods, and machines that never became nodes."""
         if pool.paused:
             return
         room = max(0, pool.slots)
@@ -263,7 +264,7 @@ class ScaleIn:
         )
 
     def _uncordon(self, node: ClusterNode, reason: KeepReason | None = None) -> None:
-        """Take the cordon off a node. The reason is worked out unless it is given."""
+        """Uncordon a node. Without a ``reason``, determine the reason."""
         room = self._rooms.get(node.name)
         if room is not None and room.spare:
             reason = KeepReason.SPARE

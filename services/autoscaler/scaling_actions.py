@@ -14,7 +14,7 @@ class Verb(StrEnum):
     """Kind of action. Each may be repeated without harm."""
 
     SHRINK = "shrink"
-    """Set a group's size to a lower number; no machine is removed, since these were never made."""
+    """Set a group's size to a lower number. No machine is removed, since the missing machines were never made."""
     UNCORDON = "uncordon"
     GROW = "grow"
     """Set a group's size to a higher number."""
@@ -26,7 +26,7 @@ class Verb(StrEnum):
     GRANT = "grant"
     """Tell a gang that there is room for all its members."""
     TELL = "tell"
-    """Say on pods, or a gang, why nothing is done for them yet."""
+    """Report on pods or on a gang why nothing is done for them yet."""
     HOLD = "hold"
     """Report that an action is left undone, and why."""
 
@@ -40,7 +40,7 @@ class ScalingAction:
 
     verb: Verb
     target: str
-    """Name of its subject: a group, a node, the first pod, a gang or a pool."""
+    """Name of the action's subject: a group, a node, the first pod, a gang or a pool."""
     reason: AutoscalerReason
     message: str
     pool: str = ""
@@ -53,7 +53,7 @@ class ScalingAction:
     group: str = ""
     """Group of that machine."""
     pods: tuple[str, ...] = ()
-    """Names of all pods that get the message."""
+    """Names of all pods that get the message; for a drain, of the pods that are asked to leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,4 +77,4 @@ class ScalingDecision:
     waits: Mapping[WaitReason, int] = field(default_factory=dict)
     """Number of pods that wait, by their reasons."""
     kept: Mapping[str, KeepReason] = field(default_factory=dict)
-    """Reasons for which idle nodes stay, by name."""
+    """Reasons why idle nodes stay, by name."""

@@ -37,14 +37,14 @@ from services.autoscaler.spare_nodes import reserve_spares
 from services.autoscaler.unfit_times import dated_nodes
 
 NAMED = 3
-"""Number of pods that are named in the reason for a group's growth."""
+"""Largest number of gangs that the message about a group's growth names."""
 
 
 def decide(
     snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: DecisionMemory, now: datetime
 ) -> ScalingDecision:
-    """Return the actions to take now, their reasons, and the new memory. The result depends on nothing but the
-    arguments, and not on their order."""
+    """Return the actions to take now, their reasons, and the new memory. The result depends only on the arguments, and
+    not on their order."""
     nodes = sorted(snapshot.nodes, key=lambda node: node.name)
     pools = tuple(pools)
     nodes = list(dated_nodes(_without_ended(nodes, pools), memory.unfit, now))
@@ -110,8 +110,8 @@ def decide(
 
 
 def _without_ended(nodes: Iterable[ClusterNode], pools: Iterable[ScalingPool]) -> Iterator[ClusterNode]:
-    """Yield the nodes. A node that we cordoned and that no group lists any more is marked as ending: its machine was
-    ended, and the node controller has yet to delete the Node."""
+    """Yield the nodes. A node that the autoscaler cordoned and that no group lists any more is marked as ending: its
+    machine was ended, and the node controller has not deleted the Node yet."""
     listed = {pool.name for pool in pools if pool.groups and not any(group.error for group in pool.groups)}
     for node in nodes:
         gone = node.cordon is CordonOrigin.OURS and not node.machine and node.pool in listed
@@ -129,8 +129,8 @@ def _apart(nodes: Iterable[ClusterNode]) -> set[AntiAffinity]:
 
 
 def closed_domains(nodes: Iterable[ClusterNode]) -> dict[AntiAffinity, set[str]]:
-    """Return the anti-affinities of running pods by more than a host, with the values of the label where they run
-    (kubernetes 1.36, ``interpodaffinity``, ``satisfyExistingPodsAntiAffinity``)."""
+    """Return the running pods' anti-affinities by domains larger than a host, with the values of the domain's label on
+    the nodes where these pods run (kubernetes 1.36, ``interpodaffinity``, ``satisfyExistingPodsAntiAffinity``)."""
     closed: dict[AntiAffinity, set[str]] = {}
     for node in nodes:
         for term in node.wide:
@@ -164,7 +164,7 @@ def _gangs(snapshot: ClusterSnapshot, rooms: Mapping[str, NodeRoom], ledger: Cap
 def _place(
     placer: Placer, singles: Sequence[Demand], gangs: Sequence[GangDemand], nodes: Iterable[ClusterNode]
 ) -> None:
-    """Place all demand: higher priority first; within a priority, gangs first, which are harder to place."""
+    """Place all demand: higher priority first; within a priority, gangs first, since they are harder to place."""
     labels = {node.name: dict(node.kind.labels) for node in nodes} if any(demand.gang.on for demand in gangs) else {}
     work: list[Demand | GangDemand] = [*gangs, *singles]
     for demand in sorted(work, key=lambda demand: (-demand.priority, isinstance(demand, Demand))):
@@ -212,8 +212,8 @@ def _buyers(orders: Iterable[tuple[GrowthReason, str, tuple[str, ...]]]) -> str:
 
 
 def _asked(market: Market, groups: PoolAssessment, now: datetime) -> dict[str, datetime]:
-    """Return the times since which growing groups have been asked. A group that still lacks machines gets no more
-    time."""
+    """Return the times since which growing groups have been asked for machines. A group that still lacks machines keeps
+    its earlier time."""
     sizes = {}
     for offer in market.offers:
         if offer.bought:
@@ -224,8 +224,8 @@ def _asked(market: Market, groups: PoolAssessment, now: datetime) -> dict[str, d
 
 
 def _sizes(market: Market, groups: PoolAssessment) -> dict[str, int]:
-    """Return the number of machines that each group has or is asked for. A size that is being lowered counts until its
-    cloud reports the lower one: the request may fail."""
+    """Return the number of machines that each group has or is asked for. A size that is being lowered counts until the
+    cloud reports the lower size, since the request may fail."""
     sizes = {
         group.name: max(group.present, group.group.wanted - len(group.group.refused))
         for pool in groups.pools.values()
@@ -252,7 +252,7 @@ def _grants(placer: Placer) -> Iterator[ScalingAction]:
 
 
 def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterator[ScalingAction]:
-    """Yield the messages to gangs without any known member."""
+    """Yield the messages to gangs with unsupported demands and without any known member."""
     known = {demand.gang.name for demand in demands}
     for gang in gangs:
         if gang.unknown and gang.name not in known:

@@ -46,7 +46,7 @@ FRESH_S, KEPT_S = 0.8, 9.0
 """Time for which a cloud's answer may be reused, seconds: about a group that was just asked for machines, and about any
 other. A group's size is compared again before each write."""
 CLOSELY = timedelta(minutes=1)
-"""Time for which a group is looked at closely after it was asked: clouds refuse within seconds, while boots take
+"""Time for which a group is read often after it was asked for machines: clouds refuse within seconds, while boots take
 minutes."""
 
 Read = Callable[[DecisionMemory, datetime], ListedObjects]
@@ -59,15 +59,16 @@ class PassResult:
 
     evaluation: Evaluation
     refused: Mapping[str, str]
-    """Pools whose growth was refused at once; another pass is due."""
+    """Reasons why growths were refused at once, by the keys of their groups' failures; with any, another pass is
+    due."""
     failed: int
     """Number of actions that were begun and not finished."""
     soon: bool
-    """True when a group is being looked at closely."""
+    """True when a group is being read often."""
 
 
 class PassRunner:
-    """Passes of one process. With ``act`` false, it changes nothing."""
+    """Runner of one process's passes. With ``act`` false, passes change nothing."""
 
     def __init__(
         self,
@@ -152,7 +153,7 @@ class PassRunner:
         )
 
     def _do(self, evaluation: Evaluation, limit_s: float | None) -> dict[str, str]:
-        """Store the memory, and act. Groups are asked first, since machines take longest."""
+        """Store the memory, and act. Groups are written first, since machines take longest."""
         self._guard.check()
         self._store.write(evaluation.decision.memory)
         self._groups.begin(evaluation)

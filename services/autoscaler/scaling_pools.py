@@ -61,8 +61,7 @@ def scaling_pools(
     prices: PriceBook,
     closed: Mapping[str, Obstacle],
 ) -> tuple[ScalingPool, ...]:
-    """Return every pool, and the hosts as one. ``closed`` has the reasons why somebody else controls pools' sizes at
-    the moment."""
+    """Return every pool, and the hosts as one pool. ``closed`` holds the reasons why pools must be left alone."""
     amounts = _prices(environment, prices)
     names = {node.name for node in nodes}
     labelled = _labelled(asked, nodes)
@@ -107,7 +106,7 @@ def _labels(environment: Environment, name: str, known: Mapping[str, DeclaredPoo
 
 
 def _unknown_type(machine_type: str) -> Obstacle:
-    """Return why a pool of an unknown type is left alone: the others go on."""
+    """Return why a pool of an unknown machine type is left alone while other pools go on."""
     return Obstacle(WaitReason.TYPE_UNKNOWN, f"its machine type {machine_type} is unknown to this autoscaler")
 
 
@@ -154,7 +153,7 @@ REASONS = {
     Cause.SPOT: WaitReason.SPOT_UNAVAILABLE,
     Cause.OTHER: WaitReason.REFUSED,
 }
-"""Reasons for which pods wait, by the cause of a refusal."""
+"""Reasons why pods wait, by the cause of a refusal."""
 
 
 def _obstacle(refusal: Refusal) -> Obstacle:
@@ -164,8 +163,8 @@ def _obstacle(refusal: Refusal) -> Obstacle:
 
 
 def _labelled(asked: Mapping[str, Sequence[GroupAnswer]], nodes: Sequence[ClusterNode]) -> set[str]:
-    """Return the groups whose nodes have a label with the group's name: those of pools with several groups, and those
-    found in such a label of a node."""
+    """Return the groups whose nodes have a label with the group's name: groups of pools with several groups, and groups
+    that such a label of a node names."""
     several = {group.declared.name for groups in asked.values() if len(groups) > 1 for group in groups}
     return several | {value for node in nodes for key, value in node.kind.labels if key == GROUP_LABEL}
 
@@ -192,7 +191,8 @@ def autoscaler_settings(environment: Environment) -> ScalingLimits:
 
 
 def startup_taints(environment: Environment) -> dict[str, frozenset[tuple[str, str]]]:
-    """Return key and effect of the taints that a pool's nodes have until their agents run, by its name on nodes."""
+    """Return key and effect of the taints that a pool's nodes have until their agents run, by the pool's name on
+    nodes."""
     return {
         name: frozenset((taint.key, taint.effect) for taint in pool.startup_taints)
         for name, pool in environment.pools.items()
@@ -200,7 +200,7 @@ def startup_taints(environment: Environment) -> dict[str, frozenset[tuple[str, s
 
 
 def pool_taints(environment: Environment) -> dict[str, frozenset[tuple[str, str]]]:
-    """Return key and effect of the taints that a pool's nodes always have, by its name on nodes."""
+    """Return key and effect of the taints that a pool's nodes always have, by the pool's name on nodes."""
     by_pool = {
         name: frozenset((taint.key, taint.effect) for taint in pool.taints) for name, pool in environment.pools.items()
     }

@@ -50,7 +50,7 @@ def _compared(requirement: SelectorRequirement, value: str | None) -> bool:
 
 
 def is_tolerated(taint: SchedulingTaint, tolerations: Iterable[Toleration]) -> bool:
-    """Return whether a taint does not keep the pod away."""
+    """Return whether a pod with these tolerations may be on a node with the taint."""
     return taint.effect not in REPELS or any(
         toleration.key in ("", taint.key)
         and toleration.effect in ("", taint.effect)
@@ -107,7 +107,7 @@ def _phrase(term: NodeSelectorTerm) -> str:
 
 
 def keeps_apart(apart: AntiAffinity, namespace: str, labels: Mapping[str, str]) -> bool:
-    """Return whether a pod with this namespace and these labels must be kept apart."""
+    """Return whether an anti-affinity selects a pod with this namespace and these labels."""
     if apart.namespaces is not None and namespace not in apart.namespaces:
         return False
     return all(is_fulfilled(requirement, labels) for requirement in apart.labels)

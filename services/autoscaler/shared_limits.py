@@ -24,7 +24,7 @@ def shared_limits(
     environment: Environment, known: Sequence[ScalingPool], nodes: Sequence[ClusterNode], *, sizes: Mapping[str, int]
 ) -> Iterator[SharedLimit]:
     """Yield shared limits: ``max_nodes``, and the addresses of sites and zones. For a pool whose cloud does not answer,
-    the larger of its nodes and its groups' remembered ``sizes`` counts."""
+    the largest of its last known size, its nodes and its groups' remembered ``sizes`` counts."""
     hosts, there = len(environment.hosts), Counter(node.pool for node in nodes)
     present = {pool.name: _present(pool, there[pool.name], sizes) for pool in known}
     if environment.max_nodes is not None:

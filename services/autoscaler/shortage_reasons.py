@@ -40,13 +40,14 @@ def request_words(need: PodNeed) -> str:
 
 
 class ShortageReasons:
-    """Messages about demand without room, after all was placed: what the pools have left does not change any more."""
+    """Messages about demand without room. They are made after all demand was placed, so that the pools' remaining
+    machines do not change any more."""
 
     def __init__(self, ledger: CapacityLedger, market: Market) -> None:
         self._ledger, self._market = ledger, market
         self._shut_pools: dict[object, tuple[WaitReason, str] | None] = {}
-        """Reason and text about pools that could hold a pod, by their offers, those that are closed to it, and the
-        domain: most shapes have these in common."""
+        """Reason and text about the pools that could hold a pod, by the pools' offers, the pools that are closed to the
+        pod, and the domain. Most shapes have these in common."""
 
     def action(self, short: ShortDemand) -> ScalingAction:
         """Return the message about demand without room."""
@@ -142,7 +143,7 @@ def _beside_daemons(need: PodNeed, market: Market) -> str:
 
 
 def _too_small(need: PodNeed, ledger: CapacityLedger, market: Market) -> str:
-    """Return the amounts of the largest machine on which the pod may be; empty when it may be on none."""
+    """Return a text with the amounts of the largest machine on which the pod may be; empty when it may be on none."""
     offers = market.matching(need.shape.where)
     if not offers:
         return ""

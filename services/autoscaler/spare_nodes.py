@@ -1,4 +1,4 @@
-"""Spare nodes: empty ones that a pool keeps beyond what is needed."""
+"""Spare nodes: empty nodes that a pool keeps beyond the needed nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from services.autoscaler.machine_offers import Market
 from services.autoscaler.pool_outlook import PoolOutlook
 
 KEPT = (Tier.IDLE, Tier.COMING, Tier.NEW, Tier.CORDONED)
-"""Tiers whose nodes may be spare, those that cost nothing more first."""
+"""Tiers whose nodes may be spare, first the tiers that cost nothing more."""
 
 
 def reserve_spares(pools: Mapping[str, PoolOutlook], ledger: CapacityLedger, market: Market) -> None:

@@ -14,7 +14,7 @@ from services.autoscaler.scaling_actions import ScalingAction
 
 
 class TerminationCheck:
-    """Asks the API servers directly, since a watch's content may be slightly outdated."""
+    """Check that asks the API servers directly, since a watch's content may be slightly outdated."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -35,7 +35,8 @@ class TerminationCheck:
         return why or self._occupied(name, all_must_go=_is_ours(observed))
 
     def _occupied(self, name: str, *, all_must_go: bool) -> str:
-        """Return what is still on a node: any pod that must leave, or only work when the node is dead."""
+        """Return text about a pod that keeps the machine from being ended; empty without one. With ``all_must_go``,
+        this is any pod that must leave; otherwise only a pod with work."""
         pods = pods_on(self._api, name)
         left = [pod for pod in pods if not pod.stays] if all_must_go else work_on(pods)
         return f"{left[0]} is on it" if left else ""

@@ -14,7 +14,8 @@ class ScalingLimits:
     """Limits of the autoscaler that apply to all pools."""
 
     removable_share: float = LEAVING_PERCENT / 100
-    """Share of a pool that may be removed at once; one node always may. When more look dead, none is touched."""
+    """Share of a pool that may be removed at once; one node may always be removed. When more nodes look dead, none is
+    removed."""
     dead_after: timedelta = timedelta(minutes=60)
     """Time after which a node that does not answer counts as dead."""
     drain_time: timedelta = timedelta(minutes=30)
@@ -30,7 +31,7 @@ class ScalingLimits:
     ``DefaultPodMaxInUnschedulablePodsDuration``)."""
     joining: int = JOINING
     """Maximum number of machines that may be joining at once, since joins load the API servers. A single gang may
-    exceed it."""
+    exceed this number."""
     first_backoff: timedelta = timedelta(minutes=5)
     """Time for which a pool that failed is skipped, doubled by each further failure."""
     longest_backoff: timedelta = timedelta(hours=1)

@@ -1,7 +1,8 @@
-"""Since when nodes have not been fit for pods, and machines have been without a node.
+"""Times since which nodes have not been fit for pods, and since which machines have been without a node.
 
-The age of neither says it: a node of some days may have got a taint a second ago, and the clock of a cloud may be
-behind that of the API servers. Where nothing tells the time, the first pass that observes it does.
+Ages do not show these times: a node that is days old may have got a taint a second ago, and a cloud's clock may be
+behind the API servers' clocks. If no other time is known, the time of the first pass that observes the condition
+counts.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from services.autoscaler.cluster_snapshot import ClusterNode, NodeHealth, Scalin
 from services.autoscaler.refusal_backoff import CLOCK_DIFFERENCE
 
 SHORT = timedelta(minutes=10)
-"""Time after which a machine that its group's list lacks has ended: lists may be short for a while."""
+"""Time after which a machine that its group's list lacks counts as ended. Lists may be incomplete for a while."""
 NEW = timedelta(minutes=2)
-"""Age up to which a node that is not fit for pods never was: passes follow each other within seconds."""
+"""Age up to which a node that is not fit for pods counts as never having been fit: passes follow each other within
+seconds."""
 
 
 def dated_nodes(nodes: Iterable[ClusterNode], known: Mapping[str, datetime], now: datetime) -> Iterator[ClusterNode]:
-    """Yield the nodes, those that are starting with the time since which they are not fit for pods: that of their
-    registration when they never were. ``known`` are the remembered times."""
+    """Yield the nodes. Nodes that are starting get the time since which they have not been fit for pods; for a node
+    that was never fit, this is the time of its registration. ``known`` are the remembered times."""
     for node in nodes:
         if node.health is not NodeHealth.STARTING:
             yield node
@@ -54,9 +56,10 @@ def dated_machines(
     former: frozenset[str],
     now: datetime,
 ) -> tuple[list[ScalingPool], dict[str, datetime]]:
-    """Return the pools, their machines without a node with the time since which they are, and all these times by the
-    machines' keys. A machine's own time counts if it is not older than the request for it. ``asked`` are the times
-    since which groups have been asked for machines; ``former`` are machines that were nodes."""
+    """Return the pools, whose machines without a node get the time since which they are without one, and these times by
+    the machines' keys. The cloud's time of a machine's creation counts if it is not older than the request for the
+    machine. ``asked`` are the times since which groups have been asked for machines; ``former`` are machines that were
+    nodes."""
     times: dict[str, datetime] = {}
 
     def dated(group: ScalingGroup) -> ScalingGroup:
@@ -79,9 +82,10 @@ def unlisted_machines(
     known: Mapping[str, datetime],
     now: datetime,
 ) -> dict[str, datetime]:
-    """Return the machines that were without a node and are missing from their group's list, by their keys, with the
-    time since which they are. Those that are missing for long have ended. While a group reports as many machines that
-    are being removed, these are they. ``known`` are the remembered times."""
+    """Return the machines that were without a node and are missing from their group's list: their keys, with the time
+    since which they are missing. Machines that have been missing for :data:`SHORT` are left out, since they have ended,
+    unless the group has no current answer. If a group reports at least as many machines that are being removed as are
+    missing, the missing ones are left out too. ``known`` are the remembered times."""
     joined = {machine_key(node.group, node.machine) for node in nodes if node.machine}
     missing: dict[str, dict[str, str]] = {}
     """Keys of machines, by their groups and ids."""
@@ -102,7 +106,8 @@ def unlisted_machines(
 
 
 def _made(machine: UnjoinedMachine, asked: datetime | None) -> datetime | None:
-    """Return the time that a cloud tells of a machine; None when it says nothing of how long it is without a node."""
+    """Return the time at which the cloud made a machine; None when it is unknown, or older than the request for the
+    machine."""
     if machine.made_at is None:
         return None
     return machine.made_at if asked is None or machine.made_at >= asked - CLOCK_DIFFERENCE else None

@@ -1,7 +1,7 @@
-"""The autoscaler as a unit on every API server's machine (longhaul-autoscaler.service). One of them leads.
+"""The autoscaler as a unit on every API server's machine (longhaul-autoscaler.service). One of the units leads.
 
-It reads the environment from a ConfigMap that `longhaul up` writes. When that changes, the program ends, and systemd
-restarts it, so that no former settings stay in memory.
+The unit reads the environment from a ConfigMap that `longhaul up` writes. When the ConfigMap changes, the program ends,
+and systemd restarts it, so that no former settings stay in memory.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class AutoscalerUnit:
             follower.join()
 
     def _first(self) -> tuple[str, Given | None]:
-        """Return the first valid document; none when the unit is stopped before."""
+        """Return the text and the content of the first valid document; an empty text and None when the unit is stopped
+        before."""
         while not self._stop.is_set():
             try:
                 text = self._read()

@@ -31,9 +31,9 @@ ZONES = {
 }
 """Labels of a volume that its nodes must have, with the nodes' label (``volumezone``, ``translateToGALabel``)."""
 NOWHERE = NodeSelectorTerm(tuple(SelectorRequirement(key, SelectorOperator.DOES_NOT_EXIST) for key in ZONES))
-"""Nodes without any of these labels, which take volumes of all zones (``volumezone``, ``Filter``)."""
+"""Nodes without labels of a zone or region, which take volumes of all zones (``volumezone``, ``Filter``)."""
 NO_STORAGE = NodeSelectorTerm((SelectorRequirement("storage of that size", SelectorOperator.EXISTS),))
-"""Nodes with storage, where no driver tells of any."""
+"""A term that no node fulfils, for a size of storage that no driver reports anywhere."""
 SOURCES = frozenset({"persistentVolumeClaim", "ephemeral", *IN_TREE})
 """Volumes of pods for which objects about volumes matter."""
 ONE_POD = "ReadWriteOncePod"
@@ -60,9 +60,9 @@ class ClaimedVolume:
     where: tuple[Terms, ...] = ()
     """Groups of alternatives; one term of each must hold on the node."""
     obstacle: str = ""
-    """Reason why it cannot be used yet; empty when it can."""
+    """Reason why the volume cannot be used yet; empty when it can be used."""
     counted: VolumeId | None = None
-    """The volume as a node counts it; None for one that is not counted."""
+    """Identity by which a node counts the volume; None when nodes do not count it."""
 
 
 class VolumeClaims:
@@ -77,7 +77,7 @@ class VolumeClaims:
         self._measured = {
             item["metadata"]["name"] for item in objects.drivers if (item.get("spec") or {}).get("storageCapacity")
         }
-        """Drivers that tell how much storage they have where."""
+        """Drivers that report their free storage and its place."""
         self._capacities = objects.capacities
         self._default_class = _default_class(objects.classes)
         self._known: dict[tuple[str, str], ClaimedVolume] = {}
@@ -100,7 +100,7 @@ class VolumeClaims:
                 item = self._claims.get((namespace, name))
                 owners = item["metadata"].get("ownerReferences") or () if item else ()
                 if item is None:
-                    # It is made after its pod, or with it.
+                    # The claim is made after its pod, or with it.
                     template = volume["ephemeral"].get("volumeClaimTemplate") or {}
                     claim = {
                         "metadata": {"annotations": {}, **(template.get("metadata") or {})},
@@ -127,7 +127,7 @@ class VolumeClaims:
         phase = (item.get("status") or {}).get("phase")
         volume = item["spec"].get("volumeName")
         claimed = self._bound(name, volume) if volume else self._unbound(namespace, name, item)
-        # For pods that run, such a claim counts all the same.
+        # Such a claim still counts for running pods.
         if "deletionTimestamp" in item["metadata"]:
             return replace(claimed, obstacle=f"its volume claim {name} is being deleted")
         if phase == "Lost":
@@ -176,8 +176,8 @@ class VolumeClaims:
         return ClaimedVolume(where=self._provisioned(class_, item, tuple(filter(None, free))), counted=counted)
 
     def _provisioned(self, class_: Object, claim: Object, free: Terms) -> tuple[Terms, ...]:
-        """Return where a volume of a class can be made, or is ``free`` already (``volumebinding``,
-        ``checkVolumeProvisions``)."""
+        """Return terms of nodes where a volume of a class can be made, or where a ``free`` volume exists
+        (``volumebinding``, ``checkVolumeProvisions``)."""
         where: list[Terms] = []
         topologies = tuple(
             NodeSelectorTerm(
@@ -198,7 +198,7 @@ class VolumeClaims:
         return tuple(where)
 
     def _spacious(self, class_: str, size: int) -> tuple[NodeSelectorTerm, ...]:
-        """Return where a class has room for a volume; a term without requirements means everywhere."""
+        """Return terms of nodes where a class has room for a volume; a term without requirements means all nodes."""
         return tuple(
             NodeSelectorTerm(label_requirements(item["nodeTopology"]))
             for item in self._capacities
@@ -208,13 +208,13 @@ class VolumeClaims:
         )
 
     def _free_volumes(self, namespace: str, name: str, class_: str, claim: Object) -> list[NodeSelectorTerm | None]:
-        """Return where the volumes are that suit a claim; None for one that may be used anywhere
+        """Return terms of nodes for the existing volumes that suit a claim; None for a volume that all nodes can use
         (k8s.io/component-helpers, ``storage/volume``, ``FindMatchingVolume``)."""
         terms: list[NodeSelectorTerm | None] = []
         for item in self._volumes.values():
             spec = item["spec"]
             of = spec.get("claimRef")
-            # One that belonged to a former claim of this name is nobody's.
+            # A volume of a former claim with this name belongs to no claim now.
             bound = bool(of) and (
                 (of.get("namespace"), of.get("name")) == (namespace, name)
                 and of.get("uid") in (None, "", claim["metadata"].get("uid"))
@@ -266,8 +266,8 @@ def _requested_storage(claim: Object) -> int | None:
 
 
 def _users(pods: Iterable[Object], single: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the pods that have claims for one pod: a pod on a node, or else the waiting pod that the scheduler tries
-    first (kubernetes 1.36, ``volumerestrictions``, ``calPreFilterState``)."""
+    """Return the user of each claim that only one pod may use: a pod on a node, or else the waiting pod that the
+    scheduler tries first (kubernetes 1.36, ``volumerestrictions``, ``calPreFilterState``)."""
     users: dict[tuple[str, str], tuple[bool, int, str]] = {}
     for pod in pods:
         if pod["spec"].get("schedulingGates"):

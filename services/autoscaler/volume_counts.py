@@ -15,17 +15,18 @@ EBS, AZURE_DISK = "ebs.csi.aws.com", "disk.csi.azure.com"
 MIGRATED = {"kubernetes.io/aws-ebs": EBS, "kubernetes.io/azure-disk": AZURE_DISK}
 """Drivers that stand for Kubernetes' former own provisioners (k8s.io/csi-translation-lib, ``plugins``)."""
 IN_TREE = ("awsElasticBlockStore", "azureDisk")
-"""Volumes that Kubernetes once attached itself, which these drivers attach."""
+"""Types of volumes that Kubernetes once attached itself, and that these drivers attach now."""
 
 
 def counted_volume(volume: Object) -> VolumeId | None:
-    """Return the volume that a node counts; None when it counts none."""
+    """Return the id by which a node counts a volume; None when nodes do not count the volume."""
     csi = volume["spec"].get("csi")
     return (csi["driver"], _handle(volume)) if csi else in_tree_volume(volume["spec"])
 
 
 def in_tree_volume(source: Object) -> VolumeId | None:
-    """Return a volume that Kubernetes once attached itself; None for any other (``TranslateInTreePVToCSI``)."""
+    """Return the id of a volume that Kubernetes once attached itself; None for any other volume
+    (``TranslateInTreePVToCSI``)."""
     if disk := source.get("awsElasticBlockStore"):
         return EBS, str(disk["volumeID"]).rpartition("/")[2]
     disk = source.get("azureDisk")

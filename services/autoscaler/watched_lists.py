@@ -1,4 +1,4 @@
-"""All objects that a decision depends on, kept up to date by watches, and which changes make a decision due at once."""
+"""All objects that a decision depends on, kept up to date by watches. Some changes make a decision due at once."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ def slim(item: Object) -> Object:
 
 
 def slim_pod(item: Object) -> Object | None:
-    """Return the fields of a pod that matter; None when it has ended. A member of a gang that has succeeded still
-    counts for it."""
+    """Return the fields of a pod that matter; None when it has ended. A gang's member that has succeeded is kept, since
+    it still counts for the gang."""
     status = item.get("status") or {}
     if status.get("phase") in OVER and not (status["phase"] == "Succeeded" and gang_of_pod(item)):
         return None
@@ -176,8 +176,8 @@ def slim_node(item: Object) -> Object:
 
 
 def makes_decision_due(before: Object, after: Object) -> bool:
-    """Return whether a change of a node makes a decision due. The times of kubelets' reports do not, nor do annotations
-    of others: Kubernetes itself changes one of these on every node when a cluster grows."""
+    """Return whether a change of a node makes a decision due. Times of kubelets' reports and other programs'
+    annotations do not: Kubernetes itself changes an annotation of every node when a cluster grows."""
     return _telling(before) != _telling(after)
 
 
