@@ -1,4 +1,4 @@
-"""A check, and the conversion of everything that can happen in it into an outcome."""
+"""A check, and the outcome that its evidence or its error becomes."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from longhaul.acceptance.traffic import Traffic
 
 @contextmanager
 def checks(target: AcceptanceTarget, *, disrupt: bool) -> Iterator[tuple[AcceptanceCheck, ...]]:
-    """Yield the checks of an environment in groups. Objects that the checks create on its cluster are removed at the
-    end of the block."""
+    """Yield the checks of an environment. Objects that the checks create on its cluster are removed at the end of the
+    block."""
     traffic = Traffic(target)
     try:
         yield (

@@ -74,8 +74,8 @@ def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
 
 
 def nodes(target: AcceptanceTarget) -> str:
-    """Check that all nodes are ready, and that API servers and kubelets have the same version. The environment's file
-    sets the API servers' version, and this release the kubelets'."""
+    """Check that there are enough nodes, that all of them are ready, and that API servers and kubelets have the version
+    in the environment's file."""
     environment, api = target.environment, target.api("")
     wanted = f"v{environment.versions.kubernetes}"
     served = str(api.get("/version").get("gitVersion"))

@@ -97,7 +97,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _terms(environment: Environment, options: argparse.Namespace) -> AcceptanceBudget:
-    """Return the declared limits; ``CommandError`` when they are incomplete."""
+    """Return the declared limits. Raise ``CommandError`` when they are incomplete."""
     from longhaul.acceptance.budget import AcceptanceBudget
     from longhaul.costs.known import KnownPrices
 

@@ -31,7 +31,7 @@ NAMESPACE = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}"
 """Object that is read, through an API server, from etcd."""
 LEAST_MEMBERS = 3
 LEAST_SERVERS = 2
-"""Least numbers of etcd members and API servers: with fewer, none is left to serve during a restart."""
+"""Smallest numbers of etcd members and API servers with which the API survives a restart."""
 
 
 @dataclass(kw_only=True)
@@ -80,7 +80,7 @@ def restarts(target: AcceptanceTarget) -> str:
 
 
 def restart(environment: Environment, machine: str) -> None:
-    """Restart a machine by its cloud, and return when it runs another boot. ``NotSoError`` when it does not."""
+    """Restart a machine by its cloud, and return when it runs another boot. Raise ``NotSoError`` when it does not."""
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:

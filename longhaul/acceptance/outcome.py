@@ -24,7 +24,7 @@ class StepOutcome:
 
     name: str
     shows: str
-    """Statement that is true when it passes, in a sentence."""
+    """Sentence that is true when the step passes."""
     result: StepResult
     seconds: float
     evidence: str

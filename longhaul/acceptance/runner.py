@@ -22,7 +22,7 @@ ENDING_S = 600.0
 """Time that taking down may use beyond its share, seconds, so that it is not stopped half-way."""
 
 Checking = AbstractContextManager[tuple[AcceptanceCheck, ...]]
-"""The checks. What they share exists inside this context."""
+"""Context that yields the checks. Objects that the checks share exist inside the context."""
 
 
 @dataclass(kw_only=True)
@@ -49,7 +49,7 @@ class Runner:
     _since: float = 0.0
 
     def make_and_destroy(self, checks: Callable[[Deadline], Checking]) -> AcceptanceReport:
-        """Make, check and take down the environment. ``CommandError`` when it exists already."""
+        """Make, check and take down the environment. Raise ``CommandError`` when it exists already."""
         begun = self._begin()
         if counts := self.count_resources():
             leftovers = ", ".join(f"{count} resources of {stack}" for stack, count in counts.items())

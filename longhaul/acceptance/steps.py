@@ -106,7 +106,7 @@ class AcceptanceCommands:
 
 
 def run_or_fail(commands: Runs, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
-    """Run a command; ``NotSoError`` with the meaning of its exit code unless that is 0."""
+    """Run a command. Raise ``NotSoError`` with the meaning of its exit code unless the code is 0."""
     done = commands.run(verb, *words, limit=limit)
     require(done, verb)
     return done

@@ -54,7 +54,7 @@ class Deadline:
     def __init__(
         self, seconds: float, *, clock: Clock = time.monotonic, wait: Wait = time.sleep, tell: Tell = discard
     ) -> None:
-        """``tell`` is called from time to time with what is awaited."""
+        """``tell`` gets a line from time to time that names the awaited condition."""
         self._clock, self._wait, self.tell = clock, wait, tell
         self._until = clock() + seconds
 

@@ -17,8 +17,8 @@ from longhaul.client.oidc import Provider
 from longhaul.client.tokens import Tokens
 
 PORTS = (8000, 18000)
-"""Ports to try, in this order. They are kubelogin's, so that the same redirect URIs are registered for both: Okta
-accepts registered ports only."""
+"""Ports to try, in this order. kubelogin uses the same ports, so both need the same redirect URIs; Okta accepts
+registered ports only."""
 
 WAIT_S = 300.0
 """Time that a person has to sign in, seconds."""

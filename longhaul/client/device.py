@@ -19,7 +19,7 @@ sections 3.2 and 3.5)."""
 def sign_in(
     provider: Provider, *, show: Callable[[str], object], wait: Callable[[float], object] = time.sleep
 ) -> Tokens:
-    """Show the person the address and the code to sign in with, and return the tokens of the person who does."""
+    """Show the person an address and a code, and return the tokens of the person who signs in with them."""
     issuer = provider.issuer
     if not provider.device:
         raise SignInError(f"{issuer.url} does not know sign-in by a code: leave --device out")

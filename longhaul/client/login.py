@@ -18,7 +18,7 @@ HELP = "sign in by your company's identity; writes a kubeconfig and prints its p
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) -> None:
-    """Add the options of ``login``; ``profile`` says what that option is for."""
+    """Add the options of ``login``. ``profile`` is the help text of ``--profile``."""
     add_sign_in(parser, profile=profile)
     parser.add_argument(
         "--no-kubelogin", action="store_true", help="use this program's kubectl plugin even if kubelogin is installed"

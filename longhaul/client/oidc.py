@@ -1,8 +1,8 @@
 """OpenID Connect for a public client: discovery, the exchange of a code, refreshing, and the checks of a token's
 claims.
 
-An ID token's signature is not checked here: it comes from the issuer's own server over TLS (OpenID Connect Core 1.0,
-section 3.1.3.7), and the API server, which accepts it, checks the signature.
+This module does not check an ID token's signature: the token comes from the issuer's own server over TLS (OpenID
+Connect Core 1.0, section 3.1.3.7), and the API server checks the signature.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ TIMEOUT_S = 30.0
 LARGEST = 1024 * 1024
 """Largest answer in bytes."""
 LATEST = 1e11
-"""Latest time that a token may have, in seconds since 1970; Python's calendar ends before later ones."""
+"""Latest time that a token may have, in seconds since 1970: the year 5138. Python's calendar ends with the year
+9999."""
 DISCOVERY = "/.well-known/openid-configuration"
 
 

@@ -1,10 +1,10 @@
 """Profile of an environment: the one file that its operators give to people.
 
 It contains no secret and gives no access. Its digest detects damage and careless edits; somebody who changes it on
-purpose can write a new digest. So its content is proven only at use: the API server by the authority in the profile,
-the issuer by its own certificate. A token is sent to the API that the profile names. So a profile that leads elsewhere
-than the stored one is refused until the person confirms it. Take a profile only from sources that you would take a
-program from.
+purpose can write a new digest. So its content is proven only at use: the authority in the profile proves the API
+server, and the issuer's own certificate proves the issuer. A token is sent to the API that the profile names. So a
+profile that leads elsewhere than the stored one is refused until the person confirms it. Take a profile only from
+sources that you would take a program from.
 """
 
 from __future__ import annotations
@@ -95,13 +95,14 @@ class Profile:
         return json.dumps({**content, "digest": digest(content)}, indent=1) + "\n"
 
     def place(self) -> str:
-        """Return a digest of the servers that see its tokens. Tokens for one digest are not used for another."""
+        """Return a digest of the servers that see the person's tokens. Tokens for one digest are not used for
+        another."""
         vpn = asdict(self.vpn) if self.vpn is not None else None
         return digest({"server": self.server, "authority": self.authority, "vpn": vpn})[:16]
 
     def issuer(self, name: str | None) -> ProfileIssuer:
         """Return the issuer ``name``, or the only one when ``name`` is None. Raise ``SignInError`` when there is no
-        such issuer, or no single one."""
+        such issuer, or when ``name`` is None and there are several."""
         if name is None and len(self.issuers) == 1:
             return next(iter(self.issuers.values()))
         if name is not None and name in self.issuers:

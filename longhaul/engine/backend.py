@@ -74,8 +74,9 @@ def half_written(backend: Backend, project: str, stack: str) -> list[Path]:
     """Return the files that a killed engine left half-written beside the stack's state: temporary files, and sidecars
     without content.
 
-    The backend's library (gocloud.dev ``fileblob``) replaces a file in one step, but truncates its sidecar ``.attrs``
-    before it fills that. It cannot read a file whose sidecar is empty; a missing sidecar does no harm.
+    The backend's library (gocloud.dev ``fileblob``) replaces a file in one step, but truncates the file's sidecar
+    ``.attrs`` before it fills the sidecar. It cannot read a file whose sidecar is empty; a missing sidecar does no
+    harm.
     """
     if backend.folder is None:
         return []
@@ -98,7 +99,8 @@ def _is_json(path: Path) -> bool:
 
 
 def current_backend(definition: Mapping[str, Any], environ: Mapping[str, str]) -> Backend:
-    """Return the backend in the engine's own order: variable, project file, login."""
+    """Return the backend that the engine would choose: from the variable, or else the project file, or else the
+    login."""
     url = environ.get("PULUMI_BACKEND_URL") or (definition.get("backend") or {}).get("url") or _login(environ)
     return Backend(url=str(url or ""))
 

@@ -47,7 +47,7 @@ class Engine:
     """File that is read instead of the stack file, when the stack file must not be written to."""
     records: RunFile
     progress: Progress | None = None
-    """Shows the progress of runs; with None, they show all of it themselves on this terminal."""
+    """Shows the progress of runs; with None, the engine writes all of its output on this terminal."""
 
     def argv(self, *words: str, configured: bool = False) -> list[str]:
         """Return the command line of ``pulumi WORDS`` for this stack; ``configured`` adds the stack's configuration
@@ -58,7 +58,8 @@ class Engine:
     def run(
         self, argv: list[str], *, stdout: IO[bytes] | None = None, started: Callable[[int], None] | None = None
     ) -> EngineResult:
-        """Function that shows a run's progress; with None, runs print it on this terminal themselves."""
+        """Run a command line and wait for its end. If there is a ``progress``, follow the run as :meth:`follow`
+        does."""
         if self.progress is not None:
             return self.follow(argv, stdout=stdout, started=started)
         return run_engine(argv, cwd=self.project.root, environ=self.environ, stdout=stdout, started=started)
@@ -100,7 +101,8 @@ class Engine:
         return ask_engine(self.argv(*words), cwd=self.project.root, environ=self.environ)
 
     def run_or_fail(self, *words: str, doing: str) -> str:
-        """Run quietly and return the output; ``CommandError`` with the engine's reason when it fails."""
+        """Run a command quietly and return its output. Raise ``CommandError`` with the engine's reason when the command
+        fails."""
         done = self.ask(*words)
         if done.returncode != 0:
             raise CommandError(f"{doing}: {failure_reason(done)}")
@@ -190,9 +192,9 @@ def _init_elsewhere(engine: Engine, words: Sequence[str]) -> subprocess.Complete
 
 
 def _lab_config(where: Context, stack: str) -> Path | None:
-    """Return the configuration file of a lab's stack; None outside a lab, after creating a missing stack file there. A
-    lab's salt is useless to others, so the engine gets a copy of the stack file, and the tracked file is not written
-    to. The salt in an earlier copy is kept: the state of a killed run is encrypted with it."""
+    """Return the configuration file of a lab's stack. Outside a lab, create a missing stack file and return None. A
+    lab's salt is useless to others, so the engine gets a copy of the stack file and does not write to the tracked file.
+    The salt in an earlier copy is kept, because the state of a killed run is encrypted with that salt."""
     source = where.project.stack_file(stack)
     if where.lab is None:
         if not source.exists():

@@ -56,7 +56,7 @@ class EngineEvents:
     def __init__(self, *, shown: set[str] | None) -> None:
         self.errors: list[EngineDiagnostic] = []
         self.running: dict[str, float] = {}
-        """Begins of the operations under way, by the resource's name and type."""
+        """Start times of the operations under way, by the resource's name and type; of the clock ``time.monotonic``."""
         self.renewed: list[str] = []
         """Certificates that were issued anew, and texts in the vault that changed."""
         self._shown = shown

@@ -145,8 +145,8 @@ def interruptible() -> Iterator[None]:
 
 
 def _watched() -> set[signal.Signals]:
-    """Return the signals to read. The kernel keeps a signal that is both blocked and ignored, so an ignored one would
-    be read too."""
+    """Return the signals to read. Ignored signals are left out: the kernel keeps a signal that is both blocked and
+    ignored, so it would be read too."""
     return {signum for signum in _WATCHED if signum not in ENDING or signal.getsignal(signum) is not signal.SIG_IGN}
 
 

@@ -1,8 +1,8 @@
 """Resources that a killed run was creating.
 
-The engine keeps each as a pending operation until it is cleared, through any number of later runs, and tries to create
-the resource again. A provider may refuse to create an existing resource ("cannot create already existing resource",
-azure-native). Only that message contains the resource's id.
+The engine keeps each of them as a pending operation until that operation is cleared, and every later run tries to
+create the resource again. A provider may refuse to create an existing resource ("cannot create already existing
+resource", azure-native). Only that message contains the resource's id.
 
 Pending resources are also stored in a file of this program until a run succeeds: adoption imports a state, and an
 import drops the engine's own list.
@@ -25,7 +25,7 @@ from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 
 EXISTS = re.compile(r"cannot create already existing (?:sub)?resource [\"'](?P<id>[^\"']+)[\"']")
-"""Pattern of this message: pulumi-azure-native, ``provider/pkg/azure/client.go`` and
+"""Pattern of the provider's message that the resource exists: pulumi-azure-native, ``provider/pkg/azure/client.go`` and
 ``provider/pkg/provider/provider.go``."""
 
 Resource = dict[str, Any]
@@ -73,7 +73,7 @@ def remember(engine: Engine, pending: Iterable[Pending]) -> None:
 
 
 def forget(engine: Engine) -> None:
-    """Clear the engine's list and ours, after everything was created."""
+    """Clear the engine's pending operations and this program's file, after everything was created."""
     if stack_state(engine).get("pending_operations"):
         _rewrite(engine, {})
     _memory(engine).unlink(missing_ok=True)
@@ -99,7 +99,7 @@ def adopt(engine: Engine, ids: Mapping[Pending, str]) -> None:
 
 
 def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
-    """Refresh those of ``pending`` that are in the state from the cloud: their outputs may be guesses."""
+    """Refresh, from the cloud, the resources of ``pending`` that are in the state: their outputs may be guesses."""
     known = {str(resource["urn"]) for resource in stack_state(engine).get("resources") or []}
     adopted = [creation for creation in pending if creation.urn in known]
     if not adopted:
@@ -150,7 +150,7 @@ def _edit(engine: Engine, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 def _as_made(creation: Pending, identity: str) -> Resource:
-    """Return the resource with its inputs as outputs; most providers begin a refresh from these."""
+    """Return the resource with its inputs as outputs; most providers begin a refresh from the outputs."""
     return {**creation.resource, "id": identity, "outputs": creation.resource.get("inputs", {})}
 
 

@@ -56,7 +56,8 @@ class PhaseOutcome(PhaseResult):
 
 
 def attempt(progress: Progress, work: Callable[[], PhaseResult]) -> PhaseOutcome:
-    """Run a phase, and show its beginning and its end, whatever happens. An error is shown like any command's."""
+    """Run a phase, and show its beginning and its end, whatever happens. An error is shown as the error of any command
+    is."""
     begun = time.monotonic()
     progress.say("begins")
     done = run_catching(work, progress.output)

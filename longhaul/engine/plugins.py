@@ -75,8 +75,8 @@ def cluster_plugin() -> Plugin:
 
 
 def packages_without_site(environment: Environment) -> frozenset[str]:
-    """Return the packages of clouds in which the environment has no site; resources of these in the state will be
-    deleted."""
+    """Return the packages of clouds in which the environment has no site; resources of these packages in the state will
+    be deleted."""
     provided = frozenset(cloud.provider for cloud in clouds().values() if cloud.provider)
     return provided - {plugin.package for plugin in site_plugins(environment)}
 

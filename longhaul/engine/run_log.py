@@ -1,5 +1,5 @@
-"""Log files of runs that change an environment: one for each run, readable only by their owner. The last few are kept,
-and those of running commands."""
+"""Log files of runs that change an environment: one for each run, readable only by their owner. The last few logs are
+kept, and the logs of running commands."""
 
 from __future__ import annotations
 

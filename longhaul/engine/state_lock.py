@@ -24,8 +24,8 @@ class Holder(Enum):
 
 
 def find_holder(lock: Lock) -> Holder:
-    """Return whether the lock's holder still runs: a process with its number that runs the engine and is older than the
-    lock."""
+    """Return the state of the lock's holder. It is alive if a process with its number runs the engine and is older than
+    the lock."""
     if lock.host != processes.hostname():
         return Holder.ELSEWHERE
     start = processes.start_time(lock.pid)

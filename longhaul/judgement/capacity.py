@@ -63,7 +63,8 @@ def compare(before: Environment | None, after: Environment) -> tuple[CapacityRow
 
 
 def total(rows: tuple[CapacityRow, ...], *, after: bool) -> PlannedCapacity:
-    """Return the sum of one side. Unknown numbers of cores are left out."""
+    """Return the sum of the capacities before the change, or after it if ``after``. Unknown numbers of cores are left
+    out."""
     capacity = PlannedCapacity()
     for row in rows:
         side = row.after if after else row.before

@@ -16,8 +16,8 @@ from longhaul.judgement.weak_spots import new_sites
 
 
 def new_cautions(case: Case) -> Iterator[PlanFinding]:
-    """Yield a finding for each caution that the change brings, that makes every plan unsafe, or that must not be
-    introduced. Equal cautions about the same key in several places are merged into one finding."""
+    """Yield a finding for each caution that is new, ``never_safe`` or ``refused``. A ``refused`` caution is a problem
+    only if it is new. Equal cautions about the same key in several places are merged into one finding."""
     alike: dict[tuple[object, str, str, Severity], list[Caution]] = {}
     for caution in cautions(case.after):
         new = _new(case, caution)
@@ -30,7 +30,7 @@ def new_cautions(case: Case) -> Iterator[PlanFinding]:
 
 
 def standing_cautions(case: Case) -> tuple[PlanFinding, ...]:
-    """Return the cautions that existed before the change."""
+    """Return the other cautions: they existed before the change, and do not affect the verdict."""
     return tuple(
         _finding(caution, Severity.OK)
         for caution in cautions(case.after)
@@ -39,8 +39,8 @@ def standing_cautions(case: Case) -> tuple[PlanFinding, ...]:
 
 
 def _new(case: Case, doubt: Caution) -> bool:
-    """Return whether the change brings a caution: the earlier file lacks it or, without such a file, its pool or site
-    is new."""
+    """Return whether a caution is new: the earlier file lacks it. Without an earlier file, a caution is new if there is
+    no state, or if its pool or site is new."""
     if case.base is not None:
         return doubt.identity not in {caution.identity for caution in cautions(case.base)}
     if case.stateless:

@@ -73,13 +73,13 @@ class Change:
     urn: str
     action: ResourceAction
     before: Mapping[str, Any]
-    """Its inputs before the change; empty when it is new."""
+    """Inputs of the resource before the change; empty when the resource is new."""
     after: Mapping[str, Any]
-    """Its inputs after the change; empty when it is removed."""
+    """Inputs of the resource after the change; empty when the resource is removed."""
     outputs: Mapping[str, Any]
-    """Its outputs in the state before the change."""
+    """Outputs of the resource in the state before the change."""
     new_outputs: Mapping[str, Any]
-    """Its outputs after the change; with ``--refresh``, as the cloud reports them."""
+    """Outputs of the resource after the change; with ``--refresh``, as the cloud reports them."""
     custom: bool
     """True when a provider makes the resource. A component only groups others."""
     guarded: bool
@@ -100,7 +100,7 @@ class Change:
 
     @property
     def kinship(self) -> tuple[str, ...]:
-        """Return the types of its parents, the outermost first, then its own type."""
+        """Return the types of the resource's parents, the outermost first, then its own type."""
         return tuple(self.urn.split("::")[2].split("$"))
 
     @property
@@ -179,8 +179,8 @@ def _change(urn: str, steps: list[tuple[ResourceAction, PreviewStep]]) -> Change
 
 
 def _differing(steps: Iterable[PreviewStep]) -> dict[str, bool]:
-    """Return the paths in the provider's detailed diff, and the keys that it names without such a path. The value is
-    True when the difference forces a new resource."""
+    """Return the paths in the provider's detailed diff, and the keys that are given as reasons but have no such path.
+    The value is True when the difference forces a new resource."""
     differing: dict[str, bool] = {}
     for step in steps:
         for path, diff in (step.detailed or {}).items():

@@ -54,7 +54,7 @@ def compare_cost(before: Environment | None, after: Environment, prices: Prices 
 
 
 def _with_gaps(summary: str, new: EnvironmentCost, source: str) -> str:
-    """Append what the sums leave out or assume, and the source of the prices."""
+    """Append the items without a price, the assumptions, and the source of the prices."""
     parts = [summary]
     if new.unpriced:
         parts.append(f"Without a price, and not included: {', '.join(new.unpriced)}.")

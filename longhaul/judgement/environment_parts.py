@@ -42,7 +42,7 @@ class EnvironmentParts:
 
     environment: str
     sites: tuple[str, ...]
-    """In the file's order, then the removed ones."""
+    """Sites in the file's order, then the removed sites."""
     control_site: str
     machines: frozenset[str]
     pools: Mapping[str, str]
@@ -104,14 +104,15 @@ def places(after: Environment, before: Environment | None, changes: Iterable[Cha
 
 
 def _longest(name: str, known: Iterable[str]) -> str:
-    """Return the longest of ``known`` that equals ``name``, or is followed by a hyphen in it; empty without one."""
+    """Return the longest name in ``known`` that equals ``name``, or with which ``name`` begins before a hyphen; empty
+    if there is none."""
     return max(
         (candidate for candidate in known if name == candidate or name.startswith(f"{candidate}-")), key=len, default=""
     )
 
 
 def _tags(change: Change) -> Mapping[str, str]:
-    """Return the program's own tags, in either form in which a cloud has them."""
+    """Return the tags of a resource. A cloud has them as a list or as a mapping."""
     tags: Any = (change.after or change.before).get("tags") or {}
     if isinstance(tags, list):
         return {str(tag.get("key")): str(tag.get("value")) for tag in tags if isinstance(tag, Mapping)}

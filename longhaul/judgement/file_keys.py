@@ -23,7 +23,8 @@ _COLLECTIONS = ("sites", "pools", "hosts")
 """Sections whose new entries affect nothing that runs."""
 
 NEW, GONE = "new", "gone"
-"""Text for an entry (a site, a pool, a host) that only the later file or only the earlier file has."""
+"""Texts for an entry (a site, a pool, a host) that only the later file has, and for an entry that only the earlier file
+has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +58,8 @@ def file_consequences(before: Environment, after: Environment, changed: Sequence
 
 def interrupts_nothing(change: Property, before: Environment) -> bool:
     """Return whether a change leaves running work alone: the key replaces nothing, the key belongs to the declared
-    size, or the key is a new entry that runs nothing yet. The caller leaves out the keys that findings cover, such as
-    keys of a size that moves into another class."""
+    size, or the key is a new entry that runs nothing yet. The caller leaves out the keys that findings cover, such as a
+    pool's size when the API servers get other arguments because of it."""
     collection, *keys = change.path.split(".")
     is_new = change.after == NEW and len(keys) == 1 and collection in _COLLECTIONS
     return is_new or replaced_by(before, change.path) in (Replaces.NOTHING, Replaces.SIZE)
@@ -91,8 +92,8 @@ def _is_size(change: Property, before: Environment) -> bool:
 
 
 def _sized(before: Environment, after: Environment) -> dict[Role, tuple[str, ...]]:
-    """Return, for each role whose machines are replaced because the declared size or the round-trip time changes, a
-    line with the reason."""
+    """Return lines with the reasons, by role, why machines are replaced when the declared size or the round-trip time
+    changes."""
     lines: dict[Role, tuple[str, ...]] = {}
     if api_arguments(before) != api_arguments(after):
         lines[Role.API] = (f"nodes, at most: {declared_nodes(before):,} -> {declared_nodes(after):,} (docs/sizing.md)",)

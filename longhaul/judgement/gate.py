@@ -1,7 +1,7 @@
 """Judges ``longhaul up`` before it runs: ``up`` refuses what ``longhaul plan`` refuses, with the same text.
 
-Two cases are not judged. When the engine is told to skip its preview, only its own guards apply. A new stack has
-nothing to lose. The program's policies apply in both.
+Three cases are not judged. When the engine is told to skip its preview, only its own guards apply. A new stack has
+nothing to lose. A run that died half-way has to be finished first. The program's policies apply in all three.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def _verb(action: ResourceAction, number: int) -> str:
 
 
 def _replaced_machines(case: Case, role: Role) -> Iterator[PlanFinding]:
-    """Yield a finding about replaced control-plane machines of a role, and what the others of the role keep serving."""
+    """Yield a finding about a role's replaced control-plane machines. It says what continues to work meanwhile."""
     changes, before = role_changes(case.after, case.changes, role)
     replaced = tuple(change.name for change in changes if change.action is ResourceAction.REPLACE)
     if not replaced:

@@ -64,7 +64,7 @@ def learner_changes(case: Case) -> Iterator[PlanFinding]:
 
 
 def learner_in_files(before: Environment, after: Environment, lines: tuple[str, ...]) -> Iterator[PlanFinding]:
-    """Yield the effects of the file's changes on the learner, for a plan without a state. ``lines`` are the changed
+    """Yield the effect of the changed file on the learner, for a plan without a state. ``lines`` describe the changed
     keys."""
     if lines:
         was, now = (environment.control_plane.etcd.learner for environment in (before, after))

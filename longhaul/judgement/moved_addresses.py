@@ -25,7 +25,8 @@ addresses of its holder: machine, load balancer, the `kubernetes` service."""
 
 @cache
 def _ranges() -> Mapping[str, tuple[str, ...]]:
-    """Return these properties for all types. Each cloud's types keep the order of their list."""
+    """Return the properties with ranges and addresses for all types. Each cloud's types keep the order of their
+    list."""
     of_clouds = (enumerate(cloud.resources.ranges().items()) for cloud in clouds().values())
     ranked = sorted((rank for ranks in of_clouds for rank in ranks), key=lambda rank: rank[0])
     return {**dict(entry for _, entry in ranked), **_RANGES_OF_OUR_OWN}
@@ -44,8 +45,8 @@ class Moved:
 
 
 def moved_in_state(changes: Iterable[Change], *, places: EnvironmentParts, staying: Container[str]) -> Iterator[Moved]:
-    """Yield the ranges and addresses in the state that the change gives up, whole networks first. Of destroyed
-    resources, only networks count, and only in sites that stay."""
+    """Yield the ranges and addresses in the state that the change gives up, whole networks first. A destroyed resource
+    counts only if it is a network in a site that stays."""
     order = {token: index for index, token in enumerate(_ranges())}
     for change in sorted(changes, key=lambda candidate: order.get(candidate.type, len(order))):
         if change.action is ResourceAction.DESTROY:

@@ -43,7 +43,7 @@ class ResourceLine:
     type: str
     action: ResourceAction
     component: bool
-    """True when it is a group of resources, which does not exist in a cloud itself."""
+    """True for a group of resources, which does not itself exist in a cloud."""
     properties: tuple[Property, ...]
 
 
@@ -74,7 +74,7 @@ class Plan:
     """Number of resources by action, including groups, as the engine counts. Empty when only two files were
     compared."""
     groups: int
-    """Number of groups among them, which do not exist in a cloud themselves."""
+    """Number of groups among the counted resources."""
     keys: int | None
     """Number of changed keys in the file when only two files were compared; otherwise None."""
     same: int
@@ -99,7 +99,7 @@ class PlanTerms:
 
     against: str = "compared with the state"
     new: bool = False
-    """True when there is no stack yet. A preview shows that by creating the stack itself."""
+    """True when there is no stack yet. It need not be set for a preview that creates the stack."""
     base: Environment | None = None
     """The environment before the change, from the earlier file; None without that file."""
     images: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

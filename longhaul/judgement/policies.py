@@ -18,10 +18,10 @@ SAME, READ = "same", "refresh"
 
 
 def policy_findings(documents: Iterable[PreviewDocument], environment: Environment) -> tuple[PlanFinding, ...]:
-    """Return a finding for each broken rule, for each invalid waiver, and for what waivers admit. A broken rule is a
-    refusal only if this change makes or alters the resource. Rules that were already broken, and old waivers, need
-    care but do not block another change. With ``--refresh``, changes in the cloud itself do not count as part of the
-    change."""
+    """Return a finding for each broken rule, for each invalid waiver, and for each waived fault. A broken rule is a
+    refusal only if this change makes or alters the resource. A rule that was already broken, or an invalid waiver,
+    needs care but does not block another change. With ``--refresh``, changes in the cloud itself do not count as part
+    of the change."""
     every = (step for document in documents for step in document.steps if step.op != READ)
     steps = [step for step in every if step.new is not None and step.new.custom]
     judged = rules.policies(environment).judge(map(_resource, steps))

@@ -100,7 +100,7 @@ def read_files(paths: Sequence[Path], *, env: str) -> tuple[PreviewDocument, ...
     objects on its cluster.
 
     Raises:
-        CommandError: a file cannot be read, is no preview or one of another environment, or none is of the main stack.
+        CommandError: a file cannot be read, is no preview, or is of another environment; or none is of the main stack.
     """
     documents = []
     for path in paths:

@@ -29,7 +29,7 @@ class PreviousEnvironment:
     environment: Environment | None
     """None when there was no environment."""
     notes: tuple[str, ...] = ()
-    """Sentences about what is unknown about it, and where to find that."""
+    """Sentences that say which facts about the environment are unknown, and where to find them."""
 
 
 def previous_environment(
@@ -62,7 +62,7 @@ def previous_environment(
 
 
 def _begins(change: Change, after: Environment) -> bool:
-    """Return whether the change makes the environment's own stack, not the stack of what runs on its cluster."""
+    """Return whether the change makes the environment's own stack, and not the stack of the objects on its cluster."""
     is_stack = change.type == "pulumi:pulumi:Stack" and change.action is ResourceAction.MAKE
     return is_stack and change.stack == after.name
 

@@ -1,4 +1,4 @@
-"""Refuses changes that cost an etcd cluster its quorum, or all members but one."""
+"""Refuses changes after which an etcd cluster has no quorum, or only one member."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from longhaul.judgement.previous_environment import role_changes
 
 
 def lost_quorums(case: Case) -> Iterator[PlanFinding]:
-    """Yield a finding for each etcd cluster that would lose its quorum, or all members but one."""
+    """Yield a finding for each etcd cluster that would lose its quorum, or would keep only one member."""
     for role in Role:
         yield from quorum(case, role)
 
 
 def quorum(case: Case, role: Role) -> Iterator[PlanFinding]:
-    """Yield a finding when more members are down at once than the etcd cluster tolerates. Members with a deletion hook
-    are replaced one at a time, or removed from the cluster one at a time."""
+    """Yield a finding when more members are down at once than the etcd cluster tolerates, or when only one member would
+    be left. Members with a deletion hook are replaced or removed one at a time."""
     if not role.is_etcd:
         return
     of_role, before = role_changes(case.after, case.changes, role)

@@ -1,4 +1,4 @@
-"""The list of all refusals; here are those of moved addresses and of settings that must not change."""
+"""Lists all refusals, and judges two kinds itself: moved addresses, and settings that must not change."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _addresses(case: Case) -> Iterator[PlanFinding]:
 
 
 def _immutable_settings(case: Case) -> Iterator[PlanFinding]:
-    """Yield findings about the other immutable settings (``components/guards/immutable.py``). Ranges are reported with
-    their resources."""
+    """Yield findings about the other immutable settings (``components/guards/immutable.py``). The finding about
+    addresses covers ranges."""
     for before, after in _settings(case):
         # Without a state, no other check detects that a zone's range moves.
         immutable = [
@@ -73,7 +73,7 @@ def _immutable_settings(case: Case) -> Iterator[PlanFinding]:
 
 
 def _settings(case: Case) -> Iterator[tuple[Settings, Settings]]:
-    """Yield the recorded immutable settings and the new ones; without a state, those of the two files."""
+    """Yield pairs of immutable settings: the recorded and the new ones, or without a state those of the two files."""
     if case.stateless and case.base is not None:
         yield settings(case.base, plan(case.base)), settings(case.after, plan(case.after))
     for change in case.changes:
@@ -88,7 +88,7 @@ class PlanRefusal:
     id: str
     look: Callable[[Case], Iterator[PlanFinding]]
     engine: str
-    """Part of it that the engine's own guards refuse, whoever runs the engine (docs/guards.md)."""
+    """Part of the refusal that the engine's own guards enforce, whoever runs the engine (docs/guards.md)."""
 
 
 REFUSALS = (

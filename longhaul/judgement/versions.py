@@ -27,7 +27,7 @@ def release_of(role: Role) -> str:
 
 
 def version_mismatches(case: Case) -> Iterator[PlanFinding]:
-    """Yield a finding for each version that differs from the control plane image's. Machines with this image would wait
+    """Yield a finding for each wanted version that the control plane's image lacks. Machines with this image would wait
     for a version that they never run."""
     site = case.after.control_plane.site
     for release, baked in case.images.get(site, {}).items():
@@ -94,8 +94,8 @@ def removed_apis(case: Case) -> Iterator[PlanFinding]:
 
 
 def deprecated_apis(case: Case) -> Iterator[PlanFinding]:
-    """Yield a finding for each API in use that a version after the wanted one removes, and one when no server could be
-    asked."""
+    """Yield a finding for each API in use that a version later than the wanted one removes, and a finding when no
+    server could be asked."""
     wanted = minor(case.after.versions.kubernetes)
     if not _goes_up(case):
         return

@@ -1,4 +1,4 @@
-"""Finds the risks in an environment's file: parts without a substitute when they fail.
+"""Finds the risks in an environment's file, such as parts without a substitute when they fail.
 
 A new risk needs a reviewer's care, or is refused when the cloud does not document that the setup works. A risk that
 existed before the change is listed, and does not change the verdict.
@@ -35,7 +35,7 @@ def refused_risks(case: Case) -> Iterator[PlanFinding]:
 
 
 def new_risks(case: Case) -> Iterator[PlanFinding]:
-    """Yield a finding for each other new risk."""
+    """Yield a finding for each new risk that is not refused."""
     for site, risk in _risks(case.after):
         if not risk.refused and _new(case, site, risk):
             yield _finding(risk, Severity.WARNING)

@@ -12,8 +12,8 @@ from contract.labels import DRIVER_LABEL
 from longhaul.artifacts.nvidia_driver import drivers as pinned_drivers
 
 UPGRADED = {"kubelet": "kubernetes", "containerd": "containerd"}
-"""Programs under the pods, each with its release in tools.toml. The role node replaces them on a node only on
-request."""
+"""Programs that run the pods, each with its release in tools.toml. The Ansible role ``node`` replaces them on a node
+only on request."""
 
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
 

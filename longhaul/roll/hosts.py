@@ -25,8 +25,8 @@ TOLD_S = 90.0
 """Time limit for a node to report its new versions, seconds: its kubelet restarts, and reports every ten seconds
 (kubernetes.io, "Nodes")."""
 GPUS_TOLD_S = CHECK_S + 300.0
-"""The same limit when Longhaul installs the driver, seconds: a node reports its driver after its GPUs passed their
-test, whose trial of memory and compute may take :data:`CHECK_S`."""
+"""Time limit for a node whose driver Longhaul installs, seconds: the node reports its driver only after its GPUs have
+passed their test, whose trial of memory and compute may take :data:`CHECK_S`."""
 LOOK_S = 1.0
 
 

@@ -108,8 +108,9 @@ class Roll:
         return view
 
     def run(self) -> None:
-        """Continue until all is done. Raise ``StoppedError`` when too many machines failed. Then machines that were
-        cordoned but whose replacement was not begun are uncordoned, and the rest of the pool stays as it is."""
+        """Continue until all is done. Raise ``StoppedError`` when another run holds the lease, when too many machines
+        have failed, or when the cloud does not make missing machines. In the last two cases, first uncordon the
+        machines whose replacement was not begun."""
         while True:
             view = self.look()
             if not self.has_lease():

@@ -25,8 +25,8 @@ RELOAD = timedelta(seconds=90)
 the file system reports a change (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
 
 RELOAD_SERVERS = timedelta(seconds=330)
-"""The same for an authority of servers, such as kubelets (client-go 0.36, transport/ca_rotation.go,
-``caRefreshDuration``: five minutes)."""
+"""Time in which Kubernetes' programs load a changed authority of servers, such as kubelets (client-go 0.36,
+transport/ca_rotation.go, ``caRefreshDuration``: five minutes)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,8 @@ class RotationTimes:
 
     learn: timedelta
     life: timedelta
-    """Longest validity of its certificates that machines or people hold and the vault does not reissue."""
+    """Longest validity of the authority's certificates that machines or people hold, and that the vault does not
+    reissue."""
     signed: str
     """Description of these certificates."""
 
@@ -126,7 +127,7 @@ class AuthorityRotation(ServerSubject):
                 )
 
     def why_not_over(self, until: datetime) -> str:  # noqa: ARG002 - all that it signed has ended by then
-        """Return nothing: all of its certificates expire."""
+        """Return an empty text: all certificates of the authority expire."""
         return ""
 
     def distrust(self) -> None:
@@ -142,7 +143,8 @@ class AuthorityRotation(ServerSubject):
         return outdated_machines(self.vault, self.name, self._secrets().__contains__)
 
     def end(self) -> None:
-        """Clear the new authority's place in the vault, and remove the former one from what API servers publish."""
+        """Clear the new authority's place in the vault, and remove the former authority from those that API servers
+        publish."""
         unpublish(self.api, self.authority.common_name, self.trusted_certificates(), tell=self.tell)
         self.vault.change(self._next, "{}")
 

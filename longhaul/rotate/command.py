@@ -67,8 +67,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _known(options: argparse.Namespace) -> KnownRotation:
-    """Return the rotation that the options name. Raise ``CommandError`` when it is not possible, or does not have an
-    option."""
+    """Return the rotation that the options name. Raise ``CommandError`` when the rotation does not accept one of the
+    options."""
     known = KNOWN[options.what]
     for option in ("now", "readmit", "without"):
         if getattr(options, option) and option not in known.takes:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from contract.kubernetes.api import Api
 
 ROUNDS = 3
-"""Number of times that stored objects are rewritten. A request that was running when the last server loaded the new key
-may have written after the list was read."""
+"""Maximum number of times that stored objects are rewritten. A request that was running when the last server loaded the
+new key may have written after the list was read."""
 TOLD_EVERY = 1000
 """Number of rewritten objects between two progress lines."""
 

@@ -1,4 +1,4 @@
-"""Clients outside the control plane that check API servers' certificates: nodes, which follow what
+"""Clients outside the control plane that check API servers' certificates: nodes, which trust the authorities that
 kube-controller-manager publishes (images/rootfs, kubelet/authorities.py), and pods."""
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class Followers:
 
     def await_all(self, authorities: str) -> None:
         """Return once every Node trusts exactly these authorities (PEM). Raise ``CommandError`` with the Nodes that do
-        not in time. A Node that joins meanwhile has them from its user-data, and is not waited for until it reports."""
+        not within :data:`PATIENCE`. A Node that joins meanwhile has the authorities from its user-data; it is not
+        waited for until it reports, or until :data:`FIRST_WORD` has passed."""
         wanted, deadline, announced = set(digests(authorities)), self.clock() + PATIENCE, False
         first = set(self._nodes())
         while behind := self._behind(wanted, first):
@@ -91,8 +92,8 @@ class Followers:
             self.sleep(LOOK_S)
 
     def restart_own(self, authorities: str) -> None:
-        """Restart the pods of our Deployments with these authorities: pods that read them only at their start would not
-        trust an API server with a certificate of the new one."""
+        """Restart the pods of our Deployments with these authorities: pods that read authorities only at their start
+        would not trust an API server with a certificate of the new authority."""
         template_annotations = {AUTHORITIES: ",".join(digests(authorities))}
         for deployment in self.api.items(DEPLOYMENTS, labelSelector=OURS):
             template = deployment["spec"]["template"].get("metadata") or {}
@@ -116,7 +117,7 @@ class Followers:
             self.sleep(LOOK_S)
 
     def _behind(self, wanted: set[str], first: Collection[str]) -> str:
-        """Return text about who does not trust exactly the ``wanted`` authorities yet; empty when all do."""
+        """Return a text that names those who do not trust exactly the ``wanted`` authorities yet; empty when all do."""
         published = str(((self.api.find(ROOT) or {}).get("data") or {}).get(AUTHORITIES_KEY) or "")
         if set(digests(published)) != wanted:
             place = f"{SYSTEM_NAMESPACE}/{AUTHORITIES_CONFIGMAP}"

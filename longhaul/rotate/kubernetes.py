@@ -1,4 +1,5 @@
-"""Rotation of the API servers' authority, which nodes, people and pods check, and machines that do not exist yet."""
+"""Rotation of the API servers' authority. Nodes, people and pods trust this authority, and so will machines that do not
+exist yet."""
 
 from __future__ import annotations
 
@@ -28,10 +29,11 @@ class NewMachines(Protocol):
     """User-data of machines that will be made."""
 
     def refuse_other_changes(self) -> None:
-        """Raise ``CommandError`` when `longhaul up` would make other changes to what :meth:`learn` changes."""
+        """Raise ``CommandError`` when `longhaul up` would make other changes to the resources that :meth:`learn`
+        changes."""
 
     def learn(self) -> None:
-        """Put the authorities that the vault has as trusted into the user-data."""
+        """Put the authorities that are trusted according to the vault into the user-data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +121,8 @@ class StackMachines:
 
 
 def users_in(resources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the URNs of the API servers' authority, of the resources that depend on it, and of the pools' groups that
-    use those."""
+    """Return the URNs of the API servers' authority, of the resources except certificates that depend on it, and of the
+    pools' groups that use these resources."""
     kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
     secret = Authority(name=KUBERNETES, common_name="").secret
     authority = next(

@@ -1,5 +1,5 @@
-"""Rotations with overlap: a new key is trusted before it is used, and the former one until nothing signed by it is
-left.
+"""Rotations with overlap: a new key is trusted before it is used, and the former key is trusted until nothing that it
+signed is left.
 
 Each phase is recorded in the vault before it is carried out, and every step may be repeated. So after any interruption,
 the next run reads the phase and continues.
@@ -21,8 +21,8 @@ from longhaul.vault.record import unusable_error
 from longhaul.vault.rotation import RotationVault
 
 PATIENCE = timedelta(minutes=15)
-"""Longest time for which a run itself waits until everything that the former key signed has expired; when more is
-needed, the next run continues."""
+"""Longest time that a run itself waits for an expiry. If the expiry is later, the run ends at once, and another run
+continues."""
 
 
 class ServerSubject:
@@ -80,8 +80,8 @@ class RotationSubject(Protocol):
         """Record in the vault that only the new key is trusted."""
 
     def distribute(self) -> None:
-        """Have machines use the keys from the vault, one after the other. Raise ``CommandError`` for the first that
-        does not."""
+        """Have machines use the keys from the vault, one machine after the other. Raise ``CommandError`` for the first
+        machine that does not."""
 
     def distribute_further(self) -> None:
         """Have clients outside the control plane trust the vault's keys. Raise ``CommandError`` when one does not."""
@@ -193,8 +193,8 @@ class Overlap:
         return True
 
     def _use(self, standing: RotationProgress) -> RotationProgress:
-        """Have the new key sign everywhere; return the progress, with the time until which what the former key signed
-        is valid."""
+        """Have the new key sign everywhere; return the progress, with the time at which everything that the former key
+        signed has expired."""
         self.subject.use()
         self.subject.distribute()
         if standing.until is not None:

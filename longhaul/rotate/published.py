@@ -31,7 +31,7 @@ class ConfigMaps(Protocol):
 
 def unpublish(api: ConfigMaps, name: str, believed: Collection[str], *, tell: Callable[[str], None]) -> None:
     """Remove the certificates (PEM) with the common name ``name`` that are not trusted any more. Raise ``CommandError``
-    when API servers add one again, because one of them still trusts it."""
+    when an API server that still trusts such a certificate adds it again."""
     if _change(api, name, believed):
         tell(f"extension servers no longer get the former authority {name}")
         if _change(api, name, believed):

@@ -29,8 +29,9 @@ Digests = Mapping[str, tuple[str, ...]]
 
 
 def distribute(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Callable[[str], None]) -> None:
-    """Have each API server, and each etcd member and VPN machine with such secrets, fetch and use the secrets whose
-    names ``secrets`` accepts, one machine after the other. Raise ``CommandError`` for the first that does not."""
+    """Have machines fetch and use the secrets whose names ``secrets`` accepts, one machine after the other: all API
+    servers, and the etcd members and VPN machines with such secrets. Raise ``CommandError`` for the first machine that
+    does not."""
     for machine in _holders(vault, secrets):
         wanted = _wanted(vault, machine, secrets)
         rotations = json.loads(vault.get(ROTATIONS)) if machine.role is Role.API else None
@@ -81,8 +82,8 @@ def _files(vault: RotationVault, machine: Machine) -> tuple[SecretFile, ...]:
 
 
 def _take_over(vault: RotationVault, machine: Machine) -> str:
-    """Return the command with which a machine fetches its secrets, and restarts programs that were started with
-    others."""
+    """Return the command with which a machine fetches its secrets, and restarts programs that were started with other
+    secrets."""
     servers = members(control_machines(vault.environment, plan(vault.environment)), Role.API)
     options = _frontend(vault, others=len(servers) > 1) if machine.role is Role.API else ""
     return f"{FETCH} && longhaul-node credentials --take-over{options}"

@@ -66,8 +66,8 @@ class KnownRotation:
     takes: frozenset[str] = frozenset()
     """Names of the options that it accepts."""
     master: bool = False
-    """True when the run needs a certificate in ``system:masters``, because an administrator's becomes invalid during
-    it."""
+    """True when the run needs a certificate in ``system:masters``, because an administrator's certificate becomes
+    invalid during the run."""
 
 
 def _encryption(asked: RotationArguments) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Ends of tunnels between sites in a rotation of their keys: the engine changes clouds' ends, and Ansible racks'."""
+"""Ends of tunnels between sites in a rotation of their keys: the engine changes the ends in clouds, and Ansible the
+ends in racks."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from longhaul.terminal.exits import CommandError, Exit
 
 
 def tunnels_in(resources: Sequence[Mapping[str, Any]]) -> tuple[KeyedTunnel, ...]:
-    """Return the tunnels among a state's resources. A tunnel's resources that get its key depend on the key's resource,
-    directly or indirectly. Raise ``ValueError`` when a tunnel's key does not have a resource yet."""
+    """Return the tunnels among a state's resources. The resources that get a tunnel's key depend on the key's resource,
+    directly or indirectly. Raise ``ValueError`` when a tunnel's key has no resource yet."""
     keys = [resource for resource in resources if resource["type"] == TUNNEL_KEY]
     kinds = {token: kind for cloud in clouds().values() for token, kind in cloud.resources.kinds().items()}
     ends = [resource for resource in resources if kinds.get(without_version(resource["type"])) is ResourceKind.TUNNEL]

@@ -1,8 +1,9 @@
 """Rotation of the pre-shared keys of IPsec tunnels between sites.
 
-Gateways of racks accept any key of a tunnel that they have, and present the first; a cloud has one key for each tunnel.
-So a gateway presents the new key before the cloud has it, and a tunnel that the cloud resets comes up again at once.
-Tunnels are changed one after the other, so that another tunnel between the same two sites carries the traffic.
+A rack's gateway accepts every key that it has for a tunnel, and presents the first of them. A cloud has one key for
+each tunnel. So a gateway presents the new key before the cloud has it, and a tunnel that the cloud resets comes up
+again at once. Tunnels are changed one after the other, so that another tunnel between the same two sites carries the
+traffic.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class TunnelRotation(ServerSubject):
     ends: TunnelEnds
     tell: Callable[[str], None]
     _handed: dict[str, str] = field(default_factory=dict)
-    """Keys from the vault that all ends have, by secret, as far as this run knows."""
+    """Keys from the vault that this run has given to the gateways of racks, by secret."""
 
     name = TUNNELS
     reload_time = timedelta(0)
@@ -81,8 +82,8 @@ class TunnelRotation(ServerSubject):
                 self.vault.write_text(next_secret(tunnel.secret), json.dumps({"key": issuing.new_tunnel_key()}))
 
     def trust(self) -> None:
-        """Have gateways of racks accept the new keys. When a cloud made the key it cannot accept two, and the gateway
-        needs only the key that it presents."""
+        """Have gateways of racks accept the new keys. Skip tunnels whose key a cloud made: the cloud cannot accept two
+        keys, and the gateway needs only the key that it presents."""
         for tunnel in self.ends.tunnels():
             if (new := self._next(tunnel)) and not tunnel.of_cloud:
                 self.vault.change(tunnel.secret, self._keys(tunnel).trusting(new).text())

@@ -1,4 +1,4 @@
-"""Numbers with two bounds: how many always exist, and how many at most."""
+"""Numbers with two bounds: a minimum and a maximum."""
 
 from __future__ import annotations
 

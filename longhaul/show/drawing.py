@@ -129,8 +129,8 @@ def _pools(pools: Sequence[PoolOverview], *, most: int | None) -> Iterator[str]:
 
 
 def _widths(natural: Sequence[int], *, room: int) -> list[int]:
-    """Return a width for each column: the natural one when all fit into ``room``; otherwise the wide columns share what
-    the narrow ones leave."""
+    """Return a width for each column: its natural width if all columns fit into ``room``; otherwise the wide columns
+    share the room that the narrow columns leave."""
     widths = list(natural)
     if sum(widths) <= room:
         return widths

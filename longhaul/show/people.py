@@ -45,7 +45,8 @@ class VpnView:
 
 @dataclass(frozen=True, kw_only=True)
 class ShareView:
-    """A team's share of one kind of capacity. ``None`` means no limit, or the cores that belong to the GPUs."""
+    """A team's share of one kind of capacity. ``None`` means no limit; for ``cores``, it means the cores that belong to
+    the GPUs."""
 
     kind: str
     gpus: int

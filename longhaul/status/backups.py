@@ -30,7 +30,7 @@ class BackupStatus:
     age_s: int | None = None
     """Age of the newest backup in seconds; None when none is known."""
     took_s: float = 0.0
-    """Time that it took, seconds."""
+    """Duration of the last backup, seconds."""
     rejected: int = 0
     """Number of blobs in the storage that do not count as backups."""
     size_bytes: int = 0

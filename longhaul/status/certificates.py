@@ -11,7 +11,8 @@ from longhaul.report.status_verdict import StatusVerdict
 
 WARN_BELOW = 1 / 6
 """Remaining share of a certificate's lifetime below which there is a warning. ``longhaul up`` renews below a third
-(:data:`components.control_plane.issuing.RENEW_BELOW`), so by then it has not run for half of that time."""
+(:data:`components.control_plane.issuing.RENEW_BELOW`), so a warning means that it has not run for at least a sixth of
+the lifetime."""
 
 
 def judge_certificates(

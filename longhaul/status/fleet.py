@@ -37,10 +37,10 @@ class LinkStatus:
     tunnels: int = 0
     """Number of tunnels at the end with the smallest share of tunnels up."""
     since: str = ""
-    """Start of the time in which all working tunnels have been up without interruption, RFC 3339."""
+    """Time since which all working tunnels have been up without interruption, RFC 3339."""
     bytes_in: int | None = None
-    """Number of bytes received by the end that counts them: a cloud's gateway, else the racks' (``traffic.py``). None
-    when neither counts."""
+    """Number of bytes received by the end that counts them: a cloud's gateway, or else a rack's gateways. None when
+    neither counts."""
     bytes_out: int | None = None
 
 

@@ -35,7 +35,7 @@ class ApiEndpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class AddonView:
-    """A deployment or daemon set of the cluster's own."""
+    """A deployment or daemon set in the system's namespace."""
 
     name: str
     ready: int
@@ -50,7 +50,7 @@ class ClusterView:
 
     nodes: tuple[NodeView, ...] = ()
     late: frozenset[str] = frozenset()
-    """Nodes whose kubelet is late to renew its lease; asked when there are hosts."""
+    """Nodes whose kubelet is late to renew its lease; read only if there are hosts."""
     addons: tuple[AddonView, ...] = ()
     refusals: tuple[str, ...] = ()
     """Refusals of the join endpoint and of the node controller, the newest first."""

@@ -39,7 +39,7 @@ class PoolStatus:
     wanted: int | None = None
     """Number of machines that its groups should have; None for hosts, and when the cloud did not report it."""
     machines: int | None = None
-    """Number of machines in its groups, without those that are being removed; None as above."""
+    """Number of machines in its groups, without those that are being removed; None in the same cases as ``wanted``."""
 
 
 def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatus, ...]:

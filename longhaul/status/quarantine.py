@@ -58,8 +58,7 @@ def judge_quarantine(
 
 
 def _reached(environment: Environment) -> Mapping[str, str]:
-    """Return the names in the hosts file of hosts that it does not mark as quarantined, by Node name. A missing host
-    was renamed, or its site was removed."""
+    """Return, by Node name, the names of the hosts that the hosts file lists and does not mark as quarantined."""
     nodes = host_nodes(environment, plan(environment))
     return {nodes[host.name].node_name: host.name for host in environment.hosts if not host.quarantined}
 

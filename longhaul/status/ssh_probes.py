@@ -17,11 +17,11 @@ from longhaul.status.time_limits import RACK_MACHINE_S
 UNITS = CHECKOUT / "playbooks" / "roles" / "preflight" / "files" / "units.sh"
 """Script that prints failed services, one line each."""
 UNHEALTHY = "unhealthy "
-"""Prefix of these lines."""
+"""Prefix of the lines that :data:`UNITS` prints."""
 TRAFFIC = CHECKOUT / "playbooks" / "roles" / "gateway" / "files" / "traffic.sh"
 """Script that prints the bytes carried by a gateway's tunnels, one line each."""
 CARRIED = "carried"
-"""First word of these lines."""
+"""First word of the lines that :data:`TRAFFIC` prints."""
 GATEWAY_UNITS = ("longhaul-gateway-firewall.service", "strongswan.service")
 """Units that run on a gateway (playbooks/roles/gateway). Only this check reports that they stopped. A host needs no
 such list: its Node shows it."""

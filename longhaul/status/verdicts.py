@@ -50,7 +50,7 @@ class MemberStatus:
     message: str
     leader: bool = False
     learner: bool = False
-    """True when it does not vote, either yet or ever."""
+    """True when it does not vote yet, or never votes."""
 
     @property
     def healthy(self) -> bool:
@@ -272,7 +272,8 @@ def _learner(name: str, mine: Sequence[str], observed: Observed) -> MemberStatus
 
 
 def _behind(name: str, mine: Sequence[str], observed: Observed) -> str:
-    """Return how far the learner is behind the voting members, as one of those reports; empty when it is not behind."""
+    """Return how far the learner is behind the voting members, as one of these members reports; empty when it is not
+    behind."""
     for voter in mine:
         members = observed.answers[voter].members if voter in observed.answers else ()
         newest = {member.name: member.revision for member in members}

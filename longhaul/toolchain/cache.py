@@ -63,8 +63,8 @@ def locked(path: Path, *, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def ensure_folder(place: Path, make: Callable[[Path], None], *, what: str, progress: Progress) -> bool:
-    """Make ``place`` by ``make(temporary folder)`` unless it exists. Return whether it was made. Its modification time
-    is the time of its last use."""
+    """Make ``place`` by ``make(temporary folder)`` unless it exists. Return whether it was made. The folder's
+    modification time is the time of its last use."""
     if place.is_dir():
         os.utime(place)
         return False

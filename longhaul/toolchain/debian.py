@@ -163,8 +163,8 @@ def tidy(root: Path) -> None:
 
 
 def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:
-    """Return the host's own archives of ``suite`` as lines for apt; none when the host runs another suite, which means
-    the default archives."""
+    """Return the host's own archives of ``suite`` as lines for apt; empty when the host runs another suite, so that the
+    default archives are used."""
     release = _fields((etc / "os-release").read_text(encoding="utf-8").splitlines(), separator="=")
     known = (
         system for system in operating_systems().values() if (system.id, system.suite) == (release.get("id"), suite)
@@ -183,7 +183,8 @@ def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:
 
 
 def _wanted(suite: str, of: str, components: Iterable[str]) -> bool:
-    """Return whether it is the distribution's own archive: others have suites or components with other names."""
+    """Return whether an archive is the distribution's own: other archives have suites or components with other
+    names."""
     return suite in (of, f"{of}-updates", f"{of}-security", f"{of}/updates") and "main" in components
 
 

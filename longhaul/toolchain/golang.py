@@ -15,7 +15,7 @@ from longhaul.toolchain.process import output_of, run_logged
 from longhaul.toolchain.spec import Binary, Go, machine_arch
 
 _C_FLAGS = ("CGO_CFLAGS", "CGO_CPPFLAGS", "CGO_LDFLAGS")
-"""Further C settings that a user may have."""
+"""Variables with C compiler flags of the user, which a build ignores."""
 _NO_REGISTRY = (
     "neither the official release nor a Go module registry can be reached. Connect this machine, or name a module "
     "proxy that it can reach (`go env -w GOPROXY=…`), and run it again."
@@ -135,7 +135,8 @@ def make_binary(binary: Binary, *, compiler: Compiler, modules_dir: Path, into: 
 
 
 def _file_in_module(file: str, *, compiler: Compiler, folder: Path, log: Path) -> Path:
-    """Return the path of the file with that import path, after downloading its module (checked against go.sum)."""
+    """Download the module that contains the file with this import path (checked against go.sum), and return the file's
+    path."""
     go = str(compiler.go)
     listed = output_of([go, "list", "-m", "-f", "{{.Path}}", "all"], cwd=folder, env=compiler.env()).split()
     owners = [module for module in listed if file.startswith(module + "/")]

@@ -41,7 +41,8 @@ class OperatingSystem:
 
 
 def operating_systems(root: Path | None = None) -> dict[str, OperatingSystem]:
-    """Return all of a checkout, by default of this one, by name. Raise :class:`SetupError` when the file is invalid."""
+    """Return the operating systems of a checkout, by default of this one, by name. Raise :class:`SetupError` when the
+    file is invalid."""
     folder = (root or repository()) / "images"
     path = folder / "operating_systems.toml"
     try:

@@ -27,8 +27,8 @@ FOLDERS = ("clouds", "components/model", "contract", "services")
 """Folders of this checkout that the services need."""
 
 GROUP = "services"
-"""Group of dependencies in pyproject.toml: the packages that these folders import. The lock adds the packages that
-those need."""
+"""Group of dependencies in pyproject.toml: the packages that these folders import. The lock adds the dependencies of
+these packages."""
 
 _OF_AWS = ("autoscaling", "ec2", "sts")
 """Services of AWS that are called. The descriptions of all others, two thirds of the size, are left out."""
@@ -39,7 +39,7 @@ _PROJECT = "pyproject.toml"
 _LOCK = "requirements.lock"
 _PINNED = re.compile(r"([a-z0-9._-]+)==")
 _VIA = re.compile(r" +#(?: via)? +([a-z0-9._-]+)$")
-"""A comment in the lock: the package that needs the one above."""
+"""A comment in the lock. It names a package that needs the package above the comment."""
 _PYTHON = re.compile(r"3\.\d{1,2}")
 
 

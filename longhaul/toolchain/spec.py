@@ -64,7 +64,7 @@ class Tool:
     """Further pinned versions of its release."""
 
     def plain(self) -> dict[str, Any]:
-        """Return everything that it is made from as plain values, for hashing and printing."""
+        """Return everything that the tool is made from as plain values, for hashing and printing."""
         document = asdict(self)
         del document["on_demand"], document["also"]
         for binary in document["binaries"]:

@@ -24,7 +24,7 @@ def pools(
     memory: DecisionMemory,
     now: datetime,
 ) -> Iterator[PoolCapacity]:
-    """Yield every pool, and each site's bare-metal hosts as one."""
+    """Yield every pool; all bare-metal hosts of a site count as one pool."""
     taken = None if pods is None else _taken(pods)
     there: dict[tuple[str, str], list[Object]] = {}
     for node in nodes:
@@ -98,7 +98,8 @@ def _taken(pods: Iterable[Object]) -> dict[str, Amount]:
 
 
 def _requests(spec: Object) -> Amount:
-    """Return a pod's request: the sum of its containers, or the largest init container if that is more."""
+    """Return a pod's request: the sum of its containers and sidecars, or its largest init container if that is more;
+    the pod's overhead is added."""
     running = [_of(container) for container in spec.get("containers") or ()]
     before = spec.get("initContainers") or ()
     running += [_of(container) for container in before if container.get("restartPolicy") == "Always"]

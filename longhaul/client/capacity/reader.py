@@ -25,7 +25,7 @@ GOING_ON = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 class CapacityReader:
-    """One look at a cluster."""
+    """Reads a cluster's capacity once."""
 
     def __init__(self, api: ApiReader) -> None:
         self._api = api

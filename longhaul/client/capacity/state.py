@@ -68,11 +68,12 @@ class PoolCapacity:
     """Maximum number of nodes; None for hosts."""
     region: str = ""
     asked: datetime | None = None
-    """Start of the autoscaler's current request for more machines than there are nodes; None without one."""
+    """Time since which the autoscaler has been requesting more machines than there are nodes; None when it requests
+    none."""
     skipped: str = ""
     """Reason why the autoscaler skips the pool, for people; empty when it does not."""
     reason: str = ""
-    """The same for programs, a member of :class:`contract.reasons.autoscaler.WaitReason`."""
+    """Reason for programs, a member of :class:`contract.reasons.autoscaler.WaitReason`; empty as ``skipped`` is."""
     skipped_until: datetime | None = None
 
 

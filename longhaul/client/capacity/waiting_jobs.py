@@ -43,7 +43,7 @@ def _asked(status: Object) -> dict[str, int]:
 
 
 def _waits_for(status: Object, conditions: Mapping[str, Object]) -> str:
-    """Return what a job waits for, with Kueue's message or that of its admission checks."""
+    """Return what a job waits for, with the message from Kueue or from its admission checks."""
     pushed = conditions.get("Evicted", {})
     after = f"ended ({pushed['reason']}), waits again; " if _holds(conditions, "Evicted") and "reason" in pushed else ""
     if _holds(conditions, "QuotaReserved"):

@@ -27,8 +27,9 @@ class NotAdmittedError(CommandError):
 
 
 def admission(vpn: ProfileVpn, *, token: str, request: str) -> Admission:
-    """Return the admission from the first endpoint that answers. Raise ``NotAdmittedError`` or ``CommandError`` when
-    one refuses, since all would refuse; ``CommandError`` with ``UNREACHABLE`` when no endpoint gives a valid answer."""
+    """Return the admission from the first endpoint that answers. Raise ``NotAdmittedError`` or ``CommandError`` when an
+    endpoint refuses, since the others would refuse too. Raise ``CommandError`` with ``UNREACHABLE`` when no endpoint
+    gives a valid answer."""
     if len(token) > MOST_TOKEN:
         raise CommandError(
             f"your token has {len(token) // 1024} KiB, and VPN machines take {MOST_TOKEN // 1024}: your company puts "
@@ -91,8 +92,8 @@ def _post(url: str, vpn: ProfileVpn, *, token: str, request: str) -> tuple[int, 
 
 
 class _EndpointConnection(HTTPSConnection):
-    """A connection to an address, checked against the endpoint's certificate name: addresses change, so no certificate
-    contains one."""
+    """A connection to an address that checks the name in the endpoint's certificate: addresses change, so no
+    certificate contains an address."""
 
     def __init__(self, url: str, vpn: ProfileVpn) -> None:
         parts = urlsplit(url)

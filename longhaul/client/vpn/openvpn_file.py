@@ -47,8 +47,8 @@ def file_contents(admission: Admission, key: str) -> dict[str, str]:
 
 
 def arguments(admission: Admission, folder: Path) -> list[str]:
-    """Return OpenVPN's arguments, which name the files in ``folder`` that it reads again at a signal. All other
-    settings are arguments: the person can write those files, and OpenVPN follows its settings as root."""
+    """Return OpenVPN's arguments. Keys and certificates are in files in ``folder``, which OpenVPN reads again at a
+    signal. All other settings are arguments, because the person can change the files and OpenVPN runs as root."""
     options = [*_common(admission), *((name, str(folder / name)) for name in FILES), _NO_SCRIPTS]
     return [word for name, *words in options for word in (f"--{name}", *words)]
 

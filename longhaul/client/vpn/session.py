@@ -95,7 +95,7 @@ class VpnSession:
         self._inside = first.inside
         self._variables: dict[str, str] = {}
         self.fatal = ""
-        """OpenVPN's own last words."""
+        """Message of the error that ended OpenVPN; empty without one."""
 
     def follow(self, management: Management) -> None:
         """Handle OpenVPN's messages and renew the certificate until OpenVPN ends, which raises ``EndedError``."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from longhaul.show.map.shapes import Box
 
 GRID = 16
-"""Grid for the links' positions, pixels. Links of the upper row are on multiples of it, links of the lower row halfway
-between. So two links are at least half of it apart, whichever cards they belong to."""
+"""Distance between two possible positions of links in a row, pixels. Links of the upper row are on multiples of
+``GRID``, links of the lower row halfway between. So any two links are at least half of ``GRID`` apart."""
 PITCH = 2 * GRID
 """Distance between two links along a card's edge where there is room, pixels; elsewhere it is ``GRID``."""
 
@@ -26,8 +26,8 @@ _STEP = 4
 """Distance between two positions at which a label is tried, pixels."""
 
 _WELL_ORDERED = 30
-"""Maximum number of links whose order is improved: that of eight sites. With more, no order is legible, and the search
-takes long."""
+"""Maximum number of links whose order is improved; eight sites have 28 links. With more, no order is legible, and the
+search takes long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class End:
 
     box: Box
     lower: bool
-    """True when it is in the lower row, so that links leave it upwards."""
+    """True for a card in the lower row, which links leave upwards."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +104,8 @@ def _rank(wire: Wire, ends: Mapping[str, End]) -> tuple[float, float]:
 
 
 def ports(ranked: Sequence[Wire], ends: Mapping[str, End]) -> dict[tuple[str, Wire], float]:
-    """Return the position at which each wire leaves each of its cards. Of the wires that go left, the one with the
-    nearest track is outermost, and likewise of those that go right. So a card's own wires do not cross."""
+    """Return the position at which each wire leaves each of its cards. Among the wires that go left, the wire with the
+    nearest track is outermost. The same holds for the wires that go right. So a card's own wires do not cross."""
     places: dict[tuple[str, Wire], float] = {}
     for name, end in ends.items():
         wires = [(depth, wire) for depth, wire in enumerate(ranked) if name in (wire.first, wire.second)]
@@ -166,8 +166,8 @@ def courses(wires: Sequence[Wire], ends: Mapping[str, End], *, width: float) -> 
 
 
 def _slots(course: Course, label: float) -> tuple[float, float]:
-    """Return the bounds for the middle of a label: on the stretch or, where that is too short, over either corner or
-    both. Then the line enters the label from above or below."""
+    """Return the bounds for the middle of a label on the stretch. If the stretch is too short, the label may cover one
+    or both of its corners, and the line enters the label from above or below."""
     inner = label / 2 - GRID
     if course.right - course.left >= label + 2 * GRID:
         return course.left + label / 2, course.right - label / 2

@@ -144,8 +144,8 @@ def _links(root: Element, placed: Layout) -> None:
 
 
 def _link(parent: Element, place: LinkPlace) -> None:
-    """Draw the line over a broad one in the colour of the background, so that it visibly passes over the lines that it
-    crosses."""
+    """Draw the line on top of a broader line in the colour of the background, so that the link visibly passes over the
+    lines that it crosses."""
     link = place.link
     title = f"{link.first} to {link.second}: {LINK_KINDS[link.kind]}, {link.note}"
     element = group(parent, css=f"link {link.kind}", title=title)

@@ -1,8 +1,8 @@
 """Fonts of the map, and the largest width that a text can have in each.
 
-The font on a reader's machine is unknown, so widths are upper bounds: those of DejaVu, the widest of the common
-sans-serif and monospaced families (its own metrics, rounded up). A text that fits in DejaVu also fits in Segoe, San
-Francisco, Roboto and Liberation.
+The font on a reader's machine is unknown, so widths are upper bounds: the metrics of DejaVu, rounded up. DejaVu is the
+widest of the common sans-serif and monospaced families. A text that fits in DejaVu also fits in Segoe, San Francisco,
+Roboto and Liberation.
 """
 
 from __future__ import annotations
