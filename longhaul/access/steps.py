@@ -2,8 +2,8 @@
 
 The list in the vault comes first: every later reader of it refuses the person. Then all API servers fetch it at the
 same time, and confirm that they use it. Open connections last until their server restarts; servers restart one after
-the other. Each step may be repeated, so the next run finishes an interrupted one. Neither the API servers nor an issuer
-need to work.
+the other. Each step may be repeated, so the next run finishes an interrupted one. None of the steps needs a working API
+or issuer.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def _sums(address: str, *, key: str, fetch: Fetch) -> dict[str, str]:
 
 
 def checksums(content: bytes) -> dict[str, str]:
-    """Return the checksums in a list by path. Raise :class:`SignatureError` for any other document: the key may have
-    signed others, too."""
+    """Return the checksums in a list by path. Raise :class:`SignatureError` for any other document: the key may also
+    have signed other documents."""
     by_path = {}
     for line in content.decode("utf-8", errors="replace").splitlines():
         match = _LINE.fullmatch(line)

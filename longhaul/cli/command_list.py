@@ -37,7 +37,8 @@ class Command(Protocol):
 
 
 def command(name: str) -> Command:
-    """Return a command by its name. It is imported now: importing all of them would slow down each start."""
+    """Return a command by its name. Only this command is imported, because importing all of them would slow down each
+    start."""
     return cast("Command", import_module(f"longhaul.{name}.command"))
 
 

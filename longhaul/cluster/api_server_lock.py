@@ -38,8 +38,8 @@ def locked_to_end_connections(
     api: AbstractContextManager[Api], *, refuse_up: Callable[[], None], tell: Callable[[str], None]
 ) -> Iterator[None]:
     """Hold the lock during the block, which restarts API servers to end connections from before a list changed. Raise
-    ``CommandError`` when a rotation, another such run or ``longhaul up`` is at work. When the API does not answer, no
-    rotation can run, and the API servers' refusals do not depend on it; so the block runs without the lock."""
+    ``CommandError`` when a rotation, another such run or ``longhaul up`` is at work. When the API does not answer, the
+    block runs without the lock: no rotation can run then, and the API servers' refusals do not depend on the API."""
     with ExitStack() as turn:
         try:
             refuse_up()

@@ -1,5 +1,6 @@
 """Identities for the cluster's API: certificates that are made on demand and are valid for hours, and the break-glass
-certificate in the vault. Read access to the vault's secrets decides who can have which (docs/certificates.md)."""
+certificate in the vault. Read access to the vault's secrets decides who can have which identity
+(docs/certificates.md)."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ def fetch_identity(
     """Make an administrator's certificate for the caller, and return it with its key and issuer; or return ``kept`` if
     a new one would have the same content and ``kept`` is not due for renewal.
 
-    ``master`` is for ``longhaul up``, which declares the administrators' rights and so cannot depend on them. It uses
-    the authority's key with which ``up`` signs all other certificates; administrators cannot read this key. Raise
+    ``master`` is for ``longhaul up``, which declares the administrators' rights and so cannot depend on them. The API
+    servers' authority signs a ``master``'s certificate; administrators cannot read the key of this authority. Raise
     ``CommandError`` when the vault does not return the secrets.
     """
     from components.control_plane import issuing

@@ -21,20 +21,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOAD_S = 150
-"""Seconds until kube-apiserver uses a new file. It looks once a minute, and retries what failed (k8s.io/apiserver 0.36,
-``EncryptionConfigFileChangePollDuration``)."""
+"""Seconds until kube-apiserver uses a new file. kube-apiserver looks for changes once a minute, and retries a failed
+load (k8s.io/apiserver 0.36, ``EncryptionConfigFileChangePollDuration``)."""
 LIMIT_S = 600.0
 """Time limit for a machine's answer, seconds: fetching its secrets takes at most 300 (longhaul-secrets-refresh)."""
 FETCH = "systemctl start longhaul-secrets-refresh.service"
 TRIES = 2
-"""Number of times that a machine fetches: a fetch that was already running may have read the vault too early."""
+"""Maximum number of times that a machine fetches: a fetch that was already running may have read the vault too
+early."""
 
 
 def outdated_servers(
     environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: EncryptionKeys
 ) -> tuple[str, ...]:
-    """Return the names of the API servers that do not use these keys. Raise ``CommandError`` for the first that does
-    not answer: no rotation begins while a server is away."""
+    """Return the names of the API servers that do not use these keys. Raise ``CommandError`` for the first server that
+    does not answer: no rotation begins while a server is away."""
     names = []
     for machine in _of(environment, Role.API):
         answer = _ask_server(control, place, machine.name, _encryption_command(keys))
@@ -53,8 +54,8 @@ def distribute(
     *,
     tell: Callable[[str], None],
 ) -> None:
-    """Have every API server load the keys, one after the other. Raise ``CommandError`` for the first that does not: a
-    server without a key cannot read objects that others encrypt with it."""
+    """Have every API server load the keys, one server after the other. Raise ``CommandError`` for the first server that
+    does not: a server without a key cannot read objects that other servers encrypt with the key."""
     for machine in _of(environment, Role.API):
         answer = _fetched(control, place, machine, keys, wait_s=LOAD_S)
         if answer.keys != keys.names or not answer.loaded:
@@ -64,7 +65,7 @@ def distribute(
 
 def deliver(environment: Environment, control: ControlAccess[Any], place: Place[Any], keys: EncryptionKeys) -> None:
     """Have every API server's machine fetch the keys, whether its server runs or not. Raise ``CommandError`` for the
-    first that has different keys afterwards."""
+    first machine that has different keys afterwards."""
     for machine in _of(environment, Role.API):
         if _fetched(control, place, machine, keys).keys != keys.names:
             reason = "it could not fetch them (journalctl -u longhaul-secrets-refresh)"
@@ -113,8 +114,8 @@ def _ask_server(control: ControlAccess[Any], place: Place[Any], machine: str, sc
 def ask_machine(
     kind: type[T], control: ControlAccess[Any], place: Place[Any], machine: str, script: str, *, what: str
 ) -> T:
-    """Return a machine's answer to a script, of a kind of ``contract.documents.node_answers``. Raise ``CommandError``,
-    which mentions ``what``, when it does not answer."""
+    """Return a machine's answer to a script, as the dataclass ``kind`` of ``contract.documents.node_answers``. Raise
+    ``CommandError``, which mentions ``what``, when the machine does not answer."""
     try:
         output = control.run_command(place, machine, script, timeout_s=LIMIT_S)
     except CloudError as error:

@@ -88,8 +88,8 @@ COMMAND = "longhaul-node status"
 
 
 def ask_machine(control: ControlAccess[Any], place: Place[Any], machine: str, *, limit_s: float) -> NodeAnswer:
-    """Return one machine's answer. Failures of the machine or the cloud become part of it, also when it takes longer
-    than ``limit_s`` seconds."""
+    """Return one machine's answer. A failure of the machine or the cloud becomes part of the answer, and so does a
+    machine that takes longer than ``limit_s`` seconds."""
     try:
         output = control.run_command(place, machine, COMMAND, timeout_s=limit_s)
     except CloudError as error:

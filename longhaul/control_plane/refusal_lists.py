@@ -42,7 +42,7 @@ PEOPLE = RefusalList(ask="longhaul-node revoked", nobody="nobody")
 
 def distribute(vault: VaultRecord, names: Sequence[str], *, tell: Callable[[str], None]) -> None:
     """Have every API server refuse the machines ``names``, one after the other. Raise ``CommandError`` for the first
-    that does not."""
+    server that does not."""
     for server in servers(vault):
         tell(f"{server} refuses {', '.join(distribute_to(vault, server, lambda: names, MACHINES)) or MACHINES.nobody}")
 
@@ -68,7 +68,7 @@ def distribute_to(
 
 
 def end_connections(vault: VaultRecord, *, tell: Callable[[str], None], refusal: RefusalList = MACHINES) -> None:
-    """Have each API server that has connections from before the list changed restart, one after the other."""
+    """Restart the API servers that have connections from before the list changed, one server after the other."""
     for server in servers(vault):
         answer = ask(RefusedClients, vault, server, f"{refusal.ask} --end-connections")
         if not answer.ended:

@@ -14,9 +14,9 @@ from longhaul.toolchain.errors import SetupError, from_os
 
 
 def publish(to: Path, make: Callable[[Path], None], *, progress: Progress, key: str = "") -> bool:
-    """Call ``make(folder)`` to fill a folder, and move it to ``to``. Return False, and keep the existing depot, when
-    that is intact, has the same digest, and is signed by one of the keys in ``key`` if there are any. Otherwise return
-    True.
+    """Call ``make(folder)`` to fill a folder, and move it to ``to``. Keep the existing depot and return False if the
+    existing depot is intact, has the same digest, and is signed by one of the keys in ``key``, if there are any.
+    Otherwise return True.
 
     Raise :class:`SetupError` when the folder cannot be published.
     """

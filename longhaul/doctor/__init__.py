@@ -2,7 +2,7 @@
 never write.
 
 Each check is a function that yields findings. :mod:`longhaul.doctor.checks` lists them; each cloud's own doctor
-(``clouds/X/doctor.py``) lists those of its cloud.
+(``clouds/X/doctor.py``) lists the checks of its cloud.
 """
 
 NAMES = (

@@ -1,4 +1,4 @@
-"""Checks of where the engine's state is, and how its secrets are encrypted (docs/getting-started.md, 4)."""
+"""Checks of the place of the engine's state, and of the encryption of its secrets (docs/getting-started.md, 4)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PASSPHRASE = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
 def backend(target: DoctorTarget) -> Iterator[Finding]:
-    """Check the backend, found in the engine's own order (variable, project file, login), or Pulumi's own service,
-    found by a token."""
+    """Check the backend that the engine would use: from the variable, the project file or the login, or else Pulumi's
+    own service if there is a token."""
     url = target.backend.url
     if not url and target.environ.get("PULUMI_ACCESS_TOKEN"):
         yield ok("the state is kept by Pulumi's service", "PULUMI_ACCESS_TOKEN")

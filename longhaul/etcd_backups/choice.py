@@ -18,8 +18,8 @@ def choose_backup(
     etcd: str, listed: Sequence[ListedBackup], *, at: datetime | None, names: Sequence[str]
 ) -> ListedBackup:
     """Return the backup of an etcd cluster to restore: the one in ``names``, else the last one made by the time ``at``,
-    else the one with the highest revision, which excludes one from a learner that lagged behind. Raise ``CommandError``
-    when none can be restored. ``listed`` is sorted, the newest first."""
+    else the one with the highest revision, so that a backup from a learner that lagged behind is not chosen. Raise
+    ``CommandError`` when none can be restored. ``listed`` is sorted, the newest first."""
     mine = [backup for backup in listed if backup.etcd == etcd]
     if not mine:
         raise CommandError(f"{etcd}: there is no backup yet. `longhaul status` says why members make none")

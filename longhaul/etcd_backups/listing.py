@@ -115,12 +115,12 @@ def _flaw(environment: Environment, role: Role, view: StoredBackup, *, now: date
 
 
 def _version(text: str | None) -> tuple[int, ...]:
-    """Return major and minor version, since etcd's data is the same within these."""
+    """Return major and minor version: the format of etcd's data is the same within a minor version."""
     return tuple(_number(part) for part in (text or "").split(".")[:2])
 
 
 def _number(text: str | None) -> int:
-    """Return a number; 0 for what is none."""
+    """Return a number; 0 for any other text."""
     return int(text) if text and text.isdecimal() else 0
 
 

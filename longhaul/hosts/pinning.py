@@ -1,4 +1,4 @@
-"""Writes SSH host keys into an environment's files. It only adds lines: order, comments and style stay."""
+"""Writes SSH host keys into an environment's files. It only inserts text: order, comments and style stay."""
 
 from __future__ import annotations
 

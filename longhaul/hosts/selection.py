@@ -50,8 +50,8 @@ def _matching(machines: Sequence[OnpremMachine], pattern: str) -> set[str]:
 
 
 def batches(machines: Sequence[OnpremMachine], size: MachineShare) -> list[list[OnpremMachine]]:
-    """Return the batches: gateways first, in batches without nodes and with one gateway of each site, since the site's
-    other gateway carries its traffic meanwhile; then the nodes, at least one at a time."""
+    """Return the batches. Gateways come first: each of their batches has one gateway of each site and no nodes, so that
+    the site's other gateway carries the traffic meanwhile. Then come the nodes, at least one at a time."""
     sites: defaultdict[str, list[OnpremMachine]] = defaultdict(list)
     for machine in machines:
         if machine.group == GATEWAYS:

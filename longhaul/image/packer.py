@@ -91,8 +91,9 @@ def _install(plugins: Mapping[str, Path], packer: Path) -> Path:
 def run_packer(argv: Sequence[str], *, environ: Mapping[str, str], log: Path, shown: IO[bytes]) -> EngineResult:
     """Run a command of Packer. Its output goes to ``shown`` and into the file ``log``.
 
-    When asked to end, Packer ends its build and removes what that made. It accepts only SIGTERM from this program: its
-    first process ignores SIGINT, which a terminal also sends to its second one (main.go of Packer, panicwrap).
+    When asked to end, Packer ends its build and removes everything that the build made. Packer accepts only SIGTERM
+    from this program: its first process ignores SIGINT, which a terminal also sends to its second process (main.go of
+    Packer, panicwrap).
     """
     run = new_run("packer")
     reading, writing = os.pipe()

@@ -17,8 +17,8 @@ from longhaul.init.sizes import SIZES
 def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str], home: Path) -> Answers:
     """Return all answers for the environment ``name``. Raise ``CommandError`` with all invalid and missing flags.
 
-    ``taken`` are other environments' ranges, each with its name; ``home`` is the person's home folder, which may
-    contain keys.
+    ``taken`` are other environments' ranges, each with the environment's name; ``home`` is the person's home folder,
+    which may contain keys.
     """
     from components.model.network.free_range import OFFERED_PREFIX
 

@@ -58,7 +58,7 @@ class Interview:
         return bool(self._flag(question))
 
     def answer(self, question: InterviewQuestion[AnswerT]) -> AnswerT:
-        """Return the answer. After a problem it must not be used."""
+        """Return the answer. It must not be used if there are ``problems``."""
         for text in self._flag(question):
             return self._parsed(question, text)
         if self.ask is not None:

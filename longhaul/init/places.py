@@ -1,4 +1,4 @@
-"""Asks for sites and nodes, and names those without a name."""
+"""Asks for sites and nodes, and gives names to pools and hosts without a name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HostT = TypeVar("HostT", HostAnswer, HostsAnswer)
 
 
 def gather_places(interview: Interview, types: Mapping[str, MachineProperties]) -> Places:
-    """Return all sites and nodes. After a problem of the interview they must not be used. ``types``: machine types that
+    """Return all sites and nodes. They must not be used if the interview has problems. ``types`` are machine types that
     are not built in."""
     control = CloudSite(
         cloud="azure",

@@ -29,7 +29,7 @@ class InterviewQuestion(Generic[AnswerT]):
     text: str
     """Prompt for a person, one line."""
     parse: Callable[[str], AnswerT]
-    """Converts the text of an answer; ``ValueError`` with what is wrong."""
+    """Converts the text of an answer. Raises ``ValueError`` with what is wrong."""
     help: str = ""
     """Text for ``--help``; the prompt if left out."""
     default: str = ""

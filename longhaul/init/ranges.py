@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from longhaul.init.answers import CloudSite, Places, PoolAnswer
 
 DEFAULT_PREFIX = 16
-"""Default prefix length of a site's block, which the file need not have."""
+"""Default prefix length of a site's block, which the file may leave out."""
 SMALLEST_PREFIX = 8
 
 
 def prefixes(places: Places) -> Mapping[str, int]:
-    """Return the prefix length of each site's block, in the file's order: the default, or that of a larger block when
-    the pools' maxima or the hosts need it. A block is large enough unless :func:`too_many` yields its site."""
+    """Return the prefix length of each site's block, in the file's order: the default, or the length of a larger block
+    if the pools' maxima or the hosts need that block. A block is large enough unless :func:`too_many` yields its
+    site."""
     return {need.site: need.prefix() or SMALLEST_PREFIX for need in _needs(places)}
 
 
@@ -50,13 +51,13 @@ class _Need:
     site: str
     machines: int
     spread: int
-    """Number of machines that would need as many addresses in each zone if they were spread over all zones."""
+    """Number of machines that, spread over all zones, would fill each zone as much as the fullest zone is."""
     room: Callable[[int], int]
     """Returns the number of machines that fit into a block, from its prefix length."""
 
     def prefix(self) -> int | None:
-        """Return the prefix length of the smallest sufficient block, at least the default's size; None when none is
-        large enough."""
+        """Return the prefix length of the smallest sufficient block that is at least as large as the default; None when
+        no block is large enough."""
         sizes = range(DEFAULT_PREFIX, SMALLEST_PREFIX - 1, -1)
         return next((prefix for prefix in sizes if self.room(prefix) >= self.spread), None)
 

@@ -47,5 +47,4 @@ SIZES: Mapping[str, SizeAnswer] = {
         api_type="Standard_D32s_v5",
     ),
 }
-"""Sizes by name. The machine types of `standard` are the lab environment's, those of `large` the production
-example's."""
+"""Sizes by name. `standard` has the machine types of the lab's environment, `large` those of the production example."""

@@ -31,7 +31,7 @@ def gathered_text(result: Gathered, *, to: Path) -> str:
 
 
 def gathered_json(result: Gathered, *, to: Path, cost: EnvironmentCost) -> dict[str, Any]:
-    """Return the same as plain values for programs, with the cost."""
+    """Return the result of reading prices as plain values for programs, with the cost."""
     return {
         "file": str(to),
         "read": [name_of(key) for key in result.read],
@@ -56,7 +56,7 @@ def check_text(report: PriceBookCheck, *, path: Path, days: int) -> str:
 
 
 def check_json(report: PriceBookCheck, *, path: Path, days: int) -> dict[str, Any]:
-    """Return the same as plain values for programs."""
+    """Return the result of a check as plain values for programs."""
     return {
         "file": str(path),
         "days": days,

@@ -37,8 +37,8 @@ class Project:
         return sorted(name for name in names if not name.endswith(OBJECTS))
 
     def definition(self) -> dict[str, Any]:
-        """Return the content of ``Pulumi.yaml``. Raise ``ConfigurationError`` when it cannot be read or has no name. It
-        has the same limits as an environment's file."""
+        """Return the content of ``Pulumi.yaml``. Raise ``ConfigurationError`` when it cannot be read or has no name.
+        The file has the same limits as an environment's file."""
         from components.model import ConfigurationError, Problem
         from components.model.loading.document import read_document
 

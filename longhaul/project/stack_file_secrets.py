@@ -35,7 +35,7 @@ def encryption(path: Path) -> dict[str, str]:
 
 
 def has_secrets(text: str) -> bool:
-    """Return whether a stack file may have any of these fields."""
+    """Return whether a stack file may have encrypted values, or settings of their encryption."""
     return any(f"{sign}:" in text for sign in (SECURE, *ENCRYPTION))
 
 

@@ -50,7 +50,7 @@ class OnpremMachine:
     gpu_driver: str = "installed"
     """``installed`` by Longhaul, or ``provided`` by the host's own system."""
     rdma: str = ""
-    """RDMA network: ``infiniband``, ``roce`` or none."""
+    """RDMA network, ``infiniband`` or ``roce``; empty without one."""
     gpu_switches: str = "auto"
     """Presence of NVSwitches: ``auto``, ``present`` or ``absent``."""
 

@@ -46,8 +46,8 @@ def run_playbook(
 ) -> EngineResult:
     """Run ``ansible-playbook ARGUMENTS`` on this terminal, with the environment's inventory and, with ``api``, access
     to its cluster's API. For ``master`` see :func:`longhaul.cluster.identity.fetch_identity`. Without a playbook in the
-    arguments, run the racks' own. Connections that it leaves open are closed. ``stdout`` redirects its output;
-    ``followed`` receives what is written to its own streams."""
+    arguments, run ``site.yml``. Close the connections that Ansible leaves open. ``stdout`` redirects Ansible's output;
+    with ``followed``, the output goes to the streams of ``followed`` instead."""
     run = new_run("ansible")
     argv = [str(_ansible(environ)), "--inventory", str(INVENTORY), *_located(arguments, where.project.root)]
     with ExitStack() as stack:

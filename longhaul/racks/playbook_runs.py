@@ -102,7 +102,7 @@ def roll(
 def _ends(
     account: HostResults, asked: RunOptions, result: EngineResult, *, after: Sequence[Sequence[OnpremMachine]]
 ) -> bool:
-    """Return whether no further batch begins; then print the reason, and record the remaining machines."""
+    """Return whether no further batch may begin. If so, print the reason, and record the remaining machines."""
     left = [machine for turn in after for machine in turn]
     # A run that finished before a signal took effect does not count as interrupted.
     account.interrupted = result.interrupted and (result.code != 0 or bool(left))

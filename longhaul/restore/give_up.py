@@ -22,7 +22,7 @@ def given_up(
     book: RestoreRecords, fleet: PlaceMachines, agree: Callable[[UnfinishedRestore], None]
 ) -> UnfinishedRestore:
     """End the unfinished restore, and return it. Raise ``CommandError`` when there is none, or when it has already made
-    new data, which clients may have read. ``agree`` is called first, and raises to refuse."""
+    new data, which clients may have read. ``agree`` is called before any machine is changed, and raises to refuse."""
     half = book.last()
     if half is None or half.state is RestoreState.DONE:
         raise CommandError("no restore is incomplete here, so there is nothing to give up", code=Exit.USAGE)

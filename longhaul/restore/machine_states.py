@@ -40,7 +40,7 @@ class ObservedMember:
     made: str = ""
     """Id of the etcd cluster for which the restore made this member's data."""
     cluster: str = ""
-    """Id of the etcd cluster that it belongs to and that has a quorum; empty without one."""
+    """Id of the member's etcd cluster if that cluster has a quorum; otherwise empty."""
     asides: tuple[str, ...] = ()
 
     def at(self, id_: str) -> Step:
@@ -138,8 +138,8 @@ def missing_machines(fleet: PlaceMachines, machines: Sequence[Machine]) -> list[
 
 
 def may_go_on(half: UnfinishedRestore, observed: ObservedPlane) -> bool:
-    """Return whether an unfinished restore can be continued. After a member has started, one without a record of the
-    restore cannot get the same data any more, since its etcd cluster has accepted writes since."""
+    """Return whether an unfinished restore can be continued. After a member has started, a member without a record of
+    the restore can no longer get the same data, because the etcd cluster has accepted writes since."""
     for role in roles_of(half):
         those = observed.members[role]
         if observed.alive(role, half.id):

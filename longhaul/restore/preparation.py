@@ -200,7 +200,7 @@ def _newer(backups: Mapping[Role, ListedBackup], observed: ObservedPlane) -> Ite
 
 
 def _too_large(backups: Mapping[Role, ListedBackup], environment: Environment) -> Iterator[str]:
-    """Yield a note for each backup whose database has reached its members' quota, such as a learner's."""
+    """Yield a note for each backup whose database has reached its members' quota, such as a backup from a learner."""
     control = environment.control_plane
     for role, backup in backups.items():
         quota_gib = (control.etcd if role is Role.ETCD else control.events).quota_gib

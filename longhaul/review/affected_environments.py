@@ -23,7 +23,8 @@ SHARED = (
 
 
 Side = Mapping[str, str | None]
-"""Environment files on one side of a change: by environment, the path of the hosts file that its file names."""
+"""Environments on one side of a change, each with the path of the hosts file that its stack file names; None without
+one."""
 
 
 @dataclass(frozen=True, kw_only=True)

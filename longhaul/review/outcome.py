@@ -64,7 +64,7 @@ class EnvironmentReview(_ReviewPart):
 
 
 class Review(_ReviewPart):
-    """Result of one run. One run writes it as JSON, a later one reads it."""
+    """Result of one run. A run writes its result as JSON, and a later run can read it."""
 
     base: str
     """Words for the base of the comparison: a ref, or the declared state."""
@@ -103,8 +103,8 @@ def in_order(entries: list[EnvironmentReview]) -> tuple[EnvironmentReview, ...]:
 
 def merge(reviews: list[Review]) -> Review:
     """Merge several reviews of the same change into one. For each environment, a plan has priority over a successful
-    validation. An environment that should have been planned but was not has no plan. Environments of a fork are not
-    planned."""
+    validation. If an environment should have been planned but was not, its outcome is ``FAILED``. Environments of a
+    fork are not planned."""
     first = reviews[0]
     by_name: dict[str, EnvironmentReview] = {}
     for entry in (entry for review in reviews for entry in review.environments):

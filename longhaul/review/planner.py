@@ -20,7 +20,8 @@ from longhaul.terminal.exits import CommandError, Exit
 
 
 def drift_words() -> tuple[str, ...]:
-    """Return the options with which the engine compares with the clouds, and not with the state alone."""
+    """Return the options with which the engine compares with the clouds, and not with the state alone. Resources that
+    the role may not read are excluded."""
     types = (type_ for cloud in clouds().values() for type_ in cloud.resources.sealed())
     return ("--refresh", *(word for type_ in types for word in ("--exclude", f"**{type_}::**")))
 

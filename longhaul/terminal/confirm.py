@@ -10,7 +10,8 @@ from longhaul.terminal.say import ask, say
 
 
 def confirm(lines: Iterable[str], *, what: str, name: str, noun: str, yes: bool) -> None:
-    """Print what will be done, and ask for the name of the ``noun``. Raise ``CommandError`` when it is not entered."""
+    """Print what will be done, and ask for the name of the ``noun``. Raise ``CommandError`` when the name is not
+    entered, or when there is no terminal to ask on. With ``yes``, do not ask."""
     for line in lines:
         say(line)
     if yes:

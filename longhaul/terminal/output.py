@@ -39,7 +39,7 @@ class Output:
     log: Path | None
     """The run's log; None without one."""
     terminal: bool = False
-    """True when they write on this terminal and not into the log."""
+    """True when the programs write on this terminal and not into the log."""
     prefix: str = ""
     """Prefix of each line, when two phases write at the same time."""
     json: bool = False

@@ -56,7 +56,7 @@ class Progress:
 
     @contextmanager
     def following(self, account: ProgressAccount, events: Path, *, answers: bool = False) -> Iterator[Followed]:
-        """Follow the events that a program writes to a file, during the block. ``answers`` is that of
+        """Follow the events that a program writes to a file, during the block. For ``answers`` see
         :meth:`Output.streams`."""
         with self.output.streams(answers=answers) as streams:
             followed = Followed(self, account, _EventFile(events), streams)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 WAIT_S = 30.0
-"""Seconds for which the API is tried: a new load balancer takes some."""
+"""Seconds for which the API is tried before a person is asked: a new load balancer needs some of them."""
 PERSON_S = 300.0
 """Further seconds for a person to connect to the VPN."""
 PAUSE_S = 2.0
@@ -23,9 +23,9 @@ PAUSE_S = 2.0
 
 
 def require_api(environment: Environment, kubeconfig: Path, *, say: Callable[[str], None]) -> None:
-    """Return once an API server answers. When none does and the environment has a VPN, print that with ``say`` and
-    wait. Raise ``CommandError`` when nobody connects. Without a VPN do not ask, since there is no advice to give; the
-    engine reports an unreachable API itself."""
+    """Return once an API server answers. If none does, ask the person, with ``say``, to connect to the VPN, and wait.
+    Raise ``CommandError`` when nobody connects. Without a VPN, return at once: there is no advice to give, and the
+    engine itself reports an unreachable API."""
     from contract.kubernetes.api import Api
 
     if environment.vpn is None:

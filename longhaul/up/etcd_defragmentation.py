@@ -71,7 +71,7 @@ def reclaim(environment: Environment, role: Role, *, tell: Callable[[str], None]
 
 
 def _member_answer(output: CommandOutput) -> Reclaimed:
-    """Return the member's answer, or one with the reason why it has none."""
+    """Return the member's answer, or an answer with the reason why the member gave none."""
     try:
         return of_text(Reclaimed, output.stdout)
     except ValueError:

@@ -94,8 +94,8 @@ class UpJob:
         return wants_json(self.options, self.rest)
 
     def consented(self, **variables: str) -> UpJob:
-        """Return the same job with ``--yes``, for phases that cannot ask after the user has agreed; with further
-        environment variables."""
+        """Return the same job with ``--yes`` and further environment variables, for phases that run after the user has
+        agreed, and that cannot ask."""
         options = argparse.Namespace(**{**vars(self.options), "yes": True})
         return replace(self, options=options, environ={**self.environ, **variables})
 
@@ -116,7 +116,7 @@ def phases(environment: Environment) -> tuple[Phase, ...]:
 
 
 def run_phase(job: UpJob, phase: Phase, *, beside: bool = False) -> PhaseOutcome:
-    """Run one phase to its end, successful or not. With ``beside``, another runs at the same time."""
+    """Run one phase to its end, successful or not. With ``beside``, another phase runs at the same time."""
     progress = job.progress(phase, beside=beside)
     return attempt(progress, lambda: _work(job, phase, progress))
 
@@ -207,7 +207,8 @@ class Forked:
             hold_signals()
 
     def outcome(self, result: EngineResult) -> PhaseOutcome:
-        """Return the outcome after the end of :meth:`run`; when the fork was killed, one made from ``result``."""
+        """Return the outcome after the end of :meth:`run`; when the fork was killed, return an outcome made from
+        ``result``."""
         with self._report as report:
             report.seek(0)
             text = report.read()

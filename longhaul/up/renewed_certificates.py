@@ -25,8 +25,8 @@ have to restart because of another secret are back before the next machine's tur
 
 
 def distribute(environment: Environment, renewed: Collection[str], say: Callable[[str], None]) -> None:
-    """Have the holders of the certificates named in ``renewed`` fetch them, and API servers the issuers if these are
-    among them, one machine after the other."""
+    """Have the machines that hold a certificate named in ``renewed`` fetch it, one machine after the other. If
+    ``renewed`` names the issuers, have the API servers fetch these too."""
     addresses = plan(environment)
     by_certificate = {certificate.name: certificate.holder for certificate in certificates(environment, addresses)}
     holders = {by_certificate[name] for name in renewed if name in by_certificate}

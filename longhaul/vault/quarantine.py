@@ -31,7 +31,7 @@ class QuarantineVault(VaultRecord):
         return quarantine
 
     def find(self) -> Quarantine | None:
-        """Return the list; None for an environment from a release without it."""
+        """Return the list; None when ``longhaul up`` has not made it yet."""
         text = self.text(QUARANTINE)
         if text is None:
             return None

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def from_vault(environment: Environment) -> Source:
-    """Return a source of admissions. It asks the vault each time, so a person without access to the key any more gets
-    no further admission. Raise ``CommandError`` for an environment without a VPN."""
+    """Return a source of admissions. It asks the vault each time, so a person who has lost access to the key gets no
+    further admission. Raise ``CommandError`` for an environment without a VPN."""
     if environment.vpn is None:
         raise CommandError(
             f"{environment.name} has no VPN: declare `vpn` in its file, and run `longhaul up --env {environment.name}` "

@@ -68,8 +68,9 @@ def _close(api: Api, node: str) -> None:
 
 
 def remove_node(api: Api, node: str) -> int:
-    """Delete a machine's pods at once, and its Node; return the number of pods. From then on their tokens are invalid,
-    since each is bound to its pod (kubernetes.io, "Service Accounts", "Bound service account tokens")."""
+    """Delete a machine's pods at once, and its Node; return the number of pods. From then on the pods' tokens are
+    invalid, since each token is bound to its pod (kubernetes.io, "Service Accounts", "Bound service account
+    tokens")."""
     number = 0
     for pod in list(_pods(api, node)):
         path = path_of("api", "v1", "namespaces", pod["metadata"]["namespace"], "pods", pod["metadata"]["name"])

@@ -1,5 +1,5 @@
-"""Finds the machine with a given name: a pool's machine or a host, which can be put into quarantine, or another, which
-cannot."""
+"""Finds the machine with a given name: a pool's machine or a host, which can be put into quarantine, or another
+machine, which cannot."""
 
 from __future__ import annotations
 
