@@ -72,7 +72,7 @@ class AwsResources(CloudResources):
         return {"autoscaler_role": role.role_arn}
 
     def link_end(self, place: EndContext) -> AwsEnd:
-        """Return the end of a site's links that is on AWS."""
+        """Return the AWS end of a site's links."""
         network = self._sites[place.site].network
         linked = AwsLinked(
             region=aws_site(self._environment, place.site).region,

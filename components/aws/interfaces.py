@@ -13,17 +13,16 @@ def interfaces(security_group_id: pulumi.Input[str], *, efa_cards: int) -> list[
     subnet.
 
     The first interface has the node's address and one /28 for its pods. Every further network card has an adapter
-    without addresses. Device indices are 0 on the first card and 1 on the others; ``efa-only`` is possible on the
-    others alone (docs.aws.amazon.com, "Maximize network bandwidth on Amazon EC2 instances with multiple network
-    cards").
+    without addresses. Device indices are 0 on the first card and 1 on the others; only the others may be ``efa-only``
+    (docs.aws.amazon.com, "Maximize network bandwidth on Amazon EC2 instances with multiple network cards").
     """
     first = Interface(
         device_index=0,
         ipv4_prefix_count=1,
         interface_type="efa" if efa_cards else None,
         network_card_index=0 if efa_cards > 1 else None,
-        # Beside a second interface EC2 refuses the parameter, whatever its value. It then assigns no public address,
-        # whatever the subnet's setting.
+        # EC2 refuses this parameter, whatever its value, when there is a second interface. The machine then gets no
+        # public address, whatever the subnet's setting.
         associate_public_ip_address="false" if efa_cards <= 1 else None,
         delete_on_termination="true",
         security_groups=[security_group_id],

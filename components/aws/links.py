@@ -31,7 +31,7 @@ class AwsLinked:
     region: str
     vpc_id: pulumi.Input[str]
     route_table_ids: Mapping[str, pulumi.Input[str]]
-    """Ids of route tables, by the suffix of their routes' names."""
+    """Id of each route table, by the suffix of its routes' names."""
 
 
 class AwsEnd:
@@ -62,7 +62,8 @@ class AwsEnd:
     def dial(
         self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], VaultTunnelKeys]
     ) -> Mapping[str, Sequence[Tunnel]]:
-        """Make a connection of two tunnels to each address, and the routes to the site behind them."""
+        """Make a connection of two tunnels to each remote address, and the routes to the far site. Return the tunnels
+        by the remote's label."""
         given = {remote.label: self._connection(f"{name}-{remote.label}", far, remote, keys) for remote in remotes}
         args = AwsRoutesArgs(
             region=self._linked.region,

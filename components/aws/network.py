@@ -41,20 +41,20 @@ class _Zone:
 
 class AwsSiteNetwork(ComponentResource):
     """The VPC of one site. Only its NAT gateways have public addresses. Existing parts are used as they are: in a zone
-    whose subnet the environment names, only what the nodes need inside that subnet is made."""
+    whose subnet the environment names, only the pods' reservations inside that subnet are made."""
 
     vpc_id: Output[str]
     """Id of the VPC."""
     node_subnet_ids: tuple[Output[str], ...]
     """Id of each zone's node subnet, in the order of the site's zones."""
     route_table_ids: Mapping[str, Output[str]]
-    """Id of every route table of node subnets, each once: links add their routes to them. The key is the zone's
-    position among the site's zones for a table made here, and the table's id for a named one. So naming the subnets of
-    other zones renames no route."""
+    """Id of each route table of the node subnets. Links add their routes to these tables. The key is the zone's
+    position among the site's zones if the table is made here, else the table's id. So no route is renamed when the file
+    names another zone's subnet."""
     security_group_id: Output[str]
     """Id of the security group of every node."""
     egress_addresses: tuple[Output[str], ...]
-    """Public egress address of each zone whose subnet is made here, in the same order."""
+    """Public egress address of each zone whose subnet is made here, in the order of the site's zones."""
 
     def __init__(self, name: str, args: AwsSiteNetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:SiteNetwork", name, None, opts)

@@ -31,8 +31,8 @@ class NodeControllerAccessArgs:
 
 class NodeControllerAccess(ComponentResource):
     """Identity provider, role and policy. Its options must contain the account's provider. An account has one identity
-    provider for each tenant: of two environments in one account, the second one's file names the provider that the
-    first one made."""
+    provider for each tenant, so the file of a second environment in the account names the first environment's
+    provider."""
 
     role_arn: Output[str]
     """ARN of the role that the controller assumes."""

@@ -22,7 +22,7 @@ class AwsPeeringSide:
     block: IPv4Network
     vpc_id: pulumi.Input[str]
     route_table_ids: Mapping[str, pulumi.Input[str]]
-    """Ids of route tables, by the suffix of their routes' names."""
+    """Id of each route table, by the suffix of its routes' names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class AwsPeeringArgs:
     first: AwsPeeringSide
     """The side that requests the connection."""
     second: AwsPeeringSide
-    """The side that accepts; same account."""
+    """The side that accepts the connection, in the same account."""
     tags: Mapping[str, str]
     called: str | None = None
     """Name in the cloud; if left out, the name in the program."""

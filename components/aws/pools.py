@@ -23,8 +23,8 @@ from contract.tag_keys import POOL
 
 DELETE_TIMEOUT = "60m"
 """Longest time that the deletion of a group may take. The group exists until its last instance has ended, and machines
-with many GPUs and local disks take long to end. With the provider's 10 minutes, `destroy` would fail while a group
-still drains."""
+with many GPUs and local disks take long to end. With the provider's default of 10 minutes, `destroy` would fail while a
+group still drains."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class AwsPoolArgs:
 
 
 class AwsPool(ComponentResource):
-    """Machines of one type in one site. From the group's creation on, the autoscaler decides how many there are."""
+    """Machines of one type in one site. Once the group exists, the autoscaler decides how many there are."""
 
     group_name: Output[str]
     """Name of the auto scaling group that the autoscaler sizes."""
@@ -165,13 +165,13 @@ class AwsPool(ComponentResource):
             health_check_type="EC2",
             # Rebalancing between zones would end machines that are in the middle of a job.
             suspended_processes=["AZRebalance"],
-            # When a group's size is set below the number of its machines, AWS chooses whom it ends, by age and zone.
-            # This protection prevents that. It prevents neither ending machines by name (clouds/aws/live_groups.py) nor
-            # the end after a failed health check (docs.aws.amazon.com, "Use instance scale-in protection"). Upon
-            # deletion the provider lifts it.
+            # When a group's size is set below the number of its machines, AWS chooses which machines to end, by age and
+            # zone. This protection prevents that. It prevents neither ending machines by name
+            # (clouds/aws/live_groups.py) nor the end after a failed health check (docs.aws.amazon.com, "Use instance
+            # scale-in protection"). Upon deletion the provider lifts it.
             protect_from_scale_in=True,
-            # It would end machines that may run for hours yet, and not wait for their pods. A node that AWS takes back
-            # reports it itself (node/interruption_watch.py).
+            # Rebalancing would end machines that may run for hours yet, and would not wait for their pods. A node that
+            # AWS takes back reports that itself (node/interruption_watch.py).
             capacity_rebalance=False,
             # A GPU type may be out of capacity for days. The autoscaler handles that; it is no reason for `up` to fail.
             wait_for_capacity_timeout="0",

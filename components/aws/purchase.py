@@ -11,8 +11,8 @@ from clouds.base.pool_section import Pool
 def market_options(pool: Pool) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
     """Return the market options of a pool's machines; None when they are bought on demand.
 
-    A Capacity Block is a market of its own: EC2 refuses its reservation without it (docs.aws.amazon.com, "Use Capacity
-    Blocks for machine learning workloads").
+    A Capacity Block has a market type of its own, and EC2 refuses the block's reservation without that type
+    (docs.aws.amazon.com, "Use Capacity Blocks for machine learning workloads").
     """
     if pool.spot:
         return aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(

@@ -28,8 +28,8 @@ have IANA's numbers."""
 
 
 def tunnel_options(tunnel: int) -> dict[str, Any]:
-    """Return the arguments of tunnel 1 or 2 for the suite. AWS starts the tunnel as well as the remote end, so that it
-    is up before there is traffic, whichever side comes back first."""
+    """Return the arguments of tunnel 1 or 2 for ``SUITE``. AWS and the remote end both start the tunnel, so it is up
+    before there is traffic, whichever end comes back first."""
     cipher, derivation = CIPHERS[SUITE.cipher], DERIVATIONS[SUITE.derivation]
     group = GROUPS[SUITE.group]
     options: dict[str, Any] = {
@@ -80,7 +80,7 @@ class AwsVpnGateway(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class AwsTunnel:
-    """One of a connection's two tunnels, with what the remote end needs to know."""
+    """One of a connection's two tunnels, as the remote end needs it."""
 
     address: Output[str]
     """Public address of AWS's end."""
@@ -176,7 +176,7 @@ class AwsRoutesArgs:
 
     region: str
     route_table_ids: Mapping[str, pulumi.Input[str]]
-    """Ids of route tables, by the suffix of their routes' names."""
+    """Id of each route table, by the suffix of its routes' names."""
     destination: IPv4Network
     """The remote site's block."""
     gateway_id: pulumi.Input[str] | None = None
@@ -187,7 +187,7 @@ class AwsRoutesArgs:
 
 class AwsRoutes(ComponentResource):
     """A route to a remote site in each of a site's route tables. Routes follow from the address plan and are not
-    propagated: they do not depend on which tunnel is up; the gateway itself chooses one that is."""
+    propagated: they are the same whichever tunnel is up, and the gateway chooses a tunnel that is up."""
 
     def __init__(self, name: str, args: AwsRoutesArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:Routes", name, None, opts)

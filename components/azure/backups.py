@@ -37,7 +37,8 @@ class BackupStorageArgs:
     vault_url: str
     vault_writable: pulumi.Resource
     after: Sequence[pulumi.Resource] = ()
-    """Resources that the account waits for: Azure refuses it while any subnet of the network is being written."""
+    """Resources that the account waits for: Azure refuses the account while any subnet of the network is being
+    written."""
 
 
 class BackupStorage(ControlPlaneBackups):
@@ -119,8 +120,8 @@ class BackupStorage(ControlPlaneBackups):
         )
 
     def _expiry(self) -> None:
-        """Delete old backups. Whether a rule deletes a blob whose retention has ended is in doubt
-        (docs/first-real-up.md); ``longhaul status`` reports when no rule does."""
+        """Delete old backups. It is uncertain whether a rule deletes a blob whose retention has ended
+        (docs/first-real-up.md); ``longhaul status`` reports blobs that should have been deleted."""
         storage.ManagementPolicy(
             f"{self._name}-expiry",
             management_policy_name="default",
@@ -159,8 +160,8 @@ class BackupStorage(ControlPlaneBackups):
 
 
 def _public(environment: Environment) -> list[str]:
-    """Return operators' ranges as Azure Storage accepts them: it refuses ranges of one or two addresses and wants those
-    as single addresses (learn.microsoft.com, "Azure Storage firewall rules")."""
+    """Return operators' ranges as Azure Storage accepts them: it refuses ranges of one or two addresses and wants
+    single addresses instead (learn.microsoft.com, "Azure Storage firewall rules")."""
     return [
         text
         for range_ in environment.access.operators

@@ -25,9 +25,9 @@ def own_backups(member: Machine) -> str:
     """Return the condition under which a member reads and lists the backups of its own etcd cluster, makes backups
     under its own name, and deletes none.
 
-    Its form is that of learn.microsoft.com, "Example Azure role assignment conditions for Blob Storage": "Read or list
-    blobs in named containers with a path", since a list has a prefix and no path, and "Write blobs in named containers
-    with a path", since either of two actions makes a blob."""
+    The condition follows two examples of learn.microsoft.com, "Example Azure role assignment conditions for Blob
+    Storage": "Read or list blobs in named containers with a path" (a request to list has a prefix and no path) and
+    "Write blobs in named containers with a path" (either of two actions makes a blob)."""
     prefix, names = prefix_of(member.role), names_of(member.role, member.name)
     return " AND ".join(
         (

@@ -42,7 +42,7 @@ class AzureControlPlaneParts:
 
     @property
     def location(self) -> Mapping[str, pulumi.Input[str]]:
-        """The subscription, the resource group, and the prefix of names where there is one."""
+        """Return the subscription, the resource group, and the prefix of names if there is one."""
         prefix = name_prefix(self._environment)
         return {
             "subscription": azure_site(self._environment, self._environment.control_plane.site).subscription,

@@ -1,8 +1,8 @@
 """Lookups of a site's existing resources on Azure, which are checked against the address plan before anything depends
 on them.
 
-Each function returns the name or id of a resource that the environment names, as an output that is known once the
-resource was found to fit. Everything made from it waits for that, in a preview as well.
+Each function returns the name or id of a resource that the environment names. It is an output that becomes known when
+the resource has passed its checks, so resources made from it wait for the checks, in a preview as well.
 """
 
 from __future__ import annotations

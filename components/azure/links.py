@@ -1,4 +1,4 @@
-"""Links of Azure sites: one gateway, all of whose addresses share one key for each gateway of another site."""
+"""Links of Azure sites. A site has one gateway, whose addresses share one key for each gateway of another site."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class AzureLinked:
     network_group: pulumi.Input[str] | None = None
     """Resource group of the network; if left out, the site's own."""
     after: Sequence[Resource] = ()
-    """Resources that change the network and that must be complete before, because Azure allows one change at a time:
-    the component that makes the network."""
+    """Resources that change the network: the component that makes it. Changes by links wait for them, because Azure
+    allows one change of a network at a time."""
 
 
 class AzureEnd:
-    """The end of an Azure site. Azure makes one change of a network at a time, and one of a gateway's connections at a
-    time, so each waits for the one before."""
+    """The end of an Azure site. Azure makes one change of a network at a time, and one change of a gateway's
+    connections at a time, so each change waits for the one before."""
 
     def __init__(self, linked: AzureLinked, place: EndContext) -> None:
         self._linked, self._place = linked, place
@@ -67,7 +67,8 @@ class AzureEnd:
         return [LinkGateway(addresses=addresses)]
 
     def hold(self, name: str, _gateway: LinkGateway, far: str, tunnels: Sequence[Tunnel]) -> None:
-        """Make a connection to each address, from every active instance of the gateway: in Azure all share one key."""
+        """Make a connection to the address of each tunnel. Every active instance of the gateway uses the connection's
+        one key."""
         place, linked = self._place, self._linked
         gateway_id, _ = self._gateway
         for tunnel in tunnels:

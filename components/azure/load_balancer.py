@@ -99,13 +99,13 @@ class _Service:
     probe: str
     port: int
     path: str
-    """Path to which a machine answers 200 when it serves."""
+    """Path that a machine answers with 200 while it serves."""
     idle_minutes: int
 
 
 def _probe(service: _Service) -> network.ProbeArgs:
-    """Return an HTTPS probe. A TCP probe would find a server healthy that hangs, or that is about to leave.
-    docs/first-real-up.md says what Azure requires of the certificate."""
+    """Return an HTTPS probe. A TCP probe would accept a server that hangs or is about to leave. docs/first-real-up.md
+    says what Azure requires of the certificate."""
     return network.ProbeArgs(
         name=service.probe,
         protocol="Https",

@@ -46,7 +46,8 @@ class ControlMachineArgs(MachineArgs):
     zone_group: pulumi.Input[str]
     """Resource group of the private zone."""
     security_group_id: pulumi.Input[str] | None = None
-    """Security group of the machine's interface, in an existing subnet, which has none of ours."""
+    """Security group of the machine's interface if the subnet existed already, because such a subnet keeps its own
+    rules; else None."""
     backend_pool_id: pulumi.Input[str] | None = None
     """Backend pool of the load balancer, for API servers."""
     public_address_id: pulumi.Input[str] | None = None
@@ -69,8 +70,8 @@ class ControlMachine(ControlPlaneMachine):
         self.principal_id = identity.principal_id
         identities = [identity]
         if args.machine.role is Role.API:
-            # The autoscaler has an identity of its own, so that neither the node controller's tokens size pools nor the
-            # autoscaler's open the vault.
+            # The autoscaler has an identity of its own: the node controller's tokens must not size pools, and the
+            # autoscaler's must not open the vault.
             identities.append(self._identity("autoscaler"))
             self.scaling_id = identities[-1].principal_id
         grants = self._grants(identity)
@@ -199,7 +200,7 @@ class ControlMachine(ControlPlaneMachine):
                 depends_on=depends_on,
                 delete_before_replace=True,
                 replace_on_changes=REPLACED_BY,
-                # Machines from before Azure named the disk keep their disk's name.
+                # A machine made before Azure named the disks keeps its disk's name.
                 ignore_changes=[*IDENTITY, "storageProfile.osDisk.name"],
                 hooks=args.hooks,
             ),

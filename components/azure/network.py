@@ -57,7 +57,7 @@ class SiteNetwork(ComponentResource):
     """Id of the security group of each part whose subnet exists already. The interfaces of the part's machines get this
     group, because the subnet keeps its own rules. Azure admits only traffic that both allow."""
     zone_name: Output[str] | None
-    """Name of the private DNS zone, where the site holds the control plane."""
+    """Name of the private DNS zone if the site holds the control plane; else None."""
     zone_group: Output[str]
     """Name of the zone's resource group."""
 

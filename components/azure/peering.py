@@ -20,7 +20,7 @@ class AzurePeeringSide:
     network_name: pulumi.Input[str]
     network_id: pulumi.Input[str]
     peering_name: str
-    """Name of the other side's peering with this one."""
+    """Name of the peering with this side, in the other side's network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,8 @@ class AzurePeeringArgs:
     first: AzurePeeringSide
     second: AzurePeeringSide
     after: Sequence[Resource] = ()
-    """Resources that change one of the networks, to wait for: Azure makes one change of a network at a time."""
+    """Resources that change one of the networks. The peering waits for them, because Azure makes one change of a
+    network at a time."""
 
 
 class AzurePeering(ComponentResource):

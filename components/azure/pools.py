@@ -40,7 +40,8 @@ class AzurePoolArgs:
     subnet_id: pulumi.Input[str]
     """The subnet of nodes and of their pods: all addresses of an interface are in one subnet."""
     security_group_id: pulumi.Input[str] | None = None
-    """Security group of the machines' interfaces, in an existing subnet, which has none of ours."""
+    """Security group of the machines' interfaces if the subnet existed already, because such a subnet keeps its own
+    rules; else None."""
     custom_data: Mapping[str, pulumi.Input[str]]
     """Input of cloud-init as plain text, within Azure's limit, for each of the pool's scale sets
     (:func:`components.model.sites.cloud_names.pool_groups`)."""
@@ -48,12 +49,12 @@ class AzurePoolArgs:
 
 
 class AzurePool(ComponentResource):
-    """One scale set in uniform orchestration, or several when the pool needs more than one holds. From its creation on,
-    the autoscaler decides how many machines each has.
+    """One scale set in uniform orchestration, or several when the pool needs more than one holds. Once a scale set
+    exists, the autoscaler decides how many machines it has.
 
     Azure recommends flexible orchestration for new sets. It is not used, because it offers no InfiniBand, which
     training on more than one machine needs. Also, with uniform orchestration one call lists every machine of a set, and
-    another every address; the check of joining nodes needs that at a thousand machines.
+    another lists every address; the check of joining nodes needs that for a set of a thousand machines.
     """
 
     scale_set_ids: tuple[Output[str], ...]
@@ -90,7 +91,7 @@ class AzurePool(ComponentResource):
             sku=compute.SkuArgs(name=self._pool.machine_type, tier="Standard", capacity=group.min),
             # A new image or user data applies to new machines: running ones may be in the middle of a job.
             upgrade_policy=compute.UpgradePolicyArgs(mode=compute.UpgradeMode.MANUAL),
-            # The identity has no permissions: a node proves who it is with it.
+            # A node proves with this identity who it is; the identity has no permissions.
             identity=compute.VirtualMachineScaleSetIdentityArgs(type=compute.ResourceIdentityType.SYSTEM_ASSIGNED),
             virtual_machine_profile=self._profile(group),
             tags=self._tags,

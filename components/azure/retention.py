@@ -32,7 +32,8 @@ class RetentionProvider(ResourceProvider):
         return CreateResult(id_=f"{props['container']}/retention", outs=props)
 
     def update(self, _id: str, olds: Properties, news: Properties) -> UpdateResult:
-        """Set another number of days, no fewer. Azure refuses any change once somebody has locked the policy."""
+        """Set a larger number of days; raise ``GuardRefusedError`` for a smaller one. Azure refuses any change once
+        somebody has locked the policy."""
         if int(news["days"]) < int(olds["days"]):
             raise GuardRefusedError(
                 f"{_name(olds)} keeps its backups for {int(olds['days'])} days, and the file says {int(news['days'])}: "
@@ -42,14 +43,14 @@ class RetentionProvider(ResourceProvider):
         return UpdateResult(outs=news)
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
-        """Report another container as a replacement, another number of days as an update."""
+        """Report another container as a replacement, and another number of days or environment as an update."""
         replaces = changed(("container",), olds, news)
         differs = bool(changed(("days", "environment"), olds, news))
         return DiffResult(changes=differs or bool(replaces), replaces=replaces)
 
     def delete(self, _id: str, props: Properties) -> None:
-        """End the retention, so that the container can be deleted with the whole environment; refuse it otherwise.
-        Azure also refuses it for a locked policy."""
+        """End the retention if the environment's destruction is confirmed, so that the container can be deleted; else
+        raise ``GuardRefusedError``. Azure refuses to end a locked policy."""
         if not retained(props["container"]):
             return
         if not confirmed(props["environment"]):

@@ -1,4 +1,4 @@
-"""Roles of Azure that Longhaul assigns, built-in ones and one of its own, and names of assignments."""
+"""Ids of Azure's roles, names of their assignments, and types of principals."""
 
 from __future__ import annotations
 

@@ -21,9 +21,8 @@ SERVICES = {
     Peer.VAULT: "AzureKeyVault",
     Peer.AZURE_API: "AzureResourceManager",
     Peer.AZURE_DIRECTORY: "AzureActiveDirectory",
-    # AWS's API has no addresses that a rule could name,
+    # AWS's API and issuers have no addresses that a rule could name.
     Peer.AWS_API: "Internet",
-    # nor have issuers.
     Peer.ISSUERS: "Internet",
 }
 """Azure's service tags."""
@@ -38,7 +37,7 @@ def part_rules(environment: Environment, addresses: AddressPlan, site: str, part
     for direction in Direction:
         directed = [flow for flow in flows(environment, part) if flow.direction is direction]
         if direction is Direction.OUT and any(flow.peer is Peer.ANYWHERE for flow in directed):
-            continue  # as Azure's own rules have it
+            continue  # Azure's own rules allow that
         rules += [_rule(flow, _prefixes(flow.peer, environment, addresses, site=site, part=part)) for flow in directed]
         rules.append(_deny_rest(direction))
     return rules

@@ -29,14 +29,14 @@ class EnvironmentVaultArgs:
     subnet_ids: Mapping[str, Output[str]]
     """Ids of subnets that may reach the vault, by part."""
     after: Sequence[pulumi.Resource] = ()
-    """Resources that must be complete before the vault: Azure refuses it while any subnet of the network is being
-    written."""
+    """Resources that must be complete before the vault: Azure refuses the vault while any subnet of the network is
+    being written."""
 
 
 def admit_administrators(
     environment: Environment, vault_id: Output[str], written: Mapping[str, pulumi.Resource], opts: ResourceOptions
 ) -> None:
-    """Let those who administer the cluster, but do not run ``up``, read two secrets, once they exist. ``written`` has
+    """Let administrators of the cluster who do not run ``up`` read two secrets, once the secrets exist. ``written`` has
     the resource that writes each secret."""
     site = azure_site(environment, environment.control_plane.site)
     for principal, kind in environment.access.administrators.items():
@@ -88,7 +88,7 @@ class EnvironmentVault(ControlPlaneVault):
                 ),
             ),
             tags=site_tags(environment, site_name),
-            # Vaults from before the list was written have none in the state, and need none.
+            # A vault made before this list was part of the program has none in the state, and needs none.
             opts=ResourceOptions(
                 parent=self, depends_on=list(args.after), ignore_changes=["properties.accessPolicies"]
             ),

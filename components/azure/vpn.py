@@ -46,7 +46,8 @@ class AzureVpnGatewayArgs:
 
 class AzureVpnGateway(ComponentResource):
     """A site's virtual network gateway. Azure needs half an hour to make one. Its addresses are known at once, so that
-    the other sites do not wait for the gateway. One instance is active; the other takes over its address."""
+    the other sites do not wait for the gateway. One instance is active; the other takes over the address when the first
+    fails."""
 
     gateway_id: Output[str]
     address: Output[str]
@@ -146,7 +147,7 @@ class AzureVpnPeerArgs:
 
 
 class AzureVpnPeer(ComponentResource):
-    """The remote gateway as Azure knows it, and the connection to it from every active instance."""
+    """Azure's record of the remote gateway, and the connection to that gateway from every active instance."""
 
     connection_id: Output[str]
 

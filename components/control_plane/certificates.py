@@ -1,8 +1,8 @@
 """Authorities and certificates as Pulumi resources.
 
-Each makes its key, writes it to the vault and keeps only the certificate and the place of the key in Pulumi's state. A
-preview compares only values of the state, so it needs no access to the vault. Renewal is an update: when less than a
-third of a certificate's life is left, or when its content should change.
+Each resource makes its key and writes it to the vault. Pulumi's state has only the certificate and the key's place. A
+preview compares only values of the state, so it needs no access to the vault. Renewal is an update. It happens when
+less than a third of a certificate's life is left, or when its content should change.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ class _RenewedProvider(VaultEntryProvider):
 
 
 class AuthorityProvider(_RenewedProvider):
-    """Makes authorities. It adopts an authority that a killed run left in the vault, because that may have signed
-    certificates."""
+    """Makes authorities. It adopts an authority that a killed run left in the vault, because that authority may have
+    signed certificates."""
 
     inputs = ("vault_url", "secret", "trust_secret", "common_name", "days")
 
     def diff(self, id_: str, olds: Properties, news: Properties) -> DiffResult:
-        """Report a change of the trusted authorities as an update, where a rotation has them read again."""
+        """Also report a change of the trusted authorities as an update, if a rotation has set ``READ_VARIABLE``."""
         difference = super().diff(id_, olds, news)
         if difference.changes or not os.environ.get(READ_VARIABLE):
             return difference
         return DiffResult(changes=olds["certificate"] != _stored(news)["certificate"], replaces=[])
 
     def update(self, id_: str, olds: Properties, news: Properties) -> UpdateResult:
-        """Renew the certificate, or read which authorities are trusted."""
+        """Renew the certificate. If only the trusted authorities changed, read them from the vault instead."""
         renewed = super().diff(id_, olds, news).changes or not os.environ.get(READ_VARIABLE)
         return UpdateResult(outs=self.make(news) if renewed else _stored(news))
 
@@ -134,12 +134,14 @@ class CertificateProvider(_RenewedProvider):
 
 
 def _state(props: Properties, certificate: str, others: str) -> Properties:
-    """Return the state's properties of an authority and of those that are trusted beside it."""
+    """Return an authority's properties for the state, with the certificates of ``others`` that are trusted beside
+    it."""
     return {**props, "certificate": certificate + others, "fingerprint": issuing.key_fingerprint(certificate)}
 
 
 def _stored(props: Properties) -> Properties:
-    """Return the state's properties as the vault has them."""
+    """Return an authority's properties for the state, read from the vault. Raise ``RuntimeError`` when the vault lacks
+    it."""
     vault = vault_at(props["vault_url"])
     certificate = json.loads(vault.get(props["secret"]) or "{}").get("certificate")
     if not certificate:
@@ -179,7 +181,7 @@ class CertificateAuthority(Resource, module="longhaul", name="CertificateAuthori
     secret: Output[str]
     """Name of the secret that holds the key."""
     certificate: Output[str]
-    """The certificate, followed by those that are trusted beside it while it is replaced, PEM."""
+    """The certificate in PEM, followed by the certificates that are trusted beside it during a rotation."""
     fingerprint: Output[str]
     """SHA-256 of its public key. A renewal keeps the key."""
 

@@ -1,8 +1,8 @@
 """Bootstrap of an etcd cluster, once in its life: the record that it has happened.
 
-Without the record, the first members may bootstrap the etcd cluster. Nothing can use the cluster before the record,
-because the API servers' credential for it is made after it. From then on a member with an empty disk joins the etcd
-cluster and never bootstraps another.
+Without the record, the first members may bootstrap the etcd cluster. Nothing can use the etcd cluster before the record
+exists, because the API servers' credential for the cluster is made later. Once the record exists, a member with an
+empty disk joins the etcd cluster and never bootstraps another.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def record_bootstrap(vault: Vault, secret: str, *, cluster: str) -> None:
 
 
 class Bootstrapped(Resource, module="longhaul", name="Founded"):
-    """Resource that exists once all first members of an etcd cluster were ready and the vault records its bootstrap."""
+    """Resource that exists once all first members of an etcd cluster have been ready and the vault records its
+    bootstrap."""
 
     def __init__(
         self,

@@ -1,11 +1,11 @@
 """Guards against accidental deletion.
 
-Two guards, both in the engine itself, regardless of who runs it (``components/guards/immutable.py`` guards what is in
-use):
+There are two guards, both in the engine, so they work whoever runs it (``components/guards/immutable.py`` guards
+resources in use):
 
 - a control-plane machine is deleted only when all others of its role are healthy, one at a time (``replacement.py``).
-  Also, an etcd member is deleted only when its etcd cluster keeps quorum without it, an API server after it has left
-  the load balancer;
+  Also, an etcd member is deleted only when its etcd cluster keeps quorum without it, and an API server only after the
+  server has left the load balancer;
 - the whole environment is destroyed only when its file says ``destroyable: true`` and the operator confirmed it.
 """
 
@@ -42,8 +42,8 @@ MOST_SERVERS = 15
 
 PATIENCE = WaitingTimes(replaced=DEADLINE_S, other=30.0, look=6.0)
 """Waiting times of guards. A machine that this run makes gets as long as its readiness may take. A machine that should
-be healthy gets long enough for a member to see a leader again. Azure lets a machine be read 36 times, and 12 times more
-each minute (learn.microsoft.com, "Compute throttling limits", "Low Cost Get VM")."""
+be healthy gets long enough for a member to see a leader again. ``look`` keeps to Azure's limit: a machine may be read
+36 times, and 12 times more each minute (learn.microsoft.com, "Compute throttling limits", "Low Cost Get VM")."""
 
 Ask = Callable[[str], str]
 """Function that asks a peer, by its machine's name, whether the etcd cluster survives, and returns its JSON answer."""
@@ -142,7 +142,8 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
 
 
 def one_at_a_time_hook(guarded: Guarded) -> ResourceHookBinding:
-    """Return a hook that deletes a machine only while the others of its role are healthy, as VPN machines are."""
+    """Return a hook that lets a machine be deleted only while the others of its role are healthy. It guards VPN
+    machines."""
 
     async def before_delete(_args: ResourceHookArgs) -> None:
         if not guarded.goes_with_all:
@@ -154,7 +155,7 @@ def one_at_a_time_hook(guarded: Guarded) -> ResourceHookBinding:
 def guards(environment: Environment, addresses: AddressPlan) -> dict[str, ResourceHookBinding]:
     """Return a guard for every machine that a role may ever have, not only for today's: when the engine deletes a
     machine that is no longer in the file, it looks the hook up by name. Raise ``TypeError`` when the cloud of the
-    control plane's site cannot hold one."""
+    control plane's site cannot hold a control plane."""
     hooks: dict[str, ResourceHookBinding] = {}
     for role in Role:
         hooks |= _of_role(environment, addresses, role)
@@ -229,10 +230,10 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
 
 
 def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run) -> None:
-    """Raise ``GuardRefusedError`` unless ``machine`` may be deleted. Before that, members that will not come back are
-    removed from its etcd cluster: the machine's own if it has no successor, and dead members whose machines are
-    replaced after it. etcd admits no new member while one is down, so the machine's successor would wait for the dead
-    ones for ever."""
+    """Raise ``GuardRefusedError`` unless ``machine`` may be deleted. First remove from its etcd cluster the members
+    that will not come back: the machine's own member if it has no successor, and dead members whose machines are
+    replaced later. etcd admits no new member while one is down, so the machine's successor would wait for the dead ones
+    for ever."""
     for other in leaving.doomed:
         take_out(other, peers=[peer for peer in peers if peer != other], run=run, if_dead=True)
     if leaving.for_good:
@@ -243,8 +244,8 @@ def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run)
 
 
 def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = False) -> None:
-    """Remove a machine's member from its etcd cluster, by asking its peers; with ``if_dead``, only when it does not
-    answer. Raise ``GuardRefusedError`` when no peer does it: the cluster would go on counting the member."""
+    """Remove a machine's member from its etcd cluster, by asking its peers; with ``if_dead``, only when the member does
+    not answer. Raise ``GuardRefusedError`` when no peer removes it: the cluster would go on counting the member."""
     refusals: list[str] = []
     command = f"longhaul-node remove --member {machine}{' --if-dead' if if_dead else ''}"
     for peer in peers:

@@ -64,7 +64,7 @@ def subject_of(certificate: Certificate) -> Subject:
 
 
 def secret_value(pair: Pair, authority: Pair) -> str:
-    """Return the value of the vault's secret of a certificate."""
+    """Return the value of a certificate's secret in the vault."""
     return json.dumps({"certificate": pair.certificate, "key": pair.key, "issuer": authority.certificate})
 
 
@@ -85,7 +85,7 @@ def new_encryption_key() -> str:
 
 
 def new_tunnel_key() -> str:
-    """Return a pre-shared key of 250 random bits that every cloud accepts: letters and digits only, because Azure
+    """Return a pre-shared key of 254 random bits that every cloud accepts: letters and digits only, because Azure
     accepts no hyphen; 64 characters without a leading zero, because of AWS (docs.aws.amazon.com, "Tunnel options for
     your AWS Site-to-Site VPN connection")."""
     return secrets.choice("abcdef") + secrets.token_hex(32)[1:]
@@ -133,8 +133,8 @@ def sign(subject: Subject, key: Key, *, authority: Pair) -> str:
 
 
 def requested_key(request: str) -> Key:
-    """Return the key of a request (PKCS#10, PEM) whose holder has signed it; raise ``ValueError`` otherwise. The
-    request's subject and extensions are ignored."""
+    """Return the public key of a request (PKCS#10, PEM). Raise ``ValueError`` unless the key is EC P-256 or Ed25519 and
+    has signed the request. The request's subject and extensions are ignored."""
     parsed = x509.load_pem_x509_csr(request.encode())
     key = parsed.public_key()
     p256 = isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1)
@@ -173,7 +173,7 @@ def fingerprint(public: PublicKeyTypes) -> str:
 
 
 def certificates_in(text: str) -> tuple[str, ...]:
-    """Return the certificates in a PEM text, each as PEM; an empty list for an empty text."""
+    """Return the certificates in a PEM text, each as PEM; none for an empty text."""
     certificates = x509.load_pem_x509_certificates(text.encode()) if text.strip() else []
     return tuple(map(_certificate_pem, certificates))
 

@@ -1,5 +1,5 @@
-"""Base class of the parts of a control plane that a cloud makes. A cloud that can hold one implements it in its
-``control_plane.py``."""
+"""Base classes of the parts of a control plane that a cloud makes, and the protocol of their maker. A cloud that can
+hold a control plane implements the maker in its ``control_plane.py``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ControlPlaneBackups(ComponentResource):
     """The vault's secret that members read."""
 
     def admit(self, member: Machine, principal_id: pulumi.Input[str]) -> None:
-        """Let a member read the backups of its etcd cluster and make new ones under its own name, and change none."""
+        """Let a member read the backups of its etcd cluster and make new ones under its own name, but change none."""
         raise NotImplementedError
 
 
@@ -44,7 +44,7 @@ class ControlPlaneMachine(ComponentResource):
     machine_id: Output[str]
     """Id of the machine; it changes with each replacement."""
     principal_id: Output[str]
-    """Object id of its identity in the directory; it stays the same when the machine is replaced."""
+    """Object id of the machine's identity in the directory; a replacement has the same identity."""
     scaling_id: Output[str]
     """Object id of the autoscaler's identity on the machine; API servers only."""
     later_grants: Sequence[pulumi.Resource]
@@ -66,19 +66,19 @@ class MachineArgs:
 
 
 class ControlPlaneParts(Protocol):
-    """Maker of one control plane's parts in a cloud. Load balancer, disk and public address of a machine are made
-    before the machine, which gets them as arguments."""
+    """Maker of one control plane's parts in a cloud. A machine's load balancer, disk and public address are made before
+    the machine."""
 
     @property
     def location(self) -> Mapping[str, pulumi.Input[str]]:
-        """The plain values by which the cloud finds the machines (``ControlAccess.location``)."""
+        """Return the plain values by which the cloud finds the machines (``ControlAccess.location``)."""
 
     def make_vault(self, name: str, opts: ResourceOptions) -> ControlPlaneVault:
         """Make the vault."""
 
     def admit_administrators(self, written: Mapping[str, pulumi.Resource], opts: ResourceOptions) -> None:
-        """Let those who administer the cluster, but do not run ``up``, read two secrets of the vault, once they exist.
-        ``written`` has the resource that writes each secret."""
+        """Let administrators of the cluster who do not run ``up`` read two secrets of the vault, once the secrets
+        exist. ``written`` has the resource that writes each secret."""
 
     def make_backups(
         self, name: str, backups: Backups, vault: ControlPlaneVault, opts: ResourceOptions

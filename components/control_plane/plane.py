@@ -59,8 +59,9 @@ class ControlPlaneComponent(ComponentResource):
     vpn_addresses: Mapping[str, Output[str]]
     """Public address of each VPN machine."""
     api_principal_ids: dict[str, Output[str]]
-    scaling_ids: dict[str, Output[str]]
     """Object id of each API server machine's identity, by machine."""
+    scaling_ids: dict[str, Output[str]]
+    """Object id of the autoscaler's identity on each API server machine, by machine."""
 
     def __init__(self, name: str, args: ControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:ControlPlane", name, None, opts)
@@ -220,8 +221,8 @@ class ControlPlaneComponent(ComponentResource):
 
     def _learner(self, *, after: Sequence[pulumi.Resource]) -> list[Readiness]:
         """Make the learner if the file declares it, once the main etcd cluster exists, and return its readiness. Only
-        the guard of the whole environment waits for that. Its disk is deleted only when the learner is removed from the
-        file, or with the environment (``components/guards/immutable.py``)."""
+        the guard of the whole environment waits for its readiness. Its disk is deleted only when the learner is removed
+        from the file, or with the environment (``components/guards/immutable.py``)."""
         ready = []
         for machine in learners(self._machines):
             self._parts.make_disk(machine, self._child)
@@ -232,7 +233,7 @@ class ControlPlaneComponent(ComponentResource):
         return ready
 
     def _vpn(self, *, after: Sequence[pulumi.Resource]) -> list[Readiness]:
-        """Make the VPN machines, if the environment has any, once there is an API that they can ask. Return their
+        """Make the VPN machines, if the environment has any, once the resources of ``after`` exist. Return their
         readiness."""
         ready = []
         for machine in members(self._machines, Role.VPN):
@@ -252,7 +253,7 @@ class ControlPlaneComponent(ComponentResource):
             machine=machine,
             secrets=self._written(),
             # The machine does not wait for the credential for the etcd clusters: it starts, and fetches the credential
-            # once it exists.
+            # once the credential exists.
             later=[certificate.name for certificate in self._planned if self._opens_etcd(certificate)],
             after=after,
             hooks=self._hooks.get(machine.name),

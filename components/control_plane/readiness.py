@@ -76,7 +76,7 @@ class ReadinessProvider(ResourceProvider):
 
 def machines_of(environment: Environment) -> ControlMachines:
     """Return the machines of an environment's control plane, through their cloud. Raise ``TypeError`` when the cloud of
-    the control plane's site cannot hold one."""
+    the control plane's site cannot hold a control plane."""
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
@@ -85,7 +85,7 @@ def machines_of(environment: Environment) -> ControlMachines:
 
 
 class RoleMachines:
-    """The machines of a role, as guards ask about them (``components/control_plane/replacement.py``)."""
+    """Answers to the questions of guards about a role's machines (``components/control_plane/replacement.py``)."""
 
     def __init__(self, machines: ControlMachines) -> None:
         self._machines = machines
@@ -109,7 +109,7 @@ class RoleMachines:
 
 def await_ready(machines: ControlMachines, *, machine: str, deadline_s: float) -> NodeReport:
     """Ask until ``machine`` reports that it is ready, and return its report. Raise ``NotReadyError`` after
-    ``deadline_s`` seconds."""
+    ``deadline_s`` seconds, or as soon as a failed check is final."""
     deadline = time.monotonic() + deadline_s
     apart = growing_pauses(PAUSE_S, APART_S)
     while True:
@@ -141,7 +141,7 @@ class ReadinessArgs:
     """Arguments of a machine's readiness."""
 
     location: Mapping[str, pulumi.Input[str]]
-    """The plain values by which its cloud finds it (``ControlAccess.location``)."""
+    """Plain values by which the cloud finds the machine (``ControlAccess.location``)."""
     machine: str
     machine_id: pulumi.Input[str]
     deadline_s: float = DEADLINE_S

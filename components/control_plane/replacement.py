@@ -2,9 +2,9 @@
 
 The engine makes and replaces machines in parallel where none depends on another. That is right for the first machines,
 but would destroy an etcd cluster when all of its machines are to be replaced. So before the engine deletes a machine, a
-hook takes the role's replacement lock: it waits until the machine that this run replaced before is ready again, and
-makes sure that all others are ready. The lock exists for one run of the program; what an earlier run left behind is
-found by looking at the machines.
+hook takes the role's replacement lock: the hook waits until the machine that this run replaced before is ready again,
+and makes sure that all others are ready. The lock exists for one run of the program; the state of the machines shows
+what an earlier run left unfinished.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CloudMachine:
 
 @dataclass(frozen=True, kw_only=True)
 class Leaving:
-    """A machine's leave, as passed to its check."""
+    """Facts about a machine's leave, for the check of that machine."""
 
     for_good: bool
     """True when the machine has no successor."""
@@ -93,8 +93,8 @@ class ReplacementLock:
         """Wait until ``machine`` may be deleted, and hold the lock for it. ``check`` is called last: it raises an error
         when the machine must stay, and may take minutes.
 
-        Raise ``GuardRefusedError`` when the machine that was replaced before did not come back, or another one is not
-        healthy.
+        Raise ``GuardRefusedError`` when the machine that was replaced before did not come back, or another machine of
+        the role is not healthy.
         """
         self._waiting.append(machine)
         try:

@@ -151,7 +151,7 @@ class TunnelKeyProvider(VaultEntryProvider):
         return CreateResult(id_=props["secret"], outs={**props, "value": text})
 
     def diff(self, id_: str, olds: Properties, news: Properties) -> DiffResult:
-        """Report changed keys in the vault as an update, where a rotation has them read again."""
+        """Also report changed keys in the vault as an update, if a rotation has set ``READ_VARIABLE``."""
         difference = super().diff(id_, olds, news)
         if difference.replaces or not os.environ.get(READ_VARIABLE):
             return difference
@@ -195,7 +195,7 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
 
 
 class VaultSettingProvider(VaultEntryProvider):
-    """Writes text of the program into the vault, for machines that trust the vault's content."""
+    """Writes a text of the program into the vault, for machines that trust the vault's content."""
 
     def create(self, props: Properties) -> CreateResult:
         """Write the text into the vault."""
@@ -208,7 +208,7 @@ class VaultSettingProvider(VaultEntryProvider):
         return UpdateResult(outs=news)
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
-        """Report another vault or name as a replacement, another text as a change."""
+        """Report another vault or name as a replacement, and another text as an update."""
         replaces = changed(self.identity, olds, news)
         return DiffResult(changes=bool(replaces or changed(("value",), olds, news)), replaces=replaces)
 

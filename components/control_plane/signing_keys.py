@@ -22,7 +22,7 @@ class SigningKeys:
     signs: str = field(repr=False)
     """Private key that signs new tokens, PEM."""
     verifies: tuple[str, ...]
-    """Public keys, PEM; the first is that of ``signs``."""
+    """Public keys, PEM; the first belongs to ``signs``."""
 
     @classmethod
     def alone(cls, key: str) -> SigningKeys:
@@ -52,7 +52,7 @@ class SigningKeys:
         return self.signs + "".join(self.verifies)
 
     def trusting(self, key: str) -> SigningKeys:
-        """Return the keys with one more whose tokens are accepted."""
+        """Return the keys, with tokens of ``key`` accepted as well."""
         public = issuing.public_key(key)
         return self if public in self.verifies else SigningKeys(signs=self.signs, verifies=(*self.verifies, public))
 

@@ -32,7 +32,7 @@ class CloudResources:
         self._child = ResourceOptions(parent=parent)
 
     def make_site(self, name: str) -> None:
-        """Make a site without its pools. This comes before everything else of the site."""
+        """Make a site without its pools. The other methods for the site are called later."""
 
     def make_control_plane(self) -> ControlPlaneComponent:
         """Make the control plane in the site that the environment names."""
@@ -49,7 +49,7 @@ class CloudResources:
 
     def admit_autoscaler(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
         """Let the autoscaler size the cloud's pools, after :meth:`admit_controller`. ``principal_ids`` has the object
-        id of its identity on each API server machine. Return the resulting outputs of the stack."""
+        id of the autoscaler's identity on each API server machine. Return the resulting outputs of the stack."""
         return {}
 
     def link_end(self, place: EndContext) -> End:

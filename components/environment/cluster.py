@@ -86,8 +86,8 @@ class Cluster(ComponentResource):
 
 
 def _or_none_yet(keys: Output[str]) -> Output[str]:
-    """Return the keys of a tunnel, secret; none when only the run itself will know them. Otherwise a preview would show
-    a change of every tunnel whose keys a cloud makes itself."""
+    """Return the keys of a tunnel, secret; empty while only the run itself, and not its preview, will know them.
+    Otherwise a preview would show a change of every tunnel whose keys a cloud makes itself."""
 
     async def joined_key() -> str:
         return await keys.future() or ""

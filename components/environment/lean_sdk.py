@@ -29,7 +29,7 @@ _OLD_VERSION = re.compile(r"azure-native:\w+/v\d{8}\w*:")
 
 @contextmanager
 def lean() -> Iterator[None]:
-    """Declare resources inside the block at less cost. Effects after the block concern this process only.
+    """Lower the cost of declaring resources inside the block. Some effects outlast the block, in this process only.
 
     Three costs are avoided. The SDK stores the whole call stack of each declaration, which was 40% of the state and
     names folders of the operator. Python's garbage collector repeatedly examines hundreds of thousands of small objects
@@ -37,7 +37,7 @@ def lean() -> Iterator[None]:
     messages for each resource, and waits for the answer to each (2.4 CPU s); it has no setting for them.
     """
     gc.disable()
-    # At its end Python would examine all objects once more.
+    # When Python ends, it would examine all objects once more.
     atexit.register(gc.freeze)
     if not os.environ.get(DEBUG):
         pulumi.log.debug = _unsaid
@@ -50,17 +50,18 @@ def lean() -> Iterator[None]:
 
 
 def forget_versions() -> None:
-    """Drop the aliases that azure-native adds to each resource for each version of Azure's interface, about thirty.
-    This program has never declared a resource under such a type, and the SDK computes a URN from each (1.2 CPU s of a
-    preview of production). Other aliases stay. Needs a stack, and affects resources that are declared afterwards."""
+    """Drop the aliases that azure-native adds to each resource for each version of Azure's interface, about thirty for
+    each resource. This program has never declared a resource under such a type, and the SDK computes a URN from each
+    (1.2 CPU s of a preview of production). Other aliases stay. Needs a stack, and affects resources that are declared
+    afterwards."""
     register_stack_transformation(_without_versions)
 
 
 def wait_once() -> None:
-    """Make the SDK wait for all values declared so far as for a single value, which fails as soon as any of them does.
+    """Replace all values that the SDK waits for so far by a single value, which fails as soon as any of them fails.
 
-    Otherwise it waits for the first of thousands of values, and examines all the others again after each: 3.9 CPU s of
-    a preview of production. It has no setting for that.
+    Otherwise the SDK examines thousands of values again each time that one of them arrives: 3.9 CPU s of a preview of
+    production. The SDK has no setting for that.
     """
     with SETTINGS.lock:
         known = tuple(SETTINGS.outputs)

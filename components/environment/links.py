@@ -32,7 +32,7 @@ class EndContext:
     addresses: AddressPlan
     site: str
     name: str
-    """Name of its gateway in the program, if a link needs one."""
+    """Name in the program of the site's gateway, if a link needs a gateway."""
     parent: pulumi.Resource
 
     @property
@@ -65,7 +65,7 @@ class Tunnel(Remote):
     key: pulumi.Input[str]
     """Key in use."""
     others: pulumi.Input[Sequence[str]] = ()
-    """Keys that an end accepts as well, if it can, while the key is replaced."""
+    """Further keys that an end accepts, if it can, while the key is being replaced."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +75,11 @@ class VaultTunnelKeys:
     text: pulumi.Input[str]
     """The keys as the vault has them (components/model/network/tunnel_keys.py)."""
     made: Sequence[pulumi.Resource] = ()
-    """Resource that holds the keys. Where the vault has no keys, the resource that makes a key depends on this one, so
-    that a rotation can find which resources use which key."""
+    """Resource that holds the keys. A connection that makes its own key depends on this resource, so that a rotation
+    can find which resources use which key."""
 
     def beside(self, cloud_key: pulumi.Input[str] = "") -> Output[TunnelKeys]:
-        """Return the keys, followed by the key that a cloud has, unless it is among them."""
+        """Return the keys, followed by the cloud's key if it is not among them."""
         known = Output.all(text=self.text, cloud=cloud_key)
         return Output.secret(known.apply(lambda all: TunnelKeys.parse(f"{all['text']} {all['cloud']}").distinct()))
 
@@ -123,8 +123,8 @@ class Dials(Protocol):
     def dial(
         self, name: str, far: str, remotes: Sequence[Remote], keys: Callable[[str], VaultTunnelKeys]
     ) -> Mapping[str, Sequence[Tunnel]]:
-        """Connect to addresses of the site ``far``. Return, by label of each address, the tunnels that the other end
-        has to make. ``keys`` makes the keys of a tunnel, given its label: none at first."""
+        """Connect to addresses of the site ``far``. Return the tunnels that the other end has to make, by the label of
+        each address. ``keys`` makes the keys of a tunnel, given the tunnel's label; at first there are none."""
 
 
 @runtime_checkable

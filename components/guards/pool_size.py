@@ -1,9 +1,9 @@
 """Guard of pools' sizes, which belong to the autoscaler and to operators, not to the program.
 
-The program declares the size that a pool is made with and ignores it from then on. Where a cloud sets a group's size
-with every other change, such as a tag, the engine sends the size of the state. After a refresh, with which ``longhaul
-up`` begins, that is the live size. Without a refresh it is older, and a lower one would delete machines that are in the
-middle of a job.
+The program declares the size that a pool is made with and ignores it from then on. Some clouds set a group's size with
+every other change, such as a tag's; the engine then sends the size in the state. ``longhaul up`` begins with a refresh,
+after which that is the live size. Without a refresh the state's size is older, and a lower size would delete machines
+that are in the middle of a job.
 """
 
 from __future__ import annotations

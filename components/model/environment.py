@@ -69,9 +69,9 @@ class Access(Section):
     on on-premises gateways, and machines that bake images, and nothing else."""
     operators_inside: Annotated[tuple[Range, ...], Replaces.STATE] = Field(default=(), examples=[["10.66.0.200/32"]])
     """Private ranges of operators' machines, jump hosts and bastions outside the address plan's own range of operators.
-    Gateways, hosts and pools' machines accept SSH from both; a host also accepts it from its site's gateways. A range
-    of several addresses is refused when pods have addresses in it; a single address is assumed to be in use by one
-    machine."""
+    Gateways, hosts and pools' machines accept SSH from both kinds of ranges; a host also accepts it from its site's
+    gateways. A range of several addresses is refused when pods have addresses in it; a single address is assumed to be
+    in use by one machine."""
     aws_identity_provider: Annotated[str | None, Replaces.STATE] = Field(
         default=None,
         pattern=r"^arn:aws:iam::\d{12}:oidc-provider/sts\.windows\.net/[0-9a-f-]{36}/$",
@@ -157,9 +157,9 @@ class Environment(Section):
     """The autoscaler, which sizes the pools. If left out, pools keep the size that somebody gives them; `{}` turns it
     on with its defaults."""
     max_nodes: Annotated[int | None, Replaces.SIZE] = Field(default=None, ge=1, examples=[5000])
-    """Largest number of nodes of the environment. An autoscaler keeps to it, whatever the sum of the pools' maxima:
-    with one, the hosts and the pools' `min` together must not exceed this number. Without an autoscaler, the hosts and
-    the pools' `max` together must not. If left out, only the sites' addresses limit the number."""
+    """Largest number of nodes of the environment. An autoscaler keeps to it, whatever the sum of the pools' maxima.
+    With an autoscaler, the hosts and the pools' `min` together must not exceed this number; without an autoscaler, the
+    hosts and the pools' `max` together must not. If left out, only the sites' addresses limit the number."""
     depots: Annotated[Depots, Replaces.STATE] = Field(default_factory=Depots)
     """Settings of all sites' depots."""
     bare_metal: Annotated[FileName | None, Replaces.STATE] = Field(default=None, examples=["hosts.prod.yaml"])

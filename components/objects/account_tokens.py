@@ -1,7 +1,7 @@
 """Refusal of tokens that never expire.
 
 A Secret of type ``kubernetes.io/service-account-token`` gets a token that is valid as long as the Secret exists
-(kubernetes.io, "Configure Service Accounts for Pods"). Whoever may write Secrets in a namespace could so keep access
+(kubernetes.io, "Configure Service Accounts for Pods"). Whoever may write Secrets in a namespace could thus keep access
 for ever. Pods have tokens that are renewed. People and programs outside request a token that expires (``kubectl create
 token``), within the API servers' limits.
 """
@@ -33,7 +33,7 @@ class AccountTokens(ComponentResource):
 
 
 def policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses such Secrets outside ``kube-system``."""
+    """Return the policy that refuses Secrets of that type outside ``kube-system``."""
     return {
         "match_constraints": {
             "resource_rules": [

@@ -1,5 +1,5 @@
-"""The autoscaler's objects on the cluster: its document and its rights. It runs on the API servers' machines
-(longhaul-autoscaler.service in images/rootfs)."""
+"""The autoscaler's objects on the cluster: its document and its rights. The autoscaler runs on the API servers'
+machines (longhaul-autoscaler.service in images/rootfs)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AutoscalerArgs:
 
     environment: Environment
     aws_role_arn: pulumi.Output[str | None]
-    """ARN of the role that it assumes in AWS; ``None`` without AWS."""
+    """ARN of the role that the autoscaler assumes in AWS; ``None`` without AWS."""
     prices: Mapping[str, Any] = field(default_factory=dict)
 
 

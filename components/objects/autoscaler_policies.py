@@ -48,8 +48,8 @@ class AutoscalerPolicies(ComponentResource):
 
 
 def nodes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy by which the autoscaler changes only a Node's cordon and its own annotation, and lifts no
-    cordon of others."""
+    """Return the policy that lets the autoscaler change only a Node's cordon and the autoscaler's own annotation, and
+    lift only its own cordons."""
     old, new = "dyn(oldObject.spec)", "dyn(object.spec)"
     owned = ("ownerReferences", "finalizers")
     metadata = " + ".join(
@@ -90,7 +90,7 @@ def nodes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def names_policy(leases: Iterable[str]) -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy by which the autoscaler makes only leases and ConfigMaps with its own names."""
+    """Return the policy that lets the autoscaler make only ``leases``, and only the ConfigMap with its own name."""
     allowed = ", ".join(f"'{name}'" for name in leases)
     name = "object.metadata.?name.orValue('')"
     condition = f"request.resource.resource == 'leases' ? {name} in [{allowed}] : {name} == '{AUTOSCALER}'"

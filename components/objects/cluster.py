@@ -62,8 +62,8 @@ class ClusterObjects(ComponentResource):
         prices: Mapping[str, Any] | None = None,
         kubernetes_ca: Output[str],
     ) -> None:
-        """``node_controller_role`` and ``autoscaler_role``: ARNs of the AWS roles that these assume; None without AWS.
-        ``prices``: entries of the price file for the pools' machines. ``kubernetes_ca``: authority of API servers,
+        """``node_controller_role`` and ``autoscaler_role``: ARNs of the AWS roles of the two programs; None without
+        AWS. ``prices``: entries of the price file for the pools' machines. ``kubernetes_ca``: authority of API servers,
         PEM."""
         super().__init__("longhaul:ClusterObjects", f"{environment.name}-objects")
         name = environment.name
@@ -86,7 +86,7 @@ class ClusterObjects(ComponentResource):
         made: list[Resource] = [Queues(f"{name}-queues", queues, opts=child)] if has_queues(environment) else []
         if environment.teams:
             made.append(Teams(f"{name}-teams", environment, opts=_after(child, made)))
-        # They may have rights in the namespaces of teams.
+        # Groups may have rights in the namespaces of teams.
         GroupBindings(f"{name}-groups", environment, opts=_after(child, made))
         Capacity(f"{name}-capacity", environment, opts=child)
         EnvironmentDocument(
@@ -110,7 +110,7 @@ class ClusterObjects(ComponentResource):
         InstanceMetadata(f"{name}-metadata", opts=child)
         AccountTokens(f"{name}-account-tokens", opts=child)
         NodeLabels(f"{name}-node-labels", opts=child)
-        # Their pods have the system's priorities, which need their quota.
+        # The pods made below have the system's priorities, which need a quota.
         child = _after(child, [priorities])
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)
         if has_gpus(environment):

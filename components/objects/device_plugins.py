@@ -55,9 +55,10 @@ def daemon_set(
     whole: PodSpecArgsDict = {
         **pod,
         "priority_class_name": "system-node-critical",
-        # Every taint, the preflight's and those that reserve a pool: pods of such a pool need their devices too.
+        # Every taint is tolerated, those of the preflight and of reserved pools too: pods of such a pool need their
+        # devices.
         "tolerations": [{"operator": "Exists"}],
-        # It talks only to the kubelet.
+        # A plugin talks only to the kubelet.
         "automount_service_account_token": False,
         "enable_service_links": False,
     }

@@ -147,7 +147,7 @@ class Dns(ComponentResource):
 
 
 def corefile(environment: Environment, addresses: AddressPlan) -> str:
-    """Return CoreDNS's configuration. It looks up reverse names of the whole supernet among services and their
+    """Return CoreDNS's configuration. CoreDNS looks up reverse names of the whole supernet among services and their
     endpoints first. Reverse names of other machines (nodes, gateways) go to the network's own DNS, like every other
     name except the API's. Of the sites' networks, only the control plane's knows the API's name, and laptops may ask
     any pod; so this configuration contains the answer, without a file (CoreDNS 1.14, plugin/hosts)."""
@@ -180,7 +180,7 @@ def corefile(environment: Environment, addresses: AddressPlan) -> str:
 
 
 def standing_nodes(environment: Environment) -> int:
-    """Return the number of an environment's nodes that always run and accept DNS pods, GPU nodes too."""
+    """Return the number of an environment's nodes that always run and accept DNS pods, including GPU nodes."""
     pools = (
         pool.min
         for pool in environment.pools.values()

@@ -1,11 +1,11 @@
 """Elastic Fabric Adapters for pods: AWS's device plugin, in the form of AWS's own chart.
 
 Its image is in a registry of AWS that requires credentials, and its source is not public. So the environment's file
-names the image by its digest (``images.efa_device_plugin``); without one there is no plugin.
+names the image by its digest (``images.efa_device_plugin``); without an image there is no plugin.
 
 It has the rights that AWS's chart grants it up to v0.5.8. From v0.5.9 on the chart runs it privileged
-(github.com/aws/eks-charts, stable/aws-efa-k8s-device-plugin, commit c64d880). Here it is never privileged; whether
-those versions work so has not been tried. Mounts of the chart that only Neuron needs are left out.
+(github.com/aws/eks-charts, stable/aws-efa-k8s-device-plugin, commit c64d880). Here it is never privileged; nobody has
+tried whether those versions work without that. Mounts of the chart that only Neuron needs are left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Priority and fairness: shares of the API servers' requests, so that a flood of lists starves nobody.
 
 Kubernetes' own levels protect heartbeats (``node-high``) and its own controllers (``leader-election``,
-``workload-high``). Two things are missing. Our controllers are ordinary users to it, and would queue together with
-people. And lists, the requests that cost most memory and time, may use the whole share of their client's other
+``workload-high``). Two things are missing. Our controllers are ordinary users to Kubernetes, and would queue together
+with people. And lists, the requests that cost most memory and time, may use the whole share of their client's other
 requests.
 
 So our controllers join the levels of Kubernetes' controllers, and lists of service accounts and people have a level of

@@ -1,14 +1,14 @@
-"""Protection of the labels of Nodes, which decide where pods run, from the nodes themselves.
+"""Protection of Nodes' labels from the nodes themselves. The labels decide where pods run.
 
 Kubernetes lets a kubelet write most labels of its own Node (k8s.io/kubernetes,
 ``plugin/pkg/admission/noderestriction``), so whoever controls a node could name another pool, site or zone and draw the
 pods that belong there. Three policies of the API servers prevent that:
 
-- A node changes no label of its Node except the few that only it knows (:func:`own_word_condition`). It lifts no
-  cordon, with which somebody keeps pods from it, and changes no annotation of a roll or of the autoscaler.
-- The labels that a kubelet itself compares at each start and writes where they differ (:data:`COMPARED`) are put back
-  instead of refused. A kubelet whose update of them is refused tries for ever, and reports no status meanwhile
-  (``pkg/kubelet/kubelet_node_status.go``, ``tryRegisterWithAPIServer``).
+- A node may change only the few labels of its Node that it alone knows (:func:`own_word_condition`). It may not lift a
+  cordon, with which somebody keeps pods from the node, and may not change annotations of a roll or of the autoscaler.
+- A kubelet compares some labels at each start and writes those that differ (:data:`COMPARED`). A policy puts them
+  back and does not refuse the update: a kubelet whose update is refused retries for ever, and reports no status
+  meanwhile (``pkg/kubelet/kubelet_node_status.go``, ``tryRegisterWithAPIServer``).
 - A Node that a node registers gets a taint and a label. The node controller corrects its labels according to its site's
   list and removes both. A node cannot remove them: NodeRestriction keeps it from its taints, and the first policy from
   the label.
@@ -97,7 +97,7 @@ class NodeLabels(ComponentResource):
 
 
 def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy by which a node changes no more of its Node's metadata than it owns, and lifts no cordon."""
+    """Return the policy that lets a node change only its own part of its Node's metadata, and lift no cordon."""
     changes = f"{OLD} != {NEW} || {OLD_NOTES} != {NEW_NOTES} || {LIFTS}"
     noted = f"{changed(OLD_NOTES, NEW_NOTES)}.filter(k, k.startsWith('{ROLL}') || k in ['{KEEP}', '{SCALE_IN}'])"
     return {
@@ -168,8 +168,9 @@ def mark_policy() -> MutatingAdmissionPolicySpecArgsDict:
 
 
 def own_word_condition(key: str) -> str:
-    """Return the condition (CEL) under which a node may write the label ``key``, a variable: that its cloud takes it
-    back, its GPUs' properties if it has GPUs, and its operating system and processor if the label is not set."""
+    """Return the condition (CEL) under which a node may write the label that the variable ``key`` names: that its cloud
+    takes it back, a property of its GPUs if it has GPUs, or its operating system or processor if that label is not
+    set."""
     has_gpus = f"variables.old[?'{GPU_LABEL}'].orValue('') == 'true'"
     gpus = f"{key}.startsWith('{NVIDIA}') && {key} != '{GPU_LABEL}' && {has_gpus}"
     return f"{key} == '{INTERRUPTED}' || ({gpus}) || ({_added(key)})"
@@ -181,7 +182,8 @@ def changed(old: str, new: str) -> str:
 
 
 def _added(key: str) -> str:
-    """Return the condition (CEL) that only the machine knows the label ``key``, a variable, and its Node lacks it."""
+    """Return the condition (CEL) that only the machine knows the label that the variable ``key`` names, and that its
+    Node lacks that label."""
     machine = ", ".join(f"'{label}'" for label in MACHINE_LABELS)
     return f"{key} in [{machine}] && !({key} in variables.old)"
 

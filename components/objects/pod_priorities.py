@@ -37,7 +37,8 @@ class Priority:
     value: int
     why: str
     preempts: bool = True
-    """True when its pods may evict pods of lower priority. Otherwise they wait, but are scheduled before those."""
+    """True when its pods may evict pods of lower priority. Otherwise its pods wait, but are scheduled before pods of
+    lower priority."""
 
     @property
     def policy(self) -> Literal["PreemptLowerPriority", "Never"]:

@@ -23,9 +23,10 @@ COHORT = PROJECT
 CPU, MEMORY = "cpu", "memory"
 PLENTY = "1P"
 """Quota of resources that are not counted: a queue refuses a job that requests a resource without a quota. Kueue adds
-up quotas in 64 bits, so this must be far below their limit."""
+up quotas in 64 bits, so this quota must be far below their limit."""
 CORES_OF_HOSTS = 1_000_000
-"""Number of cores of a kind whose hosts' cores are not declared: the limit is then what the autoscaler can place."""
+"""Number of cores assumed for a kind with hosts, whose cores are not declared. Only the room on the machines then
+limits jobs."""
 
 
 def used_kinds(environment: Environment, known: Mapping[str, CapacityKind]) -> tuple[str, ...]:
@@ -35,8 +36,8 @@ def used_kinds(environment: Environment, known: Mapping[str, CapacityKind]) -> t
 
 
 def flavor(kind: CapacityKind) -> dict[str, Any]:
-    """Return the ResourceFlavor of a kind. Its pools' taints keep away pods that did not come through a queue. Pods
-    that Kueue admits tolerate all of them, on whichever pool they run."""
+    """Return the ResourceFlavor of a kind. The taints of the kind's pools keep away pods that did not come through a
+    queue. Pods that Kueue admits tolerate all these taints, whichever pool they run on."""
     tolerations = [
         {
             "key": taint.key,
@@ -90,7 +91,7 @@ def cluster_queue(environment: Environment, team: str, known: Mapping[str, Capac
 
 def _guaranteed(share: Share, kind: CapacityKind) -> dict[str, dict[str, str]]:
     """Return the cores and GPUs of a share, and the memory that goes with the GPUs: otherwise a job that requests
-    little but memory would get a whole machine of them."""
+    little except memory would get a whole machine with GPUs."""
     cores = cores_of(share, kind)
     quotas = {CPU: {"nominalQuota": str(cores)}, GPU_RESOURCE: {"nominalQuota": str(share.gpus)}}
     # Hosts' memory is not declared.

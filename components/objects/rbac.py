@@ -119,7 +119,7 @@ JOIN_NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
 
 
 def tokens_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the admission policy by which the node controller deletes tokens of hosts and no other Secret."""
+    """Return the admission policy that lets the node controller delete tokens of hosts, and no other Secret."""
     return {
         "match_constraints": {
             "resource_rules": [
@@ -161,7 +161,8 @@ class NodeAccess(ComponentResource):
         self.register_outputs({})
 
     def _authorities(self) -> None:
-        """Let nodes read the authorities of API servers. The Node authorizer would allow it only for their pods."""
+        """Let nodes read the authorities of API servers. The Node authorizer lets a node read a ConfigMap only for the
+        node's pods."""
         metadata = meta(AUTHORITIES, part=PART, namespace=SYSTEM_NAMESPACE)
         role = Role(AUTHORITIES, metadata=metadata, rules=[AUTHORITIES_RULE], opts=self._child)
         RoleBinding(

@@ -5,8 +5,8 @@ node; NCCL chooses among them. This does not limit the number of pods on a node.
 
 Upstream runs the plugin privileged. According to its source (v1.5.3) it reads sysfs, checks whether
 ``/dev/infiniband/rdma_cm`` exists (github.com/Mellanox/rdmamap, ``getRdmaUcmDevice``) and asks the kernel for the
-namespace mode of RDMA devices, for which no capability is needed. It needs more only to bring interfaces up; that fails
-with a warning, and the machine's own network does it.
+namespace mode of RDMA devices, for which no capability is needed. The plugin needs more privileges only to bring
+interfaces up. That fails with a warning, and the machine's own network configuration brings them up.
 
 It runs in the host's network namespace, because only there can it see the interface of each adapter. The interface's
 link type distinguishes InfiniBand from Ethernet: on Azure's machines both may be adapters of one vendor with one
@@ -51,9 +51,10 @@ DEVICES = "/dev/infiniband"
 VENDOR = "15b3"
 """PCI vendor of the adapters, Mellanox."""
 LINK_TYPES = {Rdma.INFINIBAND: "infiniband", Rdma.ROCE: "ether"}
-"""The kernel's names for the link types of adapters' interfaces; for InfiniBand that of IP over InfiniBand."""
+"""The kernel's names for the link types of adapters' interfaces; for InfiniBand, the type of IP over InfiniBand."""
 PCI_IDS = f"{VENDOR}  Mellanox Technologies\n"
-"""List of PCI vendors in the format of pci.ids. The plugin ends without one, and uses it only for names in its log."""
+"""List of PCI vendors in the format of pci.ids. The plugin exits without this list, and uses it only for names in its
+log."""
 
 
 class SharedRdma(ComponentResource):
@@ -86,7 +87,7 @@ def configuration(kind: Rdma) -> dict[str, str]:
 
 
 def nodes_with(environment: Environment, kind: Rdma) -> NodeAffinityArgsDict:
-    """Return the affinity to nodes that have a kind of RDMA network, pools' and hosts'."""
+    """Return the affinity to all nodes, of pools and hosts, that have a kind of RDMA network."""
     terms: list[NodeSelectorTermArgsDict] = []
     if pools := pools_with(environment, kind):
         terms.append({"match_expressions": [{"key": POOL_LABEL, "operator": "In", "values": [*pools]}]})

@@ -1,9 +1,9 @@
-"""Policies of the API servers in teams' namespaces: work of the kinds that queue waits in the team's queue with the
-team's priority, only Kueue starts it, its pods end in time, and nobody gets GPUs without the queue.
+"""Policies of the API servers in teams' namespaces: jobs and other kinds that queue wait in the team's queue with the
+team's priority, only Kueue starts them, their pods end in time, and nobody gets GPUs without the queue.
 
-JobSets make Jobs of their own, which wait as parts of the JobSet, so the JobSet controller's own Jobs need no queue.
-Nobody else can claim to make a part of a JobSet. Kueue leaves the parts of an admitted job to that job's controller
-(its pkg/controller/jobframework, ``FindAncestorJobManagedByKueue``), so only controllers may declare owners.
+The Jobs of a JobSet wait as parts of the JobSet, so they need no queue. Nobody else can claim to make a part of a
+JobSet. Kueue leaves the parts of an admitted job to that job's controller (its pkg/controller/jobframework,
+``FindAncestorJobManagedByKueue``), so only controllers may declare owners.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ MAKERS = tuple(CONTROLLERS.format(kind) for kind in ("job", "deployment", "repli
 """Users of Kubernetes' controllers, whose owner references can be trusted."""
 
 MOST_GRACE_S = 600
-"""Longest time that a team's pod may take to end, seconds. Kueue passes its quota on as soon as the pod is told to end,
-but the node becomes free only afterwards."""
+"""Longest time that a team's pod may take to end, seconds. Kueue frees the pod's quota as soon as the pod is told to
+end, but the node becomes free only when the pod has ended."""
 
 KUEUES = "kueue.x-k8s.io/"
 """Prefix of the names of Kueue's labels, annotations and scheduling gates."""
@@ -66,7 +66,8 @@ NAMES, KEPT = "longhaul-team-queues", "longhaul-teams"
 STARTS, GPUS, OWNERS = "longhaul-team-jobs", "longhaul-team-pods", "longhaul-team-owners"
 """Names of the policies for Jobs and JobSets, for pods, and for other kinds that make pods."""
 ENDS, ASKED = "longhaul-team-ends", "longhaul-team-deletions"
-"""Names of the policies for the time that pods take to end: as they declare it, and as a deletion requests it."""
+"""Names of two policies for the time that pods take to end: the time that pods declare, and the time that a deletion
+requests."""
 TEAMS: LabelSelectorArgsDict = {"match_expressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
 
 ANOTHER = "a team's jobs wait in its own queue, default, with its own priority class"
@@ -102,8 +103,7 @@ class TeamPolicies(ComponentResource):
 
 
 def names_policy() -> MutatingAdmissionPolicySpecArgsDict:
-    """Return the policy that gives new objects and queues the queue and priority of their team, unless they name
-    some."""
+    """Return the policy that adds the queue and priority of the team to new objects that name none."""
     none = "JSONPatch{op: 'add', path: '/metadata/labels', value: {}}"
     wanted = f"{{'{QUEUE}': '{LOCAL}', '{PRIORITY}': {_team()}}}"
     added = "JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey(k), value: variables.wanted[k]}"
@@ -126,7 +126,7 @@ def names_policy() -> MutatingAdmissionPolicySpecArgsDict:
 def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that refuses other queues and priorities, and workloads of others."""
     right = {QUEUE: f"'{LOCAL}'", PRIORITY: _team()}
-    # Kueue's own webhook adds the queue to Deployments from before it when they are changed.
+    # When a Deployment from before Kueue is changed, Kueue's own webhook adds the queue.
     kept = " && ".join(
         f"({NEW}[?'{key}'].orValue('') == {value} || !({CREATED}) && {NEW}[?'{key}'] == {OLD}[?'{key}'])"
         for key, value in right.items()
@@ -144,7 +144,7 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that keeps Jobs and JobSets suspended until Kueue admits them, and refuses changes of their
     owners and deletions that orphan their pods."""
     suspended, was = (f"{side}.spec.?suspend.orValue(false)" for side in ("object", "oldObject"))
-    # Kueue's webhook has suspended it by now, unless it took it for a part of another job.
+    # Kueue's webhook has suspended the job by now, unless it took the job for a part of another.
     condition = f"request.operation == 'DELETE' || {suspended} || !({CREATED}) && !{was}"
     policy, orphans = "request.?options.?propagationPolicy.orValue('')", "request.?options.?orphanDependents"
     deleted = f"request.operation != 'DELETE' || {policy} != 'Orphan' && !{orphans}.orValue(false)"
@@ -162,7 +162,8 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def gpus_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses pods GPUs without the queue, and lets only Kueue remove its scheduling gates."""
+    """Return the policy that refuses GPUs to pods that bypass the queue, and lets only Kueue remove its scheduling
+    gates."""
     gated = f"object.spec.?schedulingGates.orValue([]).exists(g, g.name == '{GATE}')"
     every = "(object.spec.containers + object.spec.?initContainers.orValue([]))"
     # A resource that has only a limit is requested as well by the time a policy sees the pod.
@@ -181,8 +182,8 @@ def gpus_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that keeps other makers of pods from being a part of another job: Kueue would let their pods
-    run for as long as that job runs. Kueue ignores owners of kinds that do not queue."""
+    """Return the policy that keeps Deployments, ReplicaSets and StatefulSets from declaring a job as their owner: Kueue
+    would let their pods run for as long as that job runs. Kueue ignores owners of kinds that do not queue."""
     return _refusing(
         [
             rule
@@ -244,16 +245,16 @@ def _team() -> str:
 
 
 def _owner_condition(trusted: str) -> str:
-    """Return the condition (CEL) that an object has no controller or a CronJob, or any controller where ``trusted``
-    (CEL) is true; and that an update does not change it."""
+    """Return the condition (CEL) that a new object has no controller except a CronJob, or that ``trusted`` (CEL) is
+    true, and that an update does not change the controllers."""
     new, old = _owners("object"), _owners("oldObject")
     made = f"{trusted} || {new}.all(o, o.kind == 'CronJob' && o.apiVersion.startsWith('batch/'))"
     return f"({CREATED} ? ({made}) : {new}.map(o, o.uid) == {old}.map(o, o.uid))"
 
 
 def _unowned() -> str:
-    """Return the condition (CEL) that an object names no job as its owner, unless Kubernetes' own controllers write
-    it."""
+    """Return the condition (CEL) that an object names no job as its owner, unless Kubernetes' own controllers write the
+    object."""
     return f"{_by(*MAKERS)} || !{_owners('object')}.exists(o, o.kind in {list(KNOWN)})"
 
 

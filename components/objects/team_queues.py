@@ -59,7 +59,8 @@ class TeamQueues:
         after: Iterable[Resource] = (),
         **others: Any,
     ) -> Resource:
-        """Declare one of Kueue's objects. Its deletion is not waited for: Kueue keeps it while its jobs run."""
+        """Declare one of Kueue's objects. Nothing waits for the object's deletion: Kueue keeps the object while its
+        jobs run."""
         where = f"-{namespace}" if namespace else ""
         return CustomResource(
             f"kubernetes:{API}:{kind}",

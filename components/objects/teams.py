@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 READ = ("get", "list", "watch")
 MEMBERS, READER, CAPACITY = "longhaul:team", "longhaul:teams", "longhaul:capacity"
-"""Names of the binding of a team's people in its namespace, and of roles of all teams' people: for the cluster, and for
-the ConfigMaps of capacity."""
+"""Names of a binding and two roles: the binding of a team's people in the team's namespace, and the roles of all teams'
+people, in the cluster and for the ConfigMaps of capacity."""
 
 READER_RULES: tuple[PolicyRuleArgsDict, ...] = (
     {"api_groups": [""], "resources": ["nodes"], "verbs": READ},
@@ -42,7 +42,7 @@ READER_RULES: tuple[PolicyRuleArgsDict, ...] = (
         "verbs": READ,
     },
 )
-"""Rights of all teams' people in the cluster: to see the nodes, and who is guaranteed and uses how much."""
+"""Rights of all teams' people in the cluster: to see the nodes, and how much each team is guaranteed and uses."""
 CAPACITY_RULES: tuple[PolicyRuleArgsDict, ...] = (
     {
         "api_groups": [""],
@@ -71,7 +71,7 @@ class Teams(ComponentResource):
         namespace = Namespace(
             f"longhaul-namespace-{name}",
             metadata=meta(name, part=PART, more_labels=labels),
-            # It contains what people made.
+            # The namespace contains what people made.
             opts=ResourceOptions(parent=self, retain_on_delete=True),
         )
         inside = ResourceOptions(parent=self, depends_on=[namespace])
@@ -79,7 +79,7 @@ class Teams(ComponentResource):
         RoleBinding(
             f"longhaul-team-{name}",
             metadata=meta(MEMBERS, part=PART, namespace=name),
-            # JobSets, and a look at queues, are part of it (components/objects/queue_managers.py).
+            # The role includes JobSets and reading queues (components/objects/queue_managers.py).
             role_ref={"api_group": RBAC, "kind": "ClusterRole", "name": "edit"},
             subjects=_subjects(team.groups),
             opts=inside,

@@ -17,7 +17,7 @@ GROUPS = {"ECP-384": "ecp384"}
 """Names of algorithms in strongSwan (docs.strongswan.org, "IKEv2 Cipher Suites")."""
 
 IKE_PROPOSAL = "-".join((CIPHERS[SUITE.cipher], DERIVATIONS[SUITE.derivation], GROUPS[SUITE.group]))
-"""The suite as strongSwan's proposal for IKE. Gateways renew keys before these expire (playbooks/roles/gateway)."""
+"""The suite as strongSwan's proposal for IKE. Gateways renew keys before the keys expire (playbooks/roles/gateway)."""
 
 ESP_PROPOSAL = "-".join((CIPHERS[SUITE.cipher], GROUPS[SUITE.group]))
 """The suite as strongSwan's proposal for the tunnel's own keys, with forward secrecy."""

@@ -1,4 +1,4 @@
-"""Tables of metrics in Markdown: each that the code declares, with its help text."""
+"""Tables of metrics in Markdown: each metric that the code declares, with its help text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def metric_sources(folder: str) -> Iterator[MetricSource]:
 
 
 def _declared(source: str) -> Iterator[Metric]:
-    """Yield the metrics that a module declares, each by literals."""
+    """Yield the metrics that a module declares with literal arguments."""
     if Metric.__name__ not in source:
         return
     for node in ast.walk(ast.parse(source)):

@@ -18,7 +18,7 @@ class ReasonSource:
     """Name of the class."""
     meaning: str
     members: tuple[tuple[str, str], ...]
-    """Value of each member, and the sentence below it; that is empty where nothing is written."""
+    """Value of each member, and the sentence below it; the sentence is empty if there is none."""
 
 
 def reason_tables(part: str) -> str:

@@ -1,8 +1,8 @@
 """Files of machines: pure functions from the model to text.
 
 A machine's files, and so its user-data, contain only what that machine uses, and nothing that changes with other parts
-of the environment: a change of user-data replaces a control-plane machine. They contain neither certificates and keys,
-nor the current members of an etcd cluster (see :mod:`components.render.etcd_members`). Files that are the same on every
+of the environment: a change of user-data replaces a control-plane machine. They contain no certificates, no keys, and
+not the current members of an etcd cluster (see :mod:`components.render.etcd_members`). Files that are the same on every
 machine are in the image.
 """
 
@@ -93,7 +93,7 @@ def pool_user_data(
 
 
 def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile, ...]:
-    """Return the secrets of the vault that a control-plane machine fetches, as the files that it makes of them."""
+    """Return the files that a control-plane machine makes of the vault's secrets."""
     return _ROLES[machine.role].secret_files(environment, machine)
 
 

@@ -12,17 +12,17 @@ SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 """Kubernetes' own priority classes. Their pods preempt all others, and are evicted last."""
 
 EVENTS_PER_S = 200
-"""Number of events a second that one namespace may make continuously, on each server. With five servers it is a quarter
-of what the events store of the largest environments can hold, and half of what the others can
-(:data:`components.model.control_plane.size.SIZES`)."""
+"""Number of events a second that one namespace may make continuously, on each server. With five servers that is a
+quarter of the events that the store of the largest environments can hold, and half of those that other environments'
+stores can hold (:data:`components.model.control_plane.size.SIZES`)."""
 
 USER_EVENTS_PER_S, USER_EVENTS_BURST = 50, 100
-"""Number of events of one user, a second and at once: a kubelet's own limit (kubernetes 1.36,
+"""Number of events that one user may make a second, and at once: a kubelet's own limit (kubernetes 1.36,
 pkg/kubelet/apis/config/v1beta1, ``EventRecordQPS``, ``EventBurst``), and the most that the clients of the scheduler and
 the controllers send."""
 
 BUCKETS = 16_384
-"""Number of users whose events are counted: more than there are nodes, so that none is dropped and starts again."""
+"""Number of users whose events are counted: more than there are nodes, so that no count is dropped and starts again."""
 
 
 def admission(environment: Environment) -> dict[str, Any]:
@@ -62,7 +62,8 @@ def _quotas() -> dict[str, Any]:
 
 
 def _events(environment: Environment) -> dict[str, Any]:
-    """Return the limits of events. There is no limit for a whole server: a flood would then cost everybody's events."""
+    """Return the limits of events. There is no limit for a whole server, because one flood would
+    then cost everybody's events."""
     burst = size_of(declared_nodes(environment)).event_burst
     return {
         "apiVersion": "eventratelimit.admission.k8s.io/v1alpha1",

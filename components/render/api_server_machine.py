@@ -135,8 +135,8 @@ def _arguments(environment: Environment, addresses: AddressPlan, machine: Machin
 @cache
 def _authentication() -> str:
     """Return the authentication configuration. The vault has the issuers, as a list in JSON, which is also YAML, so a
-    change of them does not change user data. Anonymous requests reach only the health endpoints, because load balancers
-    have no identity; a running kube-apiserver accepts no change of ``anonymous``."""
+    change of the issuers does not change user data. Anonymous requests reach only the health endpoints, because load
+    balancers have no identity; a running kube-apiserver accepts no change of ``anonymous``."""
     return yaml_document(
         {
             "apiVersion": "apiserver.config.k8s.io/v1",

@@ -1,5 +1,5 @@
-"""containerd's files on a node: the mirror of all registries from which it pulls, the site's depot. Settings that are
-the same on every node: images/rootfs/etc/containerd/conf.d."""
+"""containerd's files on a node, which make the site's depot the mirror of all registries. Settings that are the same on
+every node are in images/rootfs/etc/containerd/conf.d."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DEPOT_AUTHORITY = "/etc/longhaul/depot-authority.pem"
 
 
 def depot_files(environment: Environment, site: Site) -> dict[str, File]:
-    """Return the files by which a machine uses its site's depot: containerd's; its image verifier's
-    (containerd/signed_depot.py) if the builder signs; and the authority of the depot's server if the environment names
-    one."""
+    """Return the files by which a machine uses its site's depot: containerd's; the image verifier's
+    (containerd/signed_depot.py) if the environment names the builder's key; and the authority of the depot's server if
+    the environment names one."""
     if site.depot is None:
         return {}
     key, authority = environment.depots.key, environment.depots.authority
@@ -33,7 +33,7 @@ def depot_files(environment: Environment, site: Site) -> dict[str, File]:
 def registry(depot: str, *, own_authority: bool) -> File:
     """Return containerd's registry configuration: it pulls every image from the depot and never from elsewhere. It
     names the intended registry in the query (docs/hosts.md of containerd). ``ca`` is set for the server and for the
-    host, which containerd treats as two entries; it is added to the system's store
+    host, which containerd treats as two entries; containerd adds ``ca`` to the system's store
     (core/remotes/docker/config/hosts.go)."""
     ca = f'ca = "{DEPOT_AUTHORITY}"\n' if own_authority else ""
     content = f'server = "{depot}"\n{ca}\n[host."{depot}"]\ncapabilities = ["pull", "resolve"]\n{ca}'

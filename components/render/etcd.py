@@ -24,8 +24,8 @@ LUN = 0
 """Logical unit number at which the learner's data disk is attached."""
 
 NETWORK_LIMITS = SyncLimits(median_ms=5, p99_ms=10)
-"""Longest times of a sync on a network disk: no write of the cluster waits for it, so etcd's own requirement is enough,
-a 99th percentile below 10 ms (etcd.io, "FAQ")."""
+"""Longest times of a sync on a network disk: no write of the cluster waits for the learner's disk, so etcd's own
+requirement is enough, a 99th percentile below 10 ms (etcd.io, "FAQ")."""
 
 GIB = 2**30
 
@@ -51,7 +51,7 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
         learner=machine.is_learner,
     )
     return {
-        # Left out when it is not declared, as before there was one: a change of user-data replaces the machine.
+        # Left out when no limits are declared: one more file would change the user-data, and so replace the machine.
         **({LIMITS_PATH: File(content=Limits(**limits.model_dump()).to_text())} if limits else {}),
         **({DISK_PATH: File(content=lun_text(LUN))} if machine.disk_gib else {}),
         "/etc/longhaul/etcd.env": File(content=environment_file(_settings(environment, machine))),

@@ -1,4 +1,4 @@
-"""The kubelet's settings on a node. What they reserve of a machine, and limits of a pod:
+"""The kubelet's settings on a node. Reservations of a machine and limits of a pod are in
 components/model/nodes/kubelet_reservations.py."""
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _near_the_gpus() -> dict[str, Any]:
     """Return settings that reserve processors for a pod on the same NUMA node as its GPUs.
 
     The policy is ``best-effort``. The stricter policies fail a pod after binding when it does not fit the free NUMA
-    nodes, and the scheduler, which does not know these, would bind the next one there too (kubernetes.io, "Control
+    nodes, and the scheduler, which does not know NUMA nodes, would bind the next pod there too (kubernetes.io, "Control
     Topology Management Policies on a node", known limitations). ``reservedSystemCPUs`` and the memory manager are not
     used: both need numbers that only the machine knows (which processors, how many NUMA nodes; k8s.io/kubernetes,
     pkg/kubelet/cm/memorymanager, validateReservedMemory), and memory is allocated near the processor that first touches

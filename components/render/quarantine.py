@@ -1,10 +1,10 @@
-"""Refusal, by API servers, of machines in quarantine and of people whose access was revoked, whatever they present.
+"""Files by which API servers refuse machines in quarantine and people whose access was revoked, whatever these present.
 
 Kubernetes has no list of revoked client certificates, so a node's certificate stays valid for its thirty days, and a
 person's token until it expires. But each request is authorized again: authorizers of type Webhook come before Node and
-RBAC. Only requests of the users on a list reach them (``matchConditions``), and they deny them all
+RBAC. Only requests of users on a list reach the webhooks (``matchConditions``), which deny all of them
 (``quarantine/webhook.py`` in images/rootfs). A missing answer is a refusal as well (``failurePolicy``). kube-apiserver
-reads the file again when it changes (kubernetes.io, "Authorization", "Using configuration for authorization"), so no
+reads a changed configuration again (kubernetes.io, "Authorization", "Using configuration for authorization"), so no
 user data changes with the lists.
 
 People are refused here and not by a rule on their issuer's tokens, because kube-apiserver takes a changed
@@ -32,7 +32,7 @@ allow a quarantined machine everything. Debian's /etc/services has no name for i
 
 
 def refusal_files(*, user: str) -> tuple[SecretFile, ...]:
-    """Return the files that a server makes of the lists; ``user`` is the user of kube-apiserver."""
+    """Return the files that an API server makes of the lists; ``user`` is the user of kube-apiserver."""
     return (
         SecretFile(path=quarantine.PATH, content=f"${{{QUARANTINE}}}\n", mode=0o444),
         SecretFile(path=revoked.PATH, content=f"${{{REVOKED}}}\n", mode=0o444),
@@ -78,8 +78,8 @@ def _refusing(secret: str) -> dict[str, Any]:
 
 
 def refusing_client() -> dict[str, Any]:
-    """Return the kubeconfig with which kube-apiserver calls the webhook. Plain HTTP: it does not leave the machine, and
-    only root can listen there."""
+    """Return the kubeconfig with which kube-apiserver calls the webhook. The connection is plain HTTP: it does not
+    leave the machine, and only root can listen on the port."""
     name = "quarantine"
     return {
         "apiVersion": "v1",

@@ -47,18 +47,18 @@ OLD_KEYS_S = 60
 off."""
 
 NEW_LAPTOPS = "20 1"
-"""Largest number of new connections, and within how many seconds: OpenVPN waits for vpn/verify.py with each. After a
-machine was away, all of its laptops are back in half a minute."""
+"""Largest number of new connections, and the seconds within which it counts: OpenVPN waits for vpn/verify.py at each
+connection. When a machine returns, all of its laptops are back in half a minute."""
 FIRST_PACKETS = "1000 10"
-"""Largest number of answers to first packets of connections, and within how many seconds. OpenVPN's own default is a
-tenth. Whoever ever had the key of ``tls-crypt`` can use them up, so :data:`FIRST_OF_ONE` limits the part of each
-address."""
+"""Largest number of answers to first packets of connections, and the seconds within which it counts. OpenVPN's own
+default is a tenth of the number. Whoever ever had the key of ``tls-crypt`` can use them up, so :data:`FIRST_OF_ONE`
+limits the part of each address."""
 FIRST_OF_ONE = "limit rate over 10/second burst 50 packets"
 """Limit above which first packets of one address are dropped; an office may share an address."""
 PING_S, SILENT_S = 2, 6
 """Seconds without traffic after which a side sends a ping, and seconds of silence after which a laptop gives a machine
-up. It tries that machine once more, for three seconds (longhaul/client/vpn/openvpn_file.py), and is on the other within
-15: OpenVPN's "Implementing a load-balancing/failover configuration" has the order."""
+up. The laptop tries that machine once more, for three seconds (longhaul/client/vpn/openvpn_file.py), and is on the
+other within 15: OpenVPN's "Implementing a load-balancing/failover configuration" has the order."""
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
@@ -89,8 +89,8 @@ def secret_files(
     environment: Environment,  # noqa: ARG001  (as its neighbours)
     machine: Machine,
 ) -> tuple[SecretFile, ...]:
-    """Return the secrets that the machine fetches. Only the signer has the key that signs, and the certificate of the
-    endpoint, to which strangers connect, is not accepted by laptops for OpenVPN. OpenVPN reads certificates only at its
+    """Return the secrets that the machine fetches. Only the signer has the key that signs. Strangers connect to the
+    sign-in endpoint, so laptops do not accept its certificate for OpenVPN. OpenVPN reads certificates only at its
     start, and restarts when they change (longhaul-vpn-renewed.path); the other programs reload them."""
     return (
         certificate(machine, "kube-proxy", user="root"),

@@ -17,7 +17,7 @@ from components.model.network.site_ranges import plan_errors
 RSA = "ssh-rsa"
 
 INSIDE = "the private addresses of machines that people and CI use, such as 10.66.0.200/32"
-"""Advice for a range that cannot be one of operators inside."""
+"""Advice for a range that cannot belong to operators inside."""
 
 
 def operators_inside(environment: Environment, addresses: AddressPlan) -> tuple[IPv4Network, ...]:

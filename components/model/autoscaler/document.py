@@ -1,8 +1,8 @@
 """Document, in a ConfigMap, from which the autoscaler on the API servers' machines reads its environment: the
 environment itself, its hosts and prices, and the role that it assumes in AWS. Nothing in it is secret.
 
-The environment is as its file has it, without values that are left to defaults: the autoscaler's image is of the same
-release, or of the one before.
+The environment has only the values that its file sets, without defaults, because the autoscaler's image may be of this
+release or of the one before.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Given:
 
     environment: Environment
     prices: Mapping[str, Any] = field(default_factory=dict)
-    """Content of a price file, of the pools' machine types alone; empty without one."""
+    """Content of a price file, reduced to the pools' machine types; empty without a file."""
     aws_role: str = ""
     """AWS role to assume; empty when there is no AWS site."""
 

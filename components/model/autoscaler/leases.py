@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 ROLLS = "longhaul-roll-"
-"""Prefix of the leases of pools' rolls, before the pool's name on nodes."""
+"""Prefix of the names of leases for pools' rolls; the pool's name on nodes follows."""

@@ -1,5 +1,5 @@
 """Rights that the autoscaler's user needs in Kubernetes, as rules of RBAC. ``SCALES`` in ``clouds/aws/live_groups.py``
-and ``clouds/azure/live_groups.py`` has those that it needs in clouds."""
+and ``clouds/azure/live_groups.py`` has the user's rights in clouds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ ACT: tuple[Rule, ...] = (
 
 
 def leases(pools: Iterable[str], *, acts: bool) -> tuple[str, ...]:
-    """Return the names of the leases that it takes: its own and, when it acts, those of the pools' rolls."""
+    """Return the names of the leases that the autoscaler takes: its own and, when it acts, those of the pools'
+    rolls."""
     return (AUTOSCALER, *(f"{ROLLS}{on_nodes(pool)}" for pool in pools if acts))
 
 

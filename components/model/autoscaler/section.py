@@ -24,8 +24,8 @@ class Autoscaler(Section):
     """Minutes within which a requested machine must become a node. After that its pool has failed: it is skipped for a
     while, and the demand goes to the next pool."""
     leaving_percent: int = Field(default=LEAVING_PERCENT, ge=1, le=100)
-    """Largest part of a pool's nodes, in percent, that may be leaving at once; one node always may. When more of a
-    pool's nodes look dead at the same time, no node of the pool is touched."""
+    """Largest part of a pool's nodes, in percent, that may be leaving at once; one node may always leave. When more of
+    a pool's nodes look dead at the same time, no node of the pool is touched."""
     joining: int = Field(default=JOINING, ge=1, le=7500)
     """Largest number of machines that may be joining at once, since joins load the API servers. A larger gang joins
     alone."""

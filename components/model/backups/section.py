@@ -30,13 +30,13 @@ class Backups(Section):
         max_length=8,
         examples=[["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"]],
     )
-    """Public keys of age for which every backup is encrypted; any one of their private keys reads it. Machines have
-    these alone: keep the private keys outside the environment and its vault, in two places."""
+    """Public keys of age for which every backup is encrypted; any one of their private keys decrypts it. Machines have
+    only the public keys: keep the private keys outside the environment and its vault, in two places."""
     every_minutes: int = Field(default=5, ge=SHORTEST_MINUTES, le=LONGEST_MINUTES)
     """Minutes between two backups of an etcd cluster. When it loses its quorum, data written since the last backup is
     lost."""
     frequent_days: int = Field(default=1, ge=1, le=30)
-    """Days for which every backup is kept. Once backups are declared, they stay so, and days may only grow."""
+    """Days for which every backup is kept. Once declared, backups stay declared, and numbers of days may only grow."""
     hourly_days: int = Field(default=7, ge=1, le=365)
     """Days for which each member's first backup of an hour is kept."""
     daily_days: int = Field(default=90, ge=1, le=3650)

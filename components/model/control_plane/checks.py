@@ -12,7 +12,7 @@ from contract.ports import JOIN_PORT
 
 
 def check_control_plane(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault when no control plane can be on its site."""
+    """Yield a fault when the control plane cannot be on the site that the file names."""
     name = environment.control_plane.site
     possible = [name for name, site in environment.sites.items() if cloud_of(site).holds_control_plane]
     if name not in environment.sites:
@@ -27,7 +27,7 @@ def check_control_plane(environment: Environment) -> Iterator[Fault]:
 
 
 def check_api_port(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault when the API's port is another program's."""
+    """Yield a fault when the API's port is the join service's."""
     if environment.control_plane.api.port == JOIN_PORT:
         wrong = f"{JOIN_PORT} is the port of the join service"
         yield Fault(at=("control_plane", "api", "port"), wrong=wrong, write="another, such as 6443")

@@ -27,8 +27,8 @@ class EtcdLearner(Section):
     """One more member of the main etcd cluster that never votes, with its data on a network disk.
 
     Members' local SSDs are lost with their machines. When all voting members are lost at once, the last backup is
-    minutes old, but this member's data only seconds. No write waits for it. The events etcd cluster has none: events
-    are kept for an hour, and nobody misses them after a disaster.
+    minutes old, but this member's data only seconds. No write waits for it. The events etcd cluster has no learner:
+    events are kept for an hour, and nobody misses them after a disaster.
     """
 
     zone: str = Field(examples=["3"])

@@ -20,7 +20,8 @@ AT: Location = ("control_plane", "etcd", "learner")
 
 
 def check_learner(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for a zone that the learner's site does not have, and for a site that has no address for it."""
+    """Yield a fault for a zone that the learner's site does not have, and for a site that has no address for the
+    learner."""
     control = environment.control_plane
     learner, site = control.etcd.learner, environment.sites.get(control.site)
     if learner is None or site is None or not cloud_of(site).holds_control_plane:

@@ -34,8 +34,8 @@ class Size:
     nodes: int | None
     """Largest number of nodes; None for no limit."""
     requests: int
-    """``--max-requests-inflight``. Its sum with the next one is the number of seats on each server, which priority
-    levels share (kubernetes 1.36, apiserver/pkg/server/options/server_run_options.go)."""
+    """``--max-requests-inflight``. This limit and ``mutating`` add up to the number of seats on each server, which
+    priority levels share (kubernetes 1.36, apiserver/pkg/server/options/server_run_options.go)."""
     mutating: int
     """``--max-mutating-requests-inflight``."""
     event_minutes: int
@@ -54,8 +54,8 @@ SIZES = (
 
 Limits of requests and the bounds between classes are those with which Kubernetes tests itself at scale (kubernetes
 1.36, cluster/gce/gci/configure-kubeapiserver.sh). The lifetime of events is computed: events of 1 KiB each, at 2,100 a
-second for an hour or 4,000 a second for half an hour, fill a store of 8 GiB, with the five minutes until expired events
-are compacted.
+second for an hour or 4,000 a second for half an hour, and for the five minutes until expired events are compacted, fill
+a store of 8 GiB.
 
 No class sets the watch cache: it sizes itself, and its flags no longer set a size (kubernetes 1.36,
 apiserver/pkg/server/options/etcd.go).
@@ -87,8 +87,8 @@ def promised_nodes(environment: Environment) -> int:
 
 
 def most_nodes(environment: Environment) -> int:
-    """Return the largest number of nodes at once: the sum of all pools' maxima and the hosts, or ``max_nodes`` if that
-    is less and an autoscaler acts, which keeps to it."""
+    """Return the largest number of nodes at once: the sum of all pools' maxima and the hosts. If an autoscaler acts,
+    the number is at most ``max_nodes``."""
     promised = promised_nodes(environment)
     return min(promised, environment.max_nodes or promised) if environment.scales else promised
 

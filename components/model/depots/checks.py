@@ -18,8 +18,8 @@ WRITE_AUTHORITY = (
 
 
 def check_depots(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for a key that is not a public key, and for an authority that is not a certificate of one. The
-    fault shows neither value: it may be a private key."""
+    """Yield a fault for a key that is not a public key, and for an authority that is not an authority's certificate.
+    The fault shows neither value: it may be a private key."""
     key, authority = environment.depots.key, environment.depots.authority
     if key is not None and (wrong := key_fault(key)):
         yield Fault(at=("depots", "key"), wrong=wrong, write=WRITE_KEY)

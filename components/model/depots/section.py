@@ -11,7 +11,7 @@ from pydantic import Field
 from clouds.base.section import Section
 
 EXAMPLE_KEY = "mDMEZZIAgBYJKwYBBAHaRw8BAQdAanbVxeNsK4742hHLMBphyfviDmF05ZXVdpGlDIfcSJc="
-"""The shortest form of a key: without a user id, which gpg requires."""
+"""A key in its shortest form. It lacks the user id that gpg requires."""
 EXAMPLE_AUTHORITY = """\
 -----BEGIN CERTIFICATE-----
 MIIBjzCCATWgAwIBAgIUTPPMtz8K+V3lqBS0oimSEIhPVPYwCgYIKoZIzj0EAwIw
@@ -43,9 +43,9 @@ class Depots(Section):
         examples=[EXAMPLE_KEY],
         json_schema_extra={"patternErrorMessage": "an OpenPGP public key in base64, on one line"},
     )
-    """Public half of the OpenPGP key with which `longhaul depot build --sign` signs. Machines take only what this key
-    signed from a depot, and without a key nothing at all. While one key replaces another, list both here: `gpg --export
-    OLD NEW | base64 --wrap=0`."""
+    """Public half of the OpenPGP key with which `longhaul depot build --sign` signs. Machines take from a depot only
+    what this key signed. Without a key, roles refuse the depot's files, and nodes accept any image from it. While one
+    key replaces another, list both here: `gpg --export OLD NEW | base64 --wrap=0`."""
     authority: str | None = Field(
         default=None,
         max_length=16_384,
@@ -69,7 +69,8 @@ def key_fault(text: str) -> str:
 
 
 def _packets(content: bytes) -> Iterator[int]:
-    """Yield the kind of each packet (RFC 9580, 4.2). Raise ValueError when ``data`` is not a sequence of packets."""
+    """Yield the kind of each packet (RFC 9580, 4.2). Raise ``ValueError`` when ``content`` is not a sequence of
+    packets."""
     at = 0
     while at < len(content):
         head = content[at]

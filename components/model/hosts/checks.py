@@ -11,7 +11,7 @@ from components.model.environment import Environment
 
 
 def check_hosts(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each host on no rack, and for each name that two hosts have."""
+    """Yield a fault for each host whose site is not on-premises, and for each name that two hosts have."""
     onprem = [name for name, site in environment.sites.items() if not cloud_of(site).rents]
     first: dict[str, int] = {}
     for index, host in enumerate(environment.hosts):

@@ -49,8 +49,9 @@ def gateway_places(environment: Environment, addresses: AddressPlan) -> Iterator
 
 
 def host_places(environment: Environment, addresses: AddressPlan) -> Iterator[HostPlace]:
-    """Yield address and pod range of every host. Both follow from its position among its site's hosts. The environment
-    must have been checked: raise ``IndexError`` when a site has no room left. Hosts of unknown sites are skipped."""
+    """Yield address and pod range of every host. The pod range follows from the host's position among its site's hosts,
+    and so does the address unless the host declares one. The environment must have been checked: raise ``IndexError``
+    when a site has no room left. Hosts of unknown sites are skipped."""
     return (place for _, place in _numbered(environment, addresses))
 
 

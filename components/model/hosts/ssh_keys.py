@@ -10,8 +10,8 @@ from clouds.base.faults import Fault, Location
 from components.model.environment import Environment
 
 _LENGTHS = {"ssh-ed25519": (32,), "ecdsa-sha2-nistp256": (8, 65)}
-"""Lengths in bytes of the parts after the type (RFC 8709, section 4; RFC 5656, section 3.1). Those of an RSA key vary:
-an exponent and a modulus (RFC 4253, section 6.6)."""
+"""Lengths in bytes of the parts after the type (RFC 8709, section 4; RFC 5656, section 3.1). The lengths of an RSA
+key's parts, an exponent and a modulus, vary (RFC 4253, section 6.6)."""
 _RSA_PARTS = 2
 
 

@@ -76,8 +76,7 @@ class Issuer(Section):
     """URL of the issuer, exactly as `iss` of its tokens has it. API servers fetch `/.well-known/openid-configuration`
     below it, and its keys."""
     audiences: tuple[Word, ...] = Field(min_length=1, max_length=16, examples=[["longhaul"]])
-    """Accepted values of `aud`; a token must have one of them: the ids of the applications that were registered for the
-    cluster."""
+    """Ids of the applications that were registered for the cluster. A token must have one of them as `aud`."""
     client_id: Word | None = Field(default=None, examples=["longhaul"])
     """Id of the public client as which `longhaul login` signs in. If left out, the first of `audiences`."""
     scopes: tuple[Word, ...] = Field(
@@ -88,7 +87,7 @@ class Issuer(Section):
     username: ClaimName
     """The claim that names a person."""
     groups: LeftOut[ClaimName] = None
-    """The claim that lists a person's groups. If left out, nobody has any."""
+    """The claim that lists a person's groups. If left out, nobody has groups."""
     certificate_authority: str | None = Field(
         default=None,
         pattern=r"^-----BEGIN CERTIFICATE-----\n[\s\S]*-----END CERTIFICATE-----\n?$",
@@ -96,8 +95,8 @@ class Issuer(Section):
         examples=["-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n"],
         json_schema_extra={"patternErrorMessage": "certificates in PEM and nothing else"},
     )
-    """Certificates (PEM) of the authority of the issuer's own server. If left out, API servers trust the authorities of
-    their operating system."""
+    """Certificates (PEM) of the authority that signs for the issuer's server. If left out, API servers trust the
+    authorities of their operating system."""
     required_claims: dict[Claim, Word] = Field(
         default_factory=dict, max_length=16, examples=[{"tid": "00000000-0000-4000-8000-000000000002"}]
     )

@@ -1,10 +1,10 @@
 """Issuers in the form that API servers read, and checks of the section ``identity``. Pure.
 
-They are in the vault's secret :data:`~components.model.secrets.vault.ISSUERS`, not in user data, so that a change of an
-issuer reaches running API servers, which read the file again when it changes (kubernetes.io, "Authentication", "Using
-Authentication Configuration"). kube-apiserver does not *start* with a configuration that it cannot read. So these
-checks refuse everything that it would refuse, and the file admits no CEL expressions of the user, which they could not
-check.
+The issuers are in the vault's secret :data:`~components.model.secrets.vault.ISSUERS`, not in user data, so that a
+change of an issuer reaches running API servers, which read a changed file again (kubernetes.io, "Authentication",
+"Using Authentication Configuration"). kube-apiserver does not *start* with a configuration that it cannot read. So
+these checks refuse everything that kube-apiserver would refuse. The file admits no CEL expressions, because the checks
+could not judge them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HOUR_S = 3600
 PLACEHOLDERS = ("TENANT", "APPLICATION", "ID")
 """Words in docs/sign-in.md that stand for a company's own values."""
 TENANTS_OWN = re.compile(r"/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/v2\.0")
-"""Path of the issuer that Entra's tokens name, whatever address they were requested from: the tenant by its id
+"""Path of the issuer in Entra's tokens: the tenant by its id, whatever address a token was requested from
 (learn.microsoft.com, "ID token claims reference", ``iss``). API servers refuse an address whose document names another
 issuer, such as the addresses of ``common``, of a tenant's domain, and of v1.0."""
 CUT = "…"
@@ -43,7 +43,7 @@ CUT = "…"
 
 
 def settings(environment: Environment) -> str:
-    """Return the content of the secret."""
+    """Return the content of the issuers' secret."""
     return issuers.to_text([authenticator(issuer) for issuer in environment.identity.issuers.values()])
 
 
@@ -66,7 +66,8 @@ def authenticator(issuer: Issuer) -> dict[str, Any]:
             },
         ],
         "claimMappings": mappings,
-        # Prefixes prevent the first two already. This also stops those who change how names are made.
+        # Prefixes already prevent what the first two rules refuse. The rules also hold when somebody changes how names
+        # are made.
         "userValidationRules": [
             {"expression": "!user.username.startsWith('system:')", "message": "a name of Kubernetes' own"},
             {

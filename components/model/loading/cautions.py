@@ -25,7 +25,7 @@ from contract.reasons.plan import FileReason
 _NAMED = 3
 """Largest number of pools or machines that a caution names individually."""
 _OF_KIND = ("machine_type", "spot")
-"""Keys of a pool from which its kind follows."""
+"""Keys of a pool that determine its kind."""
 
 
 def cautions(environment: Environment, *, today: date | None = None) -> Iterator[Caution]:
@@ -77,8 +77,8 @@ def _untested(environment: Environment) -> Iterator[Caution]:
 def _no_node(environment: Environment) -> Iterator[Caution]:
     """Yield a caution if no pool starts with a machine, and there is no host."""
     pools = environment.pools
-    if environment.autoscaler is not None:
-        return  # With an autoscaler this is an error (check_base).
+    if environment.scales:
+        return  # With an autoscaler that acts this is an error (check_base).
     if pools and not environment.hosts and not any(pool.min for pool in pools.values()):
         yield Caution(
             reason=FileReason.NO_NODE,
@@ -172,7 +172,7 @@ def _never_empty(environment: Environment) -> Iterator[Caution]:
 
 
 def _fallbacks_of_other_kinds(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution for each fallback to which teams' work does not go on."""
+    """Yield a caution for each fallback of another kind, to which teams' work cannot move."""
     kinds_of = pool_kinds(environment) if environment.teams else {}
     for name, pool in environment.pools.items():
         kind = kinds_of.get(name)

@@ -12,7 +12,7 @@ from contract.object_names import CLUSTER_DOMAIN
 
 def api_address(environment: Environment, addresses: AddressPlan) -> IPv4Address:
     """Return the address of the API servers' load balancer, for every node and pod. It is an IP address, because only
-    the control plane's own network knows the private zone; the serving certificates contain it."""
+    the control plane's own network knows the private zone; the serving certificates contain the address."""
     return addresses.sites[environment.control_plane.site].subnet("api")[FRONTEND]
 
 

@@ -121,8 +121,8 @@ def _peered(environment: Environment) -> Iterator[tuple[str, ...]]:
 
 def check_total(environment: Environment) -> Iterator[Fault]:
     """Yield a fault when there may be more nodes than the file's own ``max_nodes``. An autoscaler keeps to that number
-    (services/autoscaler/shared_limits.py), so with one only the machines that always run count. A dry run counts as an
-    autoscaler too: it is the way to stop one, and must not require a larger control plane."""
+    (services/autoscaler/shared_limits.py), so with an autoscaler only the machines that always run count. A dry run
+    counts as an autoscaler too: it is the way to stop an autoscaler, and must not require a larger control plane."""
     most, hosts = environment.max_nodes, len(environment.hosts)
     least, pools = sum(pool.min for pool in environment.pools.values()), promised_nodes(environment) - hosts
     which, nodes = ("`min`", least) if environment.autoscaler is not None else ("maxima", pools)

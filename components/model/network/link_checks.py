@@ -11,7 +11,8 @@ from components.model.network.links import links
 
 
 def check_links(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each link to no site, from a site to itself, or beside another link."""
+    """Yield a fault for each link that names an unknown site, joins a site to itself or repeats another link, and for
+    each two links that would have the same name."""
     pairs: dict[frozenset[str], int] = {}
     for index, link in enumerate(environment.links):
         at = ("links", index, "between")

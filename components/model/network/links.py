@@ -71,8 +71,8 @@ def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
 
 def tunnels(environment: Environment, link: PlannedLink) -> int:
     """Return the number of tunnels of an IPsec link, as ``components/environment/links.py`` makes them: one from each
-    end of the first site to each end of the second. When a site has a single connection to the other, only one end of
-    the other counts.
+    end of the first site to each end of the second. When a site has a single connection to the other site, only one end
+    of that other site counts.
 
     Raise ``ValueError`` when the link has no tunnels.
     """

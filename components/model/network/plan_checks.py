@@ -12,8 +12,8 @@ from components.model.network.site_ranges import PlanError, plan_errors
 
 
 def check_plan(environment: Environment) -> Iterator[Fault]:
-    """Check the address plan. It depends on every site's size: while one size cannot be read, none of these faults can
-    be trusted."""
+    """Yield the faults of the address plan, of hosts' addresses and of the numbers of control-plane machines. All of
+    them depend on every site's size, so none can be trusted while one size cannot be read."""
     sizes = [("sites", name, key) for name in environment.sites for key in ("range", "prefix")]
     basis: tuple[Location, ...] = (("supernet",), ("sites", "[key]"), *sizes)
     errors = plan_errors(environment)

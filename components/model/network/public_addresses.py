@@ -36,8 +36,8 @@ def check_operators(environment: Environment) -> Iterator[Fault]:
 
 
 def check_vpn_sources(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each range of laptops that is not public: VPN machines are reached over the internet. It may be
-    the whole internet."""
+    """Yield a fault for each range of laptops that is not public: VPN machines are reached over the internet. A range
+    may be the whole internet."""
     for index, range_ in enumerate(environment.vpn.sources if environment.vpn else ()):
         wrong = "" if range_ == ANYWHERE else why_not_operators(range_)
         if wrong:

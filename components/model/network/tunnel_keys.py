@@ -25,7 +25,7 @@ class TunnelKeys:
 
     @classmethod
     def parse(cls, text: str | None) -> TunnelKeys:
-        """Parse the vault's value; return None when there is no secret."""
+        """Parse the vault's value; without a secret, there are no keys."""
         return cls(keys=tuple((text or "").split()))
 
     def text(self) -> str:
@@ -39,7 +39,7 @@ class TunnelKeys:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Return the keys that are accepted beside it."""
+        """Return the keys that are accepted beside the key in use."""
         return self.keys[1:]
 
     def distinct(self) -> TunnelKeys:
@@ -47,7 +47,7 @@ class TunnelKeys:
         return TunnelKeys(keys=tuple(dict.fromkeys(self.keys)))
 
     def trusting(self, key: str) -> TunnelKeys:
-        """Return the keys with one more that is accepted."""
+        """Return the keys, with ``key`` accepted as well."""
         return TunnelKeys(keys=(*self.keys, key)).distinct()
 
     def using(self, key: str) -> TunnelKeys:

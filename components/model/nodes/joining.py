@@ -13,8 +13,8 @@ from contract.ports import JOIN_PORT
 
 
 def join_name(environment: Environment) -> str:
-    """Return the name in the join service's certificate. API servers do not have it, so that nothing mistakes the
-    service for an API server."""
+    """Return the name in the join service's certificate. No API server has this name, so nothing mistakes the service
+    for an API server."""
     return f"join.{environment.domain}"
 
 

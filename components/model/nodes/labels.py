@@ -84,7 +84,7 @@ def gpu_labels(gpus: int) -> dict[str, str]:
 
 
 def on_nodes(pool_name: str) -> str:
-    """Return the value of Nodes' label for a pool."""
+    """Return the value of the pool label on a pool's nodes."""
     return HOSTS_POOL_LABEL if pool_name == HOSTS else pool_name
 
 

@@ -1,4 +1,4 @@
-"""Taints with which nodes register: those of their pool, and the one that GPUs are checked under."""
+"""Taints with which nodes register: those of their pool, and one that stays until their GPUs are checked."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ BACKUPS = "backups"
 """Prefix of the keys of backups' retention in days. Retention may grow, and lasts for the environment's life."""
 
 Settings = Mapping[str, str]
-"""Values of immutable settings, by key in the environment's file. For a range that the file leaves out, the address
-plan's."""
+"""Values of immutable settings, by key in the environment's file. A range that the file leaves out has the address
+plan's value."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,7 @@ class Waived:
 @dataclass(frozen=True, kw_only=True)
 class Judged:
     """Result of judging resources. The first place of a finding is the resource's URN, or ``waivers[N]`` for a waiver,
-    counted from 0; its check is the rule."""
+    counted from 0. A finding's check is the id of the rule."""
 
     findings: tuple[Finding, ...]
     """Findings that no waiver admits, sorted; empty when there are none."""

@@ -1,4 +1,4 @@
-"""Checks of waivers for which the file is enough. Only a preview shows what a waiver admits."""
+"""Checks of waivers that need only the file. Only a preview shows which findings a waiver admits."""
 
 from __future__ import annotations
 

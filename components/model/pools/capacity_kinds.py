@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from components.model.environment import Environment
 
 CORES, GPUS = "cpu", "gpu"
-"""Kind of machines without GPUs, and of those whose GPUs have no declared model."""
+"""Kind of machines without GPUs, and kind of machines whose GPUs have no declared model."""
 SPOT = "-spot"
 """Suffix of the names of kinds whose machines clouds may take back."""
 
@@ -28,11 +28,11 @@ def kind_name(*, gpus: int, model: str, spot: bool = False) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityKind:
-    """A kind of capacity, with the sums of what the environment may have of it."""
+    """A kind of capacity, and the most of it that the environment may have."""
 
     name: str
     gpus: int = 0
-    """Number of GPUs when every pool is at its largest size, and those of all hosts."""
+    """Number of GPUs of all hosts, and of all pools at their largest size."""
     cores: int | None = 0
     """Number of virtual cores, counted in the same way; None with hosts, whose cores are not declared."""
     cores_each: int | None = None
@@ -41,7 +41,7 @@ class CapacityKind:
     memory_gib: int | None = 0
     """Memory of all machines together, GiB, counted like the cores."""
     memory_each_gib: int | None = None
-    """Largest memory for each GPU of a machine, GiB; None as for the cores."""
+    """Largest memory for each GPU of a machine, GiB; None when ``cores_each`` is."""
     taints: tuple[Taint, ...] = ()
     """Every taint of any of its pools."""
     sources: tuple[str, ...] = ()

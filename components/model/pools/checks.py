@@ -59,8 +59,9 @@ def check_pools(environment: Environment) -> Iterator[Fault]:
 
 
 def _check_taints(name: str, pool: Pool) -> Iterator[Fault]:
-    """Yield a fault for each taint that a node cannot have twice (kubernetes 1.36, ``pkg/apis/core/validation``,
-    ``validateNodeTaints``), or that Kubernetes sets and lifts itself."""
+    """Yield a fault for each taint that repeats the key and effect of an earlier one, which a Node cannot have
+    (kubernetes 1.36, ``pkg/apis/core/validation``, ``validateNodeTaints``), and for each that Kubernetes itself sets
+    and lifts."""
     earlier: set[tuple[str, str]] = set()
     for field, taints in (("taints", pool.taints), ("startup_taints", pool.startup_taints)):
         for index, taint in enumerate(taints):

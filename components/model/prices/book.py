@@ -73,7 +73,7 @@ class PriceBook:
         return price, False
 
     def updated(self, prices: Mapping[Key, Price]) -> PriceBook:
-        """Return the book with ``prices`` added, in place of its own for the same keys."""
+        """Return the book with ``prices`` added; they replace the book's prices of the same keys."""
         return PriceBook({**self.prices, **prices})
 
 

@@ -17,8 +17,8 @@ _CERTIFICATES = re.compile(
 
 
 def authority_fault(text: str) -> str:
-    """Return the fault of a text; empty when it is the certificates of authorities in PEM, and nothing else. The fault
-    quotes none of it: it may be a private key."""
+    """Return the fault of a text; empty when the text has only authorities' certificates in PEM. The fault does not
+    quote the text, which may be a private key."""
     if PRIVATE_KEY.search(text):
         return "holds a private key, which only the authority may have"
     try:

@@ -38,8 +38,8 @@ FRONT_PROXY = "front-proxy"
 
 
 VPN = str(Role.VPN)
-"""Name of the authority of the VPN: of its machines' certificates, and of those of laptops, which a VPN machine makes.
-It gives access to nothing else."""
+"""Name of the authority of the VPN. It signs certificates of VPN machines, and those of laptops, which a VPN machine
+makes. Its certificates give access to nothing else."""
 
 ETCD_CLIENT = "etcd-client"
 """Name of the authority of the certificates with which API servers identify themselves to both etcd clusters. It signs
@@ -168,9 +168,10 @@ def _leaf(machine: Machine, part: str, authority: str, common_name: str, *usages
 
 
 def _member(machine: Machine) -> tuple[Certificate, ...]:
-    """Return the certificates of an etcd member. The first is for a server to clients, and for both server and client
-    to its peers. The second is a client certificate, with which it asks the other members, and its watchdogs ask the
-    member itself. Both are from its own etcd cluster's authority, which the other etcd cluster does not trust."""
+    """Return the certificates of an etcd member. With the first, the member is a server to clients, and both server and
+    client to its peers. With the second, a client certificate, the member asks other members, and its watchdogs ask the
+    member. The authority of the member's own etcd cluster signs both; the other etcd cluster does not trust that
+    authority."""
     return (
         Certificate(
             name=f"{machine.name}-member",

@@ -56,7 +56,7 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class EncryptionKeys:
-    """The keys in use. The first encrypts; each decrypts what it encrypted, which bears its name."""
+    """The keys in use. The first key encrypts. Each key decrypts the objects that it encrypted; they bear its name."""
 
     keys: tuple[Key, ...]
 

@@ -1,5 +1,5 @@
-"""Rotations with overlap: the new key and the former one are both accepted until nothing that the former one signed is
-left. Pure.
+"""Rotations with overlap: the new key and the former key are both accepted until everything that the former key signed
+has expired or is replaced. Pure.
 
 The vault's secret :data:`~components.model.secrets.vault.ROTATIONS` records the phase of each rotation that is not
 over. It holds no key, so API servers fetch it and ``longhaul status`` shows it.

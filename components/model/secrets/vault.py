@@ -16,7 +16,7 @@ class SecretKind(StrEnum):
 
     SIGNING_KEYS = "signing-keys"
     """The key that signs service accounts' tokens, ECDSA P-256, and the public keys of tokens that are accepted: at
-    first only its own."""
+    first only that key's."""
     ENCRYPTION_KEYS = "encryption-keys"
     """The keys that encrypt Secrets at rest (``encryption_keys.py``), each of 32 random bytes: at first one."""
     QUARANTINE = "quarantine"
@@ -48,8 +48,8 @@ ROTATIONS = "rotations"
 
 
 def next_secret(name: str) -> str:
-    """Return the name of the secret with the key that replaces the one in the secret ``name``, while a rotation is
-    under way. No machine may read it."""
+    """Return the name of the secret with the new key that a rotation will put into the secret ``name``. No machine may
+    read it."""
     return f"{name}-next"
 
 

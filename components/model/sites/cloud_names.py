@@ -33,7 +33,7 @@ def pool_groups(environment: Environment, pool: str) -> tuple[PoolGroup, ...]:
 
 
 def check_sets(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each pool whose name clashes with a further scale set of another pool. Longhaul makes up the
+    """Yield a fault for each pool whose name clashes with a further scale set of another pool. Longhaul derives the
     names of further scale sets."""
     for name, pool in environment.pools.items():
         if pool.site not in environment.sites:

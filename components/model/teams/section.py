@@ -29,15 +29,15 @@ class Share(Section):
     """
 
     gpus: int = Field(default=0, ge=0, le=1_000_000)
-    """Number of GPUs that the team is guaranteed. It has them back within minutes, whoever has borrowed them."""
+    """Number of GPUs that the team is guaranteed. The team gets them back within minutes, whoever has borrowed them."""
     cores: int | None = Field(default=None, ge=0, le=100_000_000, examples=[512])
     """Number of virtual cores that the team is guaranteed. If left out, the cores that go with its GPUs."""
     borrow: int | None = Field(default=None, ge=0, le=1_000_000, examples=[64])
     """Largest amount that the team may use beyond its guarantee while nobody else needs it: GPUs, or cores of a kind
     without GPUs. If left out, all that is free; 0 for nothing."""
     lend: int | None = Field(default=None, ge=0, le=1_000_000, examples=[8])
-    """Largest part of its guarantee that other teams may use while it does not: GPUs, or cores of a kind without GPUs.
-    If left out, all of it. With 0, nothing is lent, so the team never waits for other teams' jobs to end."""
+    """Largest part of its guarantee that other teams may use while this team does not: GPUs, or cores of a kind without
+    GPUs. If left out, all of it. With 0, nothing is lent, so the team never waits for other teams' jobs to end."""
 
 
 class Team(Section):

@@ -66,5 +66,5 @@ class Versions(Section):
     """Version of etcd, without a leading v."""
 
     def pinned(self) -> dict[str, str]:
-        """Return those of the versions that ``tools.toml`` pins, by release: only pinned ones are available."""
+        """Return the versions that ``tools.toml`` also pins, by release. Only pinned versions are available."""
         return {release: version for release, version in self if version in offered_versions(release)}

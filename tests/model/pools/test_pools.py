@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from components.model import load
+from components.model.loading.load import examine
 from tests.model import make
 from tests.model.files import only, write
 
@@ -97,6 +98,7 @@ def test_an_autoscaler_that_acts_leaves_a_node(tmp_path: Path) -> None:
     racks = raw | {"bare_metal": "hosts.test.yaml"}
     for one in (kept, looks, racks):
         load(write(tmp_path, one, hosts=make.hosts()))
+    assert "runs CoreDNS" in {one.key: one.wrong for one in examine(write(tmp_path, looks)).warnings}["pools"]
 
 
 def test_fallbacks_that_loop_are_left_out_of_one_pool(tmp_path: Path) -> None:
