@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clouds.base.site import SiteBase
 
     AnyCloud = Cloud[Any]
-    """Type of a cloud for callers that do not know which one it is. :func:`cloud_of` returns the cloud of a site."""
+    """Type of a cloud for callers that do not know which cloud it is. :func:`cloud_of` returns the cloud of a site."""
 
 
 CLOUDS: tuple[type[AnyCloud], ...] = (Azure, Aws, Onprem)
@@ -39,8 +39,7 @@ def vault_at(url: str) -> Vault:
 
 
 def machines_at(location: Mapping[str, Any]) -> ControlMachines:
-    """Return the machines of the control plane with this location, whose values are those of
-    ``ControlAccess.location``."""
+    """Return the machines of the control plane at a location, as ``ControlAccess.location`` returns it."""
     return _control_access().machines_at(location)
 
 

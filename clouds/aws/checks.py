@@ -1,4 +1,4 @@
-"""Checks that need only the file: of a site in AWS, its pools and its existing resources."""
+"""Checks of a site in AWS, its pools and its existing resources. They need only the file."""
 
 from __future__ import annotations
 

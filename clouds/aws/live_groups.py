@@ -2,8 +2,8 @@
 ``DescribeAutoScalingGroups``, ``DescribeScalingActivities``, ``TerminateInstanceInAutoScalingGroup`` and
 ``SetDesiredCapacity``.
 
-An instance refresh is not used. It terminates instances by health and time alone, and does not know which workload runs
-on them or when it has reached a checkpoint.
+An instance refresh is not used. It terminates instances by health and time alone, without regard to the workloads on
+them and their checkpoints.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class AwsMachineList(MachineList):
         self._pools = {group: pool.name for pool in environment.pools_of(site.name) for group in pool.groups}
 
     def everything(self) -> Mapping[str, ListedMachine]:
-        """Return every instance of the site's pools; EC2 lists a terminated one for about an hour."""
+        """Return every instance of the site's pools. EC2 lists terminated instances for about an hour."""
         return {machine.name: machine for machine in self._describe()}
 
     def some(self, names: Iterable[str]) -> Mapping[str, ListedMachine]:

@@ -1,8 +1,8 @@
 """Machine types of AWS that need no declaration.
 
 Source: docs.aws.amazon.com, "Amazon EC2 instance types" (m7i, m6id, i4i, g5, p4d, p5 pages), which name the GPUs too.
-Cards with an Elastic Fabric Adapter, and all of p4de, p5e and p5en: EC2's ``DescribeInstanceTypes``
-(``EfaInfo.MaximumEfaInterfaces``), of which moto 5.2.5 holds a copy; their bandwidth: ``NetworkPerformance`` there.
+Cards with an Elastic Fabric Adapter (``EfaInfo.MaximumEfaInterfaces``), their bandwidth (``NetworkPerformance``), and
+all data of p4de, p5e and p5en are from EC2's ``DescribeInstanceTypes``, by the copy in moto 5.2.5.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ NO_SITE = frozenset(
         "aws:ec2/vpcPeeringConnectionAccepter:VpcPeeringConnectionAccepter",
     }
 )
-"""Kinds that may belong to the whole environment: those of the account, and those between two sites."""
+"""Kinds that need no site's tag, because they belong to the account or connect two sites."""
 
 MORE_TAGS: Mapping[str, tuple[str, ...]] = {LAUNCH_TEMPLATE: (POOL,), GROUP: (POOL,)}
 """Tags that a kind must have besides the usual ones, by kind."""

@@ -1,4 +1,4 @@
-"""Checks that need only the file: of pools in AWS."""
+"""Checks of pools in AWS. They need only the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESERVATION_GROUP = re.compile(r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:\d{12
 
 
 def pool_faults(place: Place[AwsSite]) -> Iterator[Fault]:
-    """Yield faults of a site's pools: zones that the site lacks, groups over several zones, unusable reservations, and
+    """Yield faults of a site's pools: zones that the site lacks, unusable placement groups and reservations, and
     settings that only Azure has."""
     yield from unknown_zones(place)
     for name, pool in place.pools.items():

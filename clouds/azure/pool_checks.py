@@ -1,4 +1,4 @@
-"""Checks that need only the file: of pools in Azure."""
+"""Checks of pools in Azure. They need only the file."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _has_something(share: CloudShare[AzureSite], reader: AzureReader, subscripti
 def _groups(
     reader: AzureReader, subscription: str, region: str, wanted: tuple[MachineDemand, ...]
 ) -> dict[str, list[MachineDemand]]:
-    """Return the machines by the quotas that they count against: the family's and the region's quota, or the one for
+    """Return the machines by the quotas that they count against: the family's and the region's quota, or the quota of
     all spot machines."""
     skus = reader.skus(subscription, region) if wanted else {}
     groups: dict[str, list[MachineDemand]] = {}

@@ -99,7 +99,7 @@ def gateway_addresses(site: AzureSite) -> int:
 
 def view_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
     """Return a connection as Azure's gateway sees it. The connection is up when one of the gateway's two instances is
-    connected, because AWS expects only one."""
+    connected, because AWS expects a tunnel to only one instance."""
     properties = connection.get("properties", {})
     status = str(properties.get("connectionStatus", "Unknown"))
     established = [

@@ -70,7 +70,7 @@ class Cloud(Generic[SiteT]):
     site_type: ClassVar[type[SiteBase]]
     """Pydantic model of a site's section in the environment file."""
     picture: ClassVar[Picture]
-    """Appearance of its sites on the map."""
+    """Appearance of the cloud's sites on the map."""
     holds_control_plane: ClassVar[bool] = False
     """True when a control plane can be in this cloud."""
     rents: ClassVar[bool] = True
@@ -131,7 +131,7 @@ class Cloud(Generic[SiteT]):
 
     @property
     def checks(self) -> SiteChecks[SiteT]:
-        """Return the checks of a site that need only the file."""
+        """Return the checks of a site. They need only the file."""
         return SiteChecks()
 
     @property
@@ -171,7 +171,7 @@ class Cloud(Generic[SiteT]):
 
     @property
     def parts(self) -> SiteParts[SiteT]:
-        """Return the parts of sites that are made, and existing ones."""
+        """Return the parts of sites: parts that Longhaul makes, and existing ones."""
         return SiteParts()
 
     @property

@@ -34,8 +34,8 @@ class MachineProperties(Section):
     gpu_model: GpuModel = ""
     """Words that every GPU's name must contain, such as `H100` or `A100 80GB`. Left out, any GPU is accepted."""
     gpu_nvlinks: GpuNvlinks | None = None
-    """Least number of active NVLinks of each GPU; 0 turns this check off. Left out, all NVLinks that a GPU knows must
-    be active as soon as one NVLink of the machine is active."""
+    """Least number of active NVLinks of each GPU; 0 turns this check off. Left out, all NVLinks that a GPU supports
+    must be active if any NVLink of the machine is active."""
     local_ssd_gb: int = Field(default=0, ge=0, le=10_000_000)
     """Local NVMe storage in GB (10⁹ bytes), all disks together; 0 when the type has none."""
     efa_cards: int = Field(default=0, ge=0, le=32)

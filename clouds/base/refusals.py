@@ -33,7 +33,7 @@ class Refusal:
 
 
 def cause_of(words: str, signs: Mapping[Cause, tuple[str, ...]]) -> Cause:
-    """Return the first cause of which a text in ``signs`` occurs in the cloud's words; ``OTHER`` when there is none.
+    """Return the first cause in ``signs`` with a text that occurs in the cloud's words; ``OTHER`` when there is none.
     The texts in ``signs`` are in lower case."""
     text = words.lower()
     return next((cause for cause, some in signs.items() if any(sign in text for sign in some)), Cause.OTHER)

@@ -17,7 +17,8 @@ from clouds.base.place import Place
 from contract.reasons.plan import FileReason
 
 FILE = "regions.json"
-"""Name of a cloud's table, beside its modules. Its ``region_table`` module writes it; nobody edits it."""
+"""Name of the file with a cloud's table, in the cloud's folder. The ``region_table`` module there writes the file;
+nobody edits it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,8 +72,8 @@ FileName = Annotated[
         },
     ),
 ]
-"""A file beside the one that names it. A path would let anyone who changes the file have any other file read and
-quoted."""
+"""A file in the folder of the file that names it. A path would let anyone who changes the file have any other file read
+and quoted."""
 
 Range = Annotated[
     IPv4Network, WithJsonSchema({"type": "string", "format": "ipv4network", "examples": ["198.51.100.0/24"]})

@@ -64,6 +64,6 @@ class SiteBase(Section):
         json_schema_extra={"patternErrorMessage": "an http or https address without a path"},
     )
     """Address from which the site's machines get binaries, Debian packages and container images. Left out, they get
-    them from their publishers. They accept only content that the builder has signed (`depots.key`), and only a server
-    that `depots.authority` has certified. With plain `http`, anyone on the network path sees what they install, and can
-    withhold it or show an older depot: a plan that introduces it is refused."""
+    them from the publishers. Machines accept only content that the builder has signed (`depots.key`), and only a server
+    that `depots.authority` has certified. With plain `http`, anyone on the network path sees what machines install, and
+    can withhold it or show an older depot: a plan that introduces plain `http` is refused."""

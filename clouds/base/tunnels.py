@@ -79,5 +79,5 @@ class SiteTunnels(Generic[SiteT]):
         return 0
 
     def risks(self, place: Place[SiteT], others: Mapping[str, SiteBase]) -> Iterator[Risk]:
-        """Yield the risks of the site's own gateway, which has tunnels to these other sites."""
+        """Yield the risks of the site's own gateway. ``others`` are the sites to which it has tunnels."""
         yield from ()

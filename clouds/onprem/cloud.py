@@ -1,4 +1,4 @@
-"""On-premises: racks of the operator's own."""
+"""On-premises: the operator's own racks."""
 
 from __future__ import annotations
 

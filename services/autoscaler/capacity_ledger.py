@@ -143,7 +143,7 @@ class CapacityLedger:
         return known[1]
 
     def add_all(self, rooms: Iterable[NodeRoom]) -> None:
-        """Add nodes permanently, the fullest first, so that they are filled before others are begun."""
+        """Add nodes permanently, the fullest first, so that they are filled before emptier nodes."""
         classes: dict[EquivalentNodes, list[NodeRoom]] = {}
         for room in sorted(rooms, key=lambda candidate: (candidate.free, candidate.name)):
             self._note_pods(room)

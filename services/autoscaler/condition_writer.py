@@ -18,7 +18,7 @@ from services.autoscaler.pod_objects import Object
 from services.autoscaler.repeated_lines import RepeatedLines, without_durations
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 
-PODS_TOLD = 3
+PODS_NOTIFIED = 3
 """Number of equal pods that get the same message."""
 AT_ONCE = 20
 """Maximum number of Events in one pass; the others follow in the next."""
@@ -133,7 +133,7 @@ def _in_turn(tells: Iterable[ScalingAction]) -> Iterator[tuple[str, ScalingActio
     others."""
     spaces: dict[str, list[tuple[str, ScalingAction]]] = {}
     for action in tells:
-        for name in (action.pods or (action.target,))[:PODS_TOLD]:
+        for name in (action.pods or (action.target,))[:PODS_NOTIFIED]:
             spaces.setdefault(name.partition("/")[0], []).append((name, action))
     for turn in zip_longest(*spaces.values()):
         yield from (pair for pair in turn if pair)

@@ -101,7 +101,8 @@ class PodNeed:
         """True when two such pods cannot be on one node."""
 
     def excludes(self, other: PodNeed) -> bool:
-        """Return whether a pod cannot be on the node of another: one keeps apart from the other, or both use a port."""
+        """Return whether two pods cannot be on one node, because one keeps apart from the other or both use one
+        port."""
         return bool(self.matches & other.owns or self.owns & other.matches or self.taken_by & other.ports)
 
 
@@ -166,8 +167,8 @@ class NodeRoom:
 
 
 def labels_of(term: AntiAffinity) -> Iterator[tuple[str, str]]:
-    """Yield labels of which every pod that an anti-affinity selects has one; :data:`ANY` when there are no such
-    labels."""
+    """Yield alternative labels: every pod that an anti-affinity selects has at least one of them. Yield :data:`ANY`
+    when no label is certain."""
     exact = next((requirement for requirement in term.labels if requirement.operator is SelectorOperator.IN), None)
     if exact is None:
         yield ANY

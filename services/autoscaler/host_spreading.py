@@ -34,7 +34,7 @@ class HostSpreading:
         host."""
 
     def add(self, room: NodeRoom) -> None:
-        """Add a node, with the pods on it, or a machine that is to become one."""
+        """Add a node, with the pods on it, or a machine that is to become a node."""
         if room.node is None:
             self._unmade.append(room)
             return

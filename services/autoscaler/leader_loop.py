@@ -33,7 +33,7 @@ GATHER_S = 0.1
 AFTER_ERROR_S = 2.0
 """Pause after a failed pass, seconds."""
 AFTER_LEFT_S = 5.0
-"""Time until the next pass after one that left something undone, seconds."""
+"""Time until the next pass after a pass that left something undone, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from services.autoscaler.cluster_snapshot import (
 from services.autoscaler.pod_shapes import NO_LIMIT, Resources, absent_amount
 
 LEARNED = ("memory", "ephemeral-storage")
-"""Resources whose amount on nodes is more precise than the pool's declaration. Cores and devices are those of the
-machine type: a node that has lost some, or claims more, says nothing about the next one."""
+"""Resources whose amount on nodes is more precise than the pool's declaration. Numbers of cores and devices are taken
+from the machine type: a node that has lost some, or claims more, shows nothing about the next node."""
 
 MEDIAN_FROM = 3
 """Number of a pool's nodes from which on the lower median counts."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 OS_LABELS = ("kubernetes.io/os", "beta.kubernetes.io/os")
 ARCH_LABELS = ("kubernetes.io/arch", "beta.kubernetes.io/arch")
-"""Labels with which every kubelet registers (kubernetes 1.36, ``pkg/kubelet/kubelet_node_status.go``,
-``initialNode``). No cloud provider adds others: the kubelets run without one."""
+"""Labels with which every kubelet registers (kubernetes 1.36, ``pkg/kubelet/kubelet_node_status.go``, ``initialNode``).
+No cloud provider adds further labels, since the kubelets run without a cloud provider."""
 
 
 def new_node_labels(environment: Environment, pool: str) -> dict[str, str]:

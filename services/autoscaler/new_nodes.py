@@ -57,8 +57,8 @@ def new_node_kind(pool: PoolOutlook, group: GroupOutlook) -> NodeKind:
 def new_node_content(
     pool: PoolOutlook, kind: NodeKind, daemons: Iterable[DaemonPod]
 ) -> tuple[Resources, tuple[DaemonPod, ...]]:
-    """Return the amounts that a new node has for other pods, and the daemon sets' pods on it: those that may be there
-    and have room (kubernetes 1.36, ``pkg/controller/daemon``, ``NodeShouldRunDaemonPod``)."""
+    """Return the amounts that a new node has for other pods, and the daemon sets' pods that may be on it and have room
+    (kubernetes 1.36, ``pkg/controller/daemon``, ``NodeShouldRunDaemonPod``)."""
     return _with_daemons(pool.capacity, kind, daemons)
 
 

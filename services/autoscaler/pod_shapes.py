@@ -193,7 +193,7 @@ class NodeKind:
     labels: tuple[tuple[str, str], ...] = ()
     """Labels without the node's name, sorted."""
     taints: tuple[SchedulingTaint, ...] = ()
-    """Taints that keep pods away, sorted, without those of a cordon and of a node that is still starting."""
+    """Taints that keep pods away, sorted, without the taints of a cordon and of a starting node."""
     variants: tuple[tuple[tuple[str, str], ...], ...] = ()
     """Further labels in each zone, for a node that is still to be made and whose zone its cloud chooses. A pod fits
     only if it may be in all of these zones."""

@@ -44,7 +44,7 @@ class PoolAssessment:
     joining: dict[str, datetime]
     """Times since which machines have been without a node, by their keys."""
     unlisted: dict[str, datetime]
-    """Times since which such machines are missing from their groups' lists, by their keys."""
+    """Times since which machines without a node are missing from their groups' lists, by the machines' keys."""
 
     def note_failures(
         self, view: PoolOutlook, memory: DecisionMemory, now: datetime, *, settings: ScalingLimits, unlisted: int
@@ -163,7 +163,7 @@ def _lost(pools: Iterable[ScalingPool], known: frozenset[str]) -> frozenset[str]
 
 
 def _set_by_hand(view: GroupOutlook, memory: DecisionMemory) -> ScalingAction | None:
-    """Return the message about a size, or a smallest size, that somebody else set; None without one."""
+    """Return the message about a size or a minimum size that somebody else set; None when nobody did."""
     group, known = view.group, memory.sizes.get(view.name)
     size = group.wanted - len(group.refused)
     if group.min_by_hand:

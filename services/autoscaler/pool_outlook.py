@@ -16,7 +16,7 @@ from services.autoscaler.pod_shapes import Resources, SchedulingTaint
 
 
 class GroupOutlook:
-    """A group, with what follows from its state."""
+    """A group, with the numbers and reasons that follow from its state."""
 
     def __init__(
         self,
@@ -30,10 +30,10 @@ class GroupOutlook:
         lost: frozenset[str] = frozenset(),
         unlisted: int = 0,
     ) -> None:
-        """``nodes`` is the number of its machines that are nodes and will stay. ``expected`` is the last known or
-        requested number of its machines. ``since`` is the time since which it has lacked machines. ``lost`` are
-        machines that were nodes before, by their keys. ``unlisted`` is the number of its machines without a node that
-        its list has lacked for a short time."""
+        """``nodes`` is the number of the group's machines that are nodes and will stay. ``expected`` is the last known
+        or requested number of its machines. ``since`` is the time since which the group has lacked machines. ``lost``
+        are the keys of machines that were nodes before. ``unlisted`` is the number of machines without a node that the
+        group's list has lacked for a short time."""
         self.group, self.name, self.unlisted = group, group.name, unlisted
         former = {machine.id for machine in group.unjoined if machine_key(group.name, machine.id) in lost}
         self.late = tuple(
@@ -49,14 +49,14 @@ class GroupOutlook:
         self.size = group.wanted - len(group.refused)
         """Number of machines that the group should have once its refused machines have been ended."""
         self.overdue = bool(group.error) and (since is None or now - since > join)
-        """True when the requested machines should exist by now, and its cloud does not report them."""
+        """True when the requested machines should exist by now, and the cloud does not report them."""
         if group.error:
             # Machines that were requested after the cloud's last answer will come all the same.
             self.size = max(self.size, nodes, expected)
         self.blocked: Obstacle | None = None
         """Reason why no machine is requested from the group; None when machines may be requested."""
         self.failed: Obstacle | None = None
-        """Reason why it has not made the requested machines; None when it has, or still may."""
+        """Reason why the group has not made the requested machines; None when it has made them, or still may."""
 
     @property
     def present(self) -> int:
@@ -75,7 +75,7 @@ class GroupOutlook:
 
 
 class PoolOutlook:
-    """A pool, with what follows from its state."""
+    """A pool, with the numbers and reasons that follow from its state."""
 
     def __init__(self, pool: ScalingPool, groups: Sequence[GroupOutlook], *, capacity: Resources) -> None:
         self.pool, self.name, self.groups, self.capacity = pool, pool.name, groups, capacity
@@ -89,8 +89,8 @@ class PoolOutlook:
 
     @property
     def is_frozen(self) -> bool:
-        """Return whether its nodes are left alone: somebody else controls its size at the moment, or its cloud does not
-        answer."""
+        """Return whether the pool's nodes are left alone: somebody else controls the pool's size at the moment, or its
+        cloud does not answer."""
         return self.pool.closed is not None or any(view.group.error for view in self.groups)
 
     @property

@@ -51,7 +51,7 @@ class PoolRemovals:
 
     @property
     def size(self) -> int:
-        """Return the number of machines of which some may look dead."""
+        """Return the number of machines that are checked for looking dead."""
         return sum(group.gone for group in self.view.groups) + len(self.nodes)
 
     @property

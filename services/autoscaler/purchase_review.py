@@ -43,7 +43,7 @@ class _Wait:
 
     shape: PodShape
     pods: int
-    """Number of pods; 0 when only a request declares such members."""
+    """Number of pods; 0 when a request declares the members and none of them is a pod yet."""
     in_gang: bool
 
 

@@ -20,8 +20,8 @@ class RepeatedLines:
         self._last_lines: dict[str, tuple[str, float]] = {}
 
     def is_new(self, about: str, words: str) -> bool:
-        """Return whether a line about a subject must be written, because it is new or old enough; record it as written
-        if so."""
+        """Return whether a line about a subject is new, or old enough to be written again. Record such a line as
+        written."""
         now, words = self._clock(), without_durations(words)
         before, at = self._last_lines.get(about, ("", 0.0))
         if before == words and now - at < AGAIN_S:
