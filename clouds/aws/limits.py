@@ -24,5 +24,5 @@ class AwsSiteLimits(SiteLimits[AwsSite]):
         )
 
     def cautions(self, place: Place[AwsSite]) -> Iterator[Caution]:
-        """Yield the doubts about the site's region and its pools' machine types."""
+        """Yield cautions about the site's region and zones and its pools' machine types."""
         yield from region_cautions(place, read_regions(__file__), title="AWS")

@@ -1,8 +1,8 @@
 """Checks that Azure's zones offer the machine types and disks to this subscription, and that types for etcd clusters
 have local SSD.
 
-learn.microsoft.com, "Resource Skus - List": ``locationInfo`` has the zones, ``restrictions`` what the subscription may
-not use (of type ``Location`` or ``Zone``), ``capabilities`` the cores and disks.
+learn.microsoft.com, "Resource Skus - List": ``locationInfo`` has the zones, ``restrictions`` lists where the
+subscription may not use a type (``Location`` or ``Zone``), and ``capabilities`` has the cores and disks.
 """
 
 from __future__ import annotations

@@ -44,13 +44,13 @@ class MachineDemand:
     most: int
     spot: bool = False
     etcd: bool = False
-    """True when they are members of an etcd cluster, which write to local SSD."""
+    """True when the machines are members of an etcd cluster, which write to local SSD."""
     pooled: bool = False
-    """True when they belong to a pool, and so to a group."""
+    """True when the machines belong to a pool, and so to a group."""
     zones: tuple[str, ...] = ()
     """Zones of the site that the machines may be in; empty for all zones."""
     durable_disk: bool = False
-    """True when their data is on a network disk that outlives them."""
+    """True when the machines' data is on a network disk that outlives them."""
 
 
 @dataclass(frozen=True, kw_only=True)

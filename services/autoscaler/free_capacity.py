@@ -88,9 +88,9 @@ class PodNeed:
         counted: tuple[int, ...] = (),
     ) -> None:
         """``matches`` and ``owns`` are sets of anti-affinities, as bits: the anti-affinities that select the pod, and
-        the pod's own ones. ``closed`` are labels of nodes that running pods' anti-affinities close to the pod.
-        ``spreads`` are the pod's spreadings, each with the bit of the pods that it counts. ``counted`` are the bits of
-        all spreadings that count the pod."""
+        the pod's own ones. ``closed`` are labels: running pods' anti-affinities exclude the pod from nodes that have
+        one of them. ``spreads`` are the pod's spreadings, each with the bit of the pods that it counts. ``counted`` are
+        the bits of all spreadings that count the pod."""
         self.shape, self.vector, self.matches, self.owns = shape, vector, matches, owns
         self.closed, self.spreads, self.counted = closed, spreads, counted
         self.ports = held_ports(shape.ports)

@@ -3,7 +3,7 @@ A cloud that refuses or does not answer stops no other cloud.
 
 A size is only written while the group still has the size on which the decision was based, and while this process holds
 the pool's lease, which rolls use too. A size is never set below the number of existing machines, since the cloud would
-choose which of them to remove.
+choose the machines to remove.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from services.autoscaler.termination_check import TerminationCheck
 from services.metrics import ServiceMetrics
 
 REPLACED = (EndReason.NEVER_JOINED, EndReason.NEVER_READY)
-"""Reasons for ends of machines that a group at its minimum size may replace."""
+"""Reasons to end a machine that its group may replace when the group is at its minimum size."""
 WRITES = (Verb.SHRINK, Verb.GROW, Verb.END)
 CHECKS_S = 1.0
 """Time limit for the last checks before a call that ends machines, seconds, so that the first check is not outdated

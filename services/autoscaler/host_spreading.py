@@ -1,5 +1,5 @@
-"""Spreading of pods over hosts: which pods it counts on each node, and how many more a node may have (kubernetes 1.36,
-``pkg/scheduler/framework/plugins/podtopologyspread``)."""
+"""Spreading of pods over hosts: which pods a spreading counts on each node, and how many more pods a node may have
+(kubernetes 1.36, ``pkg/scheduler/framework/plugins/podtopologyspread``)."""
 
 from __future__ import annotations
 

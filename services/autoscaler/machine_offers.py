@@ -55,7 +55,7 @@ class Offer:
         self.orders: list[tuple[GrowthReason, str, tuple[str, ...]]] = []
         """Reason, buyer and names of the pods of each machine that this decision asks for."""
         self.shapes: list[PodShape] = []
-        """Shape of the pods of each such machine, without machines that are for no pods."""
+        """Shape of the pods of each machine that this decision asks for. Machines that are for no pods are left out."""
 
     @property
     def left(self) -> int:

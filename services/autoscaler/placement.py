@@ -37,7 +37,7 @@ class ShortDemand:
     fitted: int = 0
     """Number of the gang's members that would have had room."""
     domain: Domain | None = None
-    """Domain in which these members would have had room."""
+    """Domain in which the ``fitted`` members would have had room."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class PlacedGang:
 
     @property
     def waits(self) -> int:
-        """Return the number of its nodes that do not take pods yet."""
+        """Return the number of the gang's nodes that do not take pods yet."""
         return sum(room.tier not in NOW for room in self.rooms)
 
 

@@ -17,10 +17,10 @@ COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
 """Resources that every machine has. Others, especially GPUs, are compared first."""
 PODS = "pods"
 VOLUMES_OF = "attachable-volumes-csi-"
-"""Prefix of the names of nodes' volume limits, before the driver's name. A node without a limit for a driver allows any
+"""Prefix, before a driver's name, of the names of nodes' volume limits. A node without a limit for a driver allows any
 number of the driver's volumes."""
 DECLARES = "status.declaredFeatures/"
-"""Prefix of labels that stand for the features that a node's kubelet declares, before their names."""
+"""Prefix, before a feature's name, of the labels that stand for features that a node's kubelet declares."""
 RESTARTS_ALL = "RestartAllContainersOnContainerExits"
 """The only feature by which kube-scheduler 1.36 chooses nodes."""
 NO_LIMIT = 1 << 30
@@ -173,7 +173,7 @@ class PodShape:
     """Needs of a pod. Two pods of one shape are interchangeable."""
 
     requests: Amounts
-    """Sum of its containers' requests plus its overhead, and one of ``pods``."""
+    """Sum of the containers' requests plus the pod's overhead, and one of ``pods``."""
     where: NodeConstraints = field(default_factory=NodeConstraints)
     apart: tuple[AntiAffinity, ...] = ()
     """Anti-affinities by host."""
@@ -181,7 +181,8 @@ class PodShape:
     """Other anti-affinities, such as those by zone. They are supported only for running pods."""
     spreads: tuple[HostSpread, ...] = ()
     ports: tuple[str, ...] = ()
-    """Ports of the node that it uses, such as ``TCP/8080``, or ``TCP/8080@10.0.0.1`` at one address of the node."""
+    """Ports of the node that the pod uses, such as ``TCP/8080``, or ``TCP/8080@10.0.0.1`` at one address of the
+    node."""
     unknown: tuple[Obstacle, ...] = ()
     """Unsupported demands. With any, no node is requested for the pod, and an Event on the pod says why."""
 

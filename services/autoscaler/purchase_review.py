@@ -209,7 +209,7 @@ class _Judge:
 
     def _state(self, node: ClusterNode, shape: PodShape) -> tuple[int | None, str]:
         """Return the state of a node that was made for a shape, and why the shape does not fit. The state is None while
-        it is still open."""
+        nothing can be concluded yet."""
         empty = not (node.work or node.moving or node.leaving)
         if node.health is NodeHealth.STARTING:
             late = node.since is not None and self._now - node.since > self._pool.pool.join

@@ -1,5 +1,5 @@
-"""Failures of groups. A group that cannot make the requested machines gets the size of its existing machines, and is
-skipped for a while.
+"""Failures of groups. A group that cannot make the requested machines is lowered to the size of its existing machines,
+and skipped for a while.
 """
 
 from __future__ import annotations

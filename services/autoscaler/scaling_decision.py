@@ -43,8 +43,8 @@ NAMED = 3
 def decide(
     snapshot: ClusterSnapshot, pools: Iterable[ScalingPool], memory: DecisionMemory, now: datetime
 ) -> ScalingDecision:
-    """Return the actions to take now, their reasons, and the new memory. The result depends only on the arguments, and
-    not on their order."""
+    """Return the actions to take now, their reasons, and the new memory. The result depends only on the arguments. The
+    order of their items has no effect, except for daemon sets' pods."""
     nodes = sorted(snapshot.nodes, key=lambda node: node.name)
     pools = tuple(pools)
     nodes = list(dated_nodes(_without_ended(nodes, pools), memory.unfit, now))

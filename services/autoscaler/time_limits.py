@@ -19,8 +19,8 @@ class ScalingLimits:
     dead_after: timedelta = timedelta(minutes=60)
     """Time after which a node that does not answer counts as dead."""
     drain_time: timedelta = timedelta(minutes=30)
-    """Time in which the pods of a cordoned node must leave. After that the node is uncordoned, since it would block
-    others."""
+    """Time in which the pods of a cordoned node must leave. After that the node is uncordoned, since it would block the
+    removal of other nodes."""
     cordon_time: timedelta = timedelta(minutes=1)
     """Shortest time between a cordon and the end of the machine, so that the scheduler's earlier decisions become
     visible."""

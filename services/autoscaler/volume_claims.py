@@ -19,7 +19,8 @@ Terms = tuple[NodeSelectorTerm, ...]
 
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-"""Annotations of the class of claims that name none (kubernetes 1.36, ``pkg/volume/util``, ``IsDefaultAnnotation``)."""
+"""Annotations of the default class, which claims without a class get (kubernetes 1.36, ``pkg/volume/util``,
+``IsDefaultAnnotation``)."""
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 AVAILABLE, FILESYSTEM = "Available", "Filesystem"
 NOT_PROVISIONED = "kubernetes.io/no-provisioner"
@@ -35,7 +36,7 @@ NOWHERE = NodeSelectorTerm(tuple(SelectorRequirement(key, SelectorOperator.DOES_
 NO_STORAGE = NodeSelectorTerm((SelectorRequirement("storage of that size", SelectorOperator.EXISTS),))
 """A term that no node fulfils, for a size of storage that no driver reports anywhere."""
 SOURCES = frozenset({"persistentVolumeClaim", "ephemeral", *IN_TREE})
-"""Volumes of pods for which objects about volumes matter."""
+"""Kinds of pods' volumes that need objects about volumes."""
 ONE_POD = "ReadWriteOncePod"
 STORAGE = "storage"
 
@@ -226,8 +227,8 @@ class VolumeClaims:
 
 
 def _default_class(classes: Iterable[Object]) -> Object:
-    """Return the field of claims that name no class: the newest default class (kubernetes 1.36, ``pkg/volume/util``,
-    ``GetDefaultClass``)."""
+    """Return the field of a claim's spec that claims without a class get: the newest default class (kubernetes 1.36,
+    ``pkg/volume/util``, ``GetDefaultClass``)."""
     named = [item["metadata"] for item in classes]
     defaults = [
         metadata
