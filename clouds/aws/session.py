@@ -159,7 +159,7 @@ def aws_errors(what: str) -> Iterator[None]:
         code, text = str(details.get("Code", "")), str(details.get("Message", ""))
         raise AwsError(f"{what}: {error}", code=code, cloud_message=text) from None
     except ResponseParserError:
-        # Its words hold the whole answer.
+        # The message of the error holds the whole answer.
         raise AwsError(f"{what}: the answer cannot be read") from None
     except (BotoCoreError, ValueError) as error:
         answered = not isinstance(error, (ConnectionError, HTTPClientError))

@@ -51,8 +51,8 @@ class AzureMachineList(MachineList):
         return {machine.name: machine for pool, group in groups for machine in self._machines(pool, group)}
 
     def _machines(self, pool: DeclaredPool, group: str) -> Iterator[ListedMachine]:
-        # Interfaces first: a machine created between the two listings lacks its address once, but no machine gets
-        # another's.
+        # Interfaces first: a machine that is created between the two lists lacks its address once, but no machine
+        # gets the address of another one.
         addresses = dict(self._addresses(group))
         for item in self._list(group, MACHINES, COMPUTE_VERSION):
             properties = item.get("properties", {})

@@ -267,7 +267,7 @@ def _why_not(live: LiveGroup, action: ScalingAction, size: int) -> str:
     now = live.size()
     if now != size:
         return f"its size is {now} and no longer {size}"
-    # Ends that the growth assumes may have been skipped: then it would lower the size, and the cloud would choose
-    # machines.
+    # Ends that the growth assumes may have been skipped. The growth would then lower the size, and the cloud would
+    # choose the machines to remove.
     lowers = action.verb is Verb.GROW and action.size is not None and action.size <= now
     return f"its size is {now} already" if lowers else ""

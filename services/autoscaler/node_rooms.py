@@ -39,8 +39,8 @@ def node_rooms(
             continue
         busy = node.work or node.moving or node.leaving
         if tier is Tier.COMING and pool is not None and pool.groups and not busy:
-            # Some of its resources are not registered yet: a device plugin starts last. A node with pods has long had
-            # them, and got a taint of starting nodes later.
+            # Some of its resources are not registered yet: a device plugin starts last. A node with pods has
+            # registered all of them, and got a taint of starting nodes later.
             empty, pods = contents.of(pool, expected.kind)
             free = list(empty)
         else:

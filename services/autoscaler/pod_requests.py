@@ -87,7 +87,7 @@ def requests(spec: Object) -> Resources:
         total = _with_initialization(total, spec["initContainers"])
     whole_pod = spec.get("resources")
     if whole_pod:
-        # A request for the pod as a whole replaces the sum; a limit of it stands for requests that no container has.
+        # A request for the whole pod replaces the sum; a limit for the whole pod stands for a missing request.
         total = {**_amounts(whole_pod.get("limits") or {}), **total, **_amounts(whole_pod.get("requests") or {})}
     if spec.get("overhead"):
         _add(total, _amounts(spec["overhead"]))

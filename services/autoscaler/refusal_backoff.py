@@ -40,7 +40,7 @@ def growth_failure(
     answer."""
     if view.group.error:
         return None
-    # It is unknown when a size was raised that is observed for the first time.
+    # When a size is observed for the first time, the time of its increase is unknown.
     first = since if view.name in memory.asked else now - pool.join
     known = memory.backoff.get(backoff_key(pool.name, view.name, groups=len(pool.groups)))
     return _failure(pool, view, since, now, refused_since=first - CLOCK_DIFFERENCE, known=known)

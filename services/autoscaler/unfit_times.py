@@ -31,7 +31,7 @@ def dated_nodes(nodes: Iterable[ClusterNode], known: Mapping[str, datetime], now
             continue
         remembered = known.get(node.name)
         if remembered and node.made and remembered < node.made <= now:
-            # Another node had this name. A clock that was ahead when a node registered says nothing.
+            # An earlier node had this name. Times of registration after now are ignored: a clock was ahead then.
             remembered = None
         fresh = node.made if node.made and now - node.made <= NEW else now
         yield replace(node, since=min(remembered or node.since or fresh, now))

@@ -95,7 +95,7 @@ class WatchedLists:
             yield
         finally:
             stop.set()
-            # A watch that has just begun is not among those that are hung up, so repeat until all have ended.
+            # Hanging up misses a watch that has just begun, so repeat until all watches have ended.
             while any(thread.is_alive() for thread in threads):
                 self._api.hang_up()
                 threads[0].join(0.1)
