@@ -12,6 +12,8 @@ class WaitReason(StrEnum):
 
     FITS_NODE = "FitsNode"
     """A node has room for it; the scheduler has yet to bind it."""
+    PODS_ENDING = "PodsEnding"
+    """Pods that are being ended make room for it."""
     MACHINES_REQUESTED = "MachinesRequested"
     """Machines for it are asked for, or are starting."""
     GANG_FITS = "GangFits"

@@ -296,7 +296,12 @@ class CapacityLedger:
         return before - count
 
     def reserve(self, room: NodeRoom, need: PodNeed, count: int) -> None:
-        """Take the room of pods on a node."""
+        """Take the room of pods on a node, as it is and as it will be."""
+        self._reserve(room, need, count)
+        if room.later:
+            self._reserve(room.later, need, count)
+
+    def _reserve(self, room: NodeRoom, need: PodNeed, count: int) -> None:
         former = (room.matches, room.owns, room.ports)
         for index, amount in need.vector:
             room.free[index] -= amount * count
@@ -319,9 +324,10 @@ class CapacityLedger:
 
     def uncount(self, room: NodeRoom, need: PodNeed) -> None:
         """Stop counting a pod on its node for spreadings."""
+        host = room.later or room
         for bit in need.counted:
-            room.count(bit, -1)
-            self._journal.append(partial(room.count, bit, 1))
+            host.count(bit, -1)
+            self._journal.append(partial(host.count, bit, 1))
 
     def on_undo(self, undo: Callable[[], None]) -> None:
         """Register an undo function for :meth:`undo_to`."""

@@ -123,6 +123,8 @@ class ClusterNode:
     such as the zone, that the node is in."""
     ports: frozenset[str] = frozenset()
     """Host ports in use on the node."""
+    later: ClusterNode | None = None
+    """The node without the pods that are being ended and will soon be gone, or None if there are no such pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

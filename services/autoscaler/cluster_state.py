@@ -19,7 +19,8 @@ from contract.object_names import AUTOSCALER
 from services.autoscaler.cluster_snapshot import ClusterNode, DaemonPod, Gang, PendingPod
 from services.autoscaler.decision_memory import DecisionMemoryStore
 from services.autoscaler.gang_objects import gang_of_pod, gangs
-from services.autoscaler.node_objects import MachineFacts, NodeParser, budget_of
+from services.autoscaler.node_load import budget_of
+from services.autoscaler.node_objects import MachineFacts, NodeParser
 from services.autoscaler.pod_defaults import PodDefaults
 from services.autoscaler.pod_objects import Object, ShapeParser
 from services.autoscaler.volume_claims import SOURCES, StorageObjects, VolumeClaims

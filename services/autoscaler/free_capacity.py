@@ -36,7 +36,9 @@ class Tier(IntEnum):
     """Nodes that are starting, and machines from earlier requests."""
     NEW = 4
     """Machines that this decision has requested."""
-    CORDONED = 5
+    ENDING = 5
+    """Room of pods that are being ended and will soon be gone, which costs nothing more."""
+    CORDONED = 6
     """Nodes that the autoscaler cordoned. They are used before further machines are requested."""
 
 
@@ -114,8 +116,8 @@ class NodeRoom:
     """Free amounts on one node."""
 
     __slots__ = (
-        "closed", "counts", "free", "kind", "matches", "name", "node", "owns", "ports", "refuses", "row", "spare",
-        "taken", "tier",
+        "closed", "counts", "free", "kind", "later", "matches", "name", "node", "owns", "ports", "refuses", "row",
+        "spare", "taken", "tier",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: NodeKind, tier: Tier, free: list[int], node: ClusterNode | None = None) -> None:
@@ -133,6 +135,8 @@ class NodeRoom:
         self.refuses: frozenset[PodShape] = frozenset()
         """Shapes that the scheduler does not place on the node although they should fit."""
         self.row: NodeRow | None = None
+        self.later: NodeRoom | None = None
+        """The same node once the pods are gone that are being ended."""
 
     def count(self, bit: int, number: int) -> None:
         """Count pods for a spreading."""
@@ -163,7 +167,8 @@ class NodeRoom:
                 if some <= 0:
                     return 0
                 count = some
-        return count
+        # Pods for which others make room come onto the node too.
+        return self.later.most_pods(need, count) if self.later else count
 
 
 def labels_of(term: AntiAffinity) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contract.labels import HOSTNAME_LABEL
 from contract.taints import CORDON
 from services.autoscaler.cluster_snapshot import CordonOrigin, LabelPairs, NodeHealth
-from services.autoscaler.free_capacity import NodeRoom, PodNeed
+from services.autoscaler.free_capacity import NodeRoom, PodNeed, Tier
 from services.autoscaler.pod_shapes import HostSpread, NodeConstraints, SchedulingTaint
 from services.autoscaler.scheduling_rules import is_tolerated, label_mismatch
 
@@ -38,7 +38,8 @@ class HostSpreading:
         if room.node is None:
             self._unmade.append(room)
             return
-        self._hosts.append(room)
+        if room.tier is not Tier.ENDING:
+            self._hosts.append(room)
         for sign, identities in ((1, room.node.identities), (-1, room.node.ended)):
             for identity in identities:
                 matches = self._matches(*identity)
@@ -59,7 +60,7 @@ class HostSpreading:
         """Return the number of pods that are allowed on a host in this round."""
         most = UNLIMITED
         for bit, spread, fewest in self._levels:
-            count = room.counts.get(bit, 0)
+            count = _count(room, bit)
             # Once it is a node, an empty machine is the host with the fewest.
             left = spread.max_skew + (fewest if room.node or count else 0) - count
             most = min(most, max(0, left)) if spread.itself else (most if left >= 0 else 0)
@@ -71,9 +72,14 @@ class HostSpreading:
         domains = self._domains.get((spread, where))
         if domains is None:
             domains = self._domains[spread, where] = [room for room in self._hosts if _is_domain(spread, where, room)]
-        counts = [room.counts.get(bit, 0) for room in domains]
+        counts = [_count(room, bit) for room in domains]
         counts += [room.counts[bit] for room in self._unmade if room.counts.get(bit)]
         return min(counts) if len(counts) >= max(1, spread.min_domains) else 0
+
+
+def _count(room: NodeRoom, bit: int) -> int:
+    """Return the number of counted pods on a host, with those that will be there."""
+    return (room.later or room).counts.get(bit, 0)
 
 
 def _is_domain(spread: HostSpread, where: NodeConstraints, room: NodeRoom) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, NodeHealth
-from services.autoscaler.free_capacity import NodeRoom, Tier
+from services.autoscaler.free_capacity import NOW, NodeRoom, Tier
 from services.autoscaler.new_nodes import NewNodeContents, new_node_kind
 from services.autoscaler.pod_shapes import NodeKind
 from services.autoscaler.pool_outlook import PoolOutlook
@@ -27,6 +27,7 @@ def node_rooms(
     """Add every node, and every machine that will become a node, to the ledger. Nodes that take no pods count only
     where pods are spread over hosts. Return the rooms of the nodes that take pods, now or soon, by node name."""
     rooms: dict[str, NodeRoom] = {}
+    rooms_later: list[NodeRoom] = []
     tier: Tier | None
     for node in nodes:
         pool = pools.get(node.pool)
@@ -48,12 +49,22 @@ def node_rooms(
         room = NodeRoom(node.name, expected.kind, tier, free, expected)
         if pods:
             room.carry(need for _, need in pods)
-        if node.name in review.refusing:
-            room.refuses = review.refusing[node.name]
+        room.refuses = review.refusing.get(node.name, room.refuses)
         rooms[node.name] = room
-    ledger.add_all(rooms.values())
+        if node.later and tier in NOW:
+            rooms_later.append(_later(room, node.later, contents))
+    ledger.add_all((*rooms.values(), *rooms_later))
     _add_coming(pools.values(), ledger, contents)
     return rooms
+
+
+def _later(room: NodeRoom, node: ClusterNode, contents: NewNodeContents) -> NodeRoom:
+    """Return the room of a node once the pods are gone that are being ended."""
+    free, pods = contents.left(node)
+    later = NodeRoom(room.name, room.kind, Tier.ENDING, free, node)
+    later.carry(need for _, need in pods)
+    later.refuses, room.later = room.refuses, later
+    return later
 
 
 def _add_coming(pools: Iterable[PoolOutlook], ledger: CapacityLedger, contents: NewNodeContents) -> None:

@@ -13,7 +13,7 @@ from services.autoscaler.machine_offers import UNPRICED, Market
 from services.autoscaler.pod_demand import Demand, GangDemand
 from services.autoscaler.scaling_actions import PodPlacement
 
-PRESENT = (*NOW, Tier.COMING, Tier.NEW)
+PRESENT = (*NOW, Tier.COMING, Tier.NEW, Tier.ENDING)
 """Tiers that cost nothing more."""
 
 WITHOUT_LIMIT = 1 << 30
@@ -49,8 +49,13 @@ class PlacedGang:
 
     @property
     def waits(self) -> int:
-        """Return the number of the gang's nodes that do not take pods yet."""
-        return sum(room.tier not in NOW for room in self.rooms)
+        """Return the number of the gang's nodes that are not ready yet."""
+        return sum(room.tier not in (*NOW, Tier.ENDING) for room in self.rooms)
+
+    @property
+    def ending(self) -> int:
+        """Return the number of the gang's nodes on which other pods have yet to end."""
+        return sum(room.tier is Tier.ENDING for room in self.rooms)
 
 
 class Placer:
@@ -93,7 +98,7 @@ class Placer:
             attempt = self._attempt(demand, self._domains(within, where_members_run))
             if isinstance(attempt, list):
                 self._keep(attempt, gang=demand.gang.name)
-                rooms = {room.name: room for room, _ in attempt}
+                rooms = {room.name: room for room, _ in sorted(attempt, key=lambda part: part[0].tier)}
                 self.seated.append(PlacedGang(gang=demand, rooms=tuple(rooms[name] for name in sorted(rooms))))
                 return
             known = self._hopeless[signature] = attempt
@@ -138,7 +143,7 @@ class Placer:
             parts, fitted, short, fewest = self._attempts(demand, domain, checkpoint)
             if short is None:
                 cost = self._cost(parts, domain)
-                if not cost[0] and not cost[1]:
+                if not any(cost[:3]):
                     # Nothing is better than existing room.
                     return parts
                 if best is None or cost < best[0]:
@@ -190,14 +195,15 @@ class Placer:
                 return parts, fitted, member
         return parts, fitted, None
 
-    def _cost(self, parts: Parts, domain: Domain | None) -> tuple[bool, bool, int, Decimal, int, str]:
+    def _cost(self, parts: Parts, domain: Domain | None) -> tuple[bool, bool, bool, int, Decimal, int, str]:
         """Return a sort key for the cost of a placement; the smallest is the best."""
         rooms = {room.name: room for room, _ in parts}.values()
         new = [self._market.made[room.name].pool.pool for room in rooms if room.tier is Tier.NEW]
         cordoned = any(room.tier is Tier.CORDONED for room in rooms)
         price = sum((UNPRICED if pool.price is None else pool.price for pool in new), Decimal())
         worst = max((pool.priority for pool in new), default=0)
-        return bool(new), cordoned, worst, price, len(new), domain[1] if domain else ""
+        ending = any(room.tier is Tier.ENDING for room in rooms)
+        return bool(new), cordoned, ending, worst, price, len(new), domain[1] if domain else ""
 
     def _place(
         self, demand: Demand, *, buyer: str, domain: Domain | None, fewest: bool = False
@@ -238,4 +244,6 @@ class Placer:
         return rooms[0][0] if rooms else None
 
     def _keep(self, parts: Parts, *, gang: str = "") -> None:
-        self.placed += [PodPlacement(node=room.name, pods=pods, gang=gang) for room, pods in parts]
+        self.placed += [
+            PodPlacement(node=room.name, pods=pods, gang=gang, ending=room.tier is Tier.ENDING) for room, pods in parts
+        ]

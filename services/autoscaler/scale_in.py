@@ -79,7 +79,7 @@ class ScaleIn:
     def _needed(self, node: ClusterNode) -> bool:
         """Return whether pods were placed on a node, or it is kept as a spare."""
         room = self._rooms.get(node.name)
-        return room is not None and (room.taken > 0 or room.spare)
+        return room is not None and (room.taken > 0 or room.spare or (room.later is not None and room.later.taken > 0))
 
     def _hold(self, target: str, reason: KeepReason, message: str) -> None:
         self.actions.append(ScalingAction(verb=Verb.HOLD, target=target, reason=reason, message=message))

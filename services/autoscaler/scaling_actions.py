@@ -65,6 +65,8 @@ class PodPlacement:
     pods: tuple[str, ...]
     """Names of the pods; for a gang's members that are not pods yet, the gang's name with the number of their set."""
     gang: str = ""
+    ending: bool = False
+    """True if the pods have room only once other pods of the node, which are being ended, are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

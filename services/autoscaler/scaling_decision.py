@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from clouds.base.phrases import counted
 from contract.documents.autoscaler_memory import DecisionMemory
-from contract.reasons.autoscaler import GrowthReason, WaitReason
+from contract.reasons.autoscaler import GrowthReason
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import (
     ClusterNode,
@@ -29,12 +28,12 @@ from services.autoscaler.pod_demand import Demand, GangDemand, gang_demands, gro
 from services.autoscaler.pod_shapes import AntiAffinity, PodShape
 from services.autoscaler.pool_assessment import PoolAssessment, assess_pools
 from services.autoscaler.purchase_review import remember_purchases, review_purchases
-from services.autoscaler.refusal_backoff import format_duration
 from services.autoscaler.scale_in import ScaleIn
 from services.autoscaler.scaling_actions import ORDER, ScalingAction, ScalingDecision, Verb
-from services.autoscaler.shortage_reasons import ShortageReasons, unknown_demands
+from services.autoscaler.shortage_reasons import ShortageReasons
 from services.autoscaler.spare_nodes import reserve_spares
 from services.autoscaler.unfit_times import dated_nodes
+from services.autoscaler.wait_messages import coming, ending, grants, unreadable, waits
 
 NAMED = 3
 """Largest number of gangs that the message about a group's growth names."""
@@ -84,10 +83,11 @@ def decide(
         *groups.actions,
         *_growth(market),
         *scale_in.actions,
-        *_grants(placer),
-        *_coming(placer, groups, now),
+        *grants(placer),
+        *coming(placer, groups, now),
+        *ending(placer),
         *map(ShortageReasons(ledger, market).action, placer.short),
-        *_unreadable(snapshot.gangs, gangs),
+        *unreadable(snapshot.gangs, gangs),
     ]
     return ScalingDecision(
         actions=tuple(sorted(actions, key=lambda action: (ORDER[action.verb], action.target, action.message))),
@@ -105,7 +105,7 @@ def decide(
         ),
         placed=tuple(sorted(placer.placed, key=lambda placement: (placement.node, placement.gang, placement.pods))),
         kept=scale_in.kept,
-        waits=_waits(snapshot.pods, actions, placer),
+        waits=waits(snapshot.pods, actions, placer),
     )
 
 
@@ -234,65 +234,3 @@ def _sizes(market: Market, groups: PoolAssessment) -> dict[str, int]:
     for offer in market.offers:
         sizes[offer.group.name] += offer.bought
     return sizes
-
-
-def _grants(placer: Placer) -> Iterator[ScalingAction]:
-    """Yield the messages to requests of gangs that have room."""
-    for seated in placer.seated:
-        gang = seated.gang.gang
-        if gang.request and not gang.granted:
-            count = counted(len(seated.rooms), "node")
-            if seated.waits:
-                verb, reason = Verb.TELL, WaitReason.MACHINES_REQUESTED
-                message = f"it has room as soon as {seated.waits} of {count} are ready"
-            else:
-                verb, reason = Verb.GRANT, WaitReason.GANG_FITS
-                message = f"all {seated.gang.count} members have room on {count}"
-            yield ScalingAction(verb=verb, target=gang.name, reason=reason, message=message)
-
-
-def _unreadable(gangs: Iterable[Gang], demands: Iterable[GangDemand]) -> Iterator[ScalingAction]:
-    """Yield the messages to gangs with unsupported demands and without any known member."""
-    known = {demand.gang.name for demand in demands}
-    for gang in gangs:
-        if gang.unknown and gang.name not in known:
-            obstacle = unknown_demands(gang.unknown)
-            yield ScalingAction(verb=Verb.TELL, target=gang.name, reason=obstacle.reason, message=obstacle.message)
-
-
-def _coming(placer: Placer, groups: PoolAssessment, now: datetime) -> Iterator[ScalingAction]:
-    """Yield the messages to pods that wait for machines from earlier requests."""
-    names = {f"{group.name}+": (pool, group) for pool in groups.pools.values() for group in pool.groups}
-    waiting: dict[str, list[str]] = {}
-    for placed in placer.placed:
-        prefix = placed.node[: placed.node.rfind("+") + 1]
-        if prefix in names and not placed.gang:
-            pool, group = names[prefix]
-            if int(placed.node[len(prefix) :]) <= group.present:
-                waiting.setdefault(prefix, []).extend(placed.pods)
-    for prefix, pods in waiting.items():
-        pool, group = names[prefix]
-        ago = format_duration(now - groups.asked[group.name]) if group.name in groups.asked else "a while"
-        many = (
-            f"{group.coming} {pool.pool.machine_type}" if pool.pool.machine_type else counted(group.coming, "machine")
-        )
-        yield ScalingAction(
-            verb=Verb.TELL,
-            target=names_text(tuple(sorted(pods))[:1]),
-            reason=WaitReason.MACHINES_REQUESTED,
-            message=f"asked {pool.pool.region or pool.pool.site} for {many} {ago} ago",
-            pods=tuple(sorted(pods)),
-        )
-
-
-def _waits(pods: Iterable[PendingPod], actions: Iterable[ScalingAction], placer: Placer) -> Counter[WaitReason]:
-    """Return the number of pods that wait, by their reasons."""
-    reasons: dict[str, WaitReason] = {}
-    for placed in placer.placed:
-        # The name of a machine that is to become a node ends with its number.
-        coming = "+" in placed.node
-        reasons |= dict.fromkeys(placed.pods, WaitReason.MACHINES_REQUESTED if coming else WaitReason.FITS_NODE)
-    for action in actions:
-        if action.verb is Verb.TELL and isinstance(action.reason, WaitReason):
-            reasons |= dict.fromkeys(action.pods, action.reason)
-    return Counter(reasons.get(pod.id, WaitReason.FITS_NODE) for pod in pods)

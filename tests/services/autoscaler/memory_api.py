@@ -13,7 +13,7 @@ from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.readiness import is_ready
 from services.autoscaler.cluster_state import BUDGETS
-from services.autoscaler.node_objects import budget_of
+from services.autoscaler.node_load import budget_of
 from services.autoscaler.scheduling_rules import is_fulfilled
 
 

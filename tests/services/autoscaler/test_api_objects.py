@@ -14,7 +14,8 @@ from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import CordonOrigin, NodeHealth
 from services.autoscaler.cluster_state import DAEMON_SETS, NAMESPACES, ListedObjects, cluster_state, list_objects
 from services.autoscaler.gang_objects import gang_of_pod, gangs
-from services.autoscaler.node_objects import DisruptionBudget, MachineFacts, NodeParser
+from services.autoscaler.node_load import DisruptionBudget
+from services.autoscaler.node_objects import MachineFacts, NodeParser
 from services.autoscaler.pod_defaults import PodDefaults
 from services.autoscaler.pod_objects import (
     MOST_APART,

@@ -12,7 +12,8 @@ from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.lease import LEASES
 from services.autoscaler.cluster_snapshot import ClusterNode, NodeHealth
 from services.autoscaler.cluster_state import list_objects
-from services.autoscaler.node_objects import NodeParser, budget_of
+from services.autoscaler.node_load import budget_of
+from services.autoscaler.node_objects import NodeParser
 from services.autoscaler.pod_objects import ShapeParser
 from services.autoscaler.pod_shapes import NodeKind
 from services.autoscaler.unfit_times import dated_nodes, was_never_fit
