@@ -27,12 +27,13 @@ from contract.users import (
 PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 SIGNERS = (CLIENT_SIGNER, SERVING_SIGNER)
-"""Signers whose requests this controller handles (kubernetes.io, "Certificates and Certificate Signing Requests")."""
+"""Signers whose requests the node controller handles (kubernetes.io, "Certificates and Certificate Signing
+Requests")."""
 
 BOOTSTRAP = "system:bootstrap:"
 HOST = f"{BOOTSTRAPPERS}:host:"
-"""Prefix of the second group that the token gives; the host's name follows. The API server writes a client's groups
-into its request, so the token itself need not be read."""
+"""Prefix of the second group that a host's bootstrap token gives; the host's name follows. The API server writes the
+client's groups into the request, so nobody needs to read the token."""
 
 
 USAGES = {CLIENT_SIGNER: "client auth", SERVING_SIGNER: "server auth"}
@@ -53,7 +54,7 @@ UNREADABLE = (
     x509.DuplicateExtension,
     x509.UnsupportedGeneralNameType,
 )
-"""Exceptions from reading an untrusted request or certificate; some come only when a part is accessed."""
+"""Exceptions from reading an untrusted request or certificate. Some are raised only when a part is accessed."""
 
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
@@ -93,8 +94,8 @@ class Request:
 
     @property
     def joining(self) -> bool:
-        """Return whether this is a machine's first request: made for it by the join endpoint, or with a bootstrap
-        token."""
+        """Return whether this is a machine's first request, which the join endpoint makes for the machine, or the
+        machine makes with a bootstrap token."""
         return self.attested is not None or bool(self.token)
 
     @property
@@ -104,7 +105,8 @@ class Request:
 
     @property
     def host(self) -> str:
-        """Return the name of the host to which the bootstrap token belongs; empty when there is none, or several."""
+        """Return the name of the host to which the bootstrap token belongs; empty without a token, and if the request's
+        groups do not name exactly one host."""
         names = [group.removeprefix(HOST) for group in self.groups if group.startswith(HOST)]
         return names[0] if self.token and BOOTSTRAPPERS in self.groups and len(names) == 1 else ""
 
@@ -171,9 +173,9 @@ def issued(document: Object) -> bool:
 
 
 def _load(encoded: str) -> x509.CertificateSigningRequest:
-    """Return the request. The signer reads the same text with Go's library, so any text that the two could read
-    differently is refused: more than one block, another form of PEM or DER, and extensions in two attributes or in
-    Microsoft's (this library reads the first attribute, Go's reads all standard ones)."""
+    """Return the request. The signer parses the same text with Go's library, so any text that the two libraries could
+    parse differently is refused: more than one block, another form of PEM or DER, extensions in two attributes, and
+    extensions in Microsoft's attribute (this library reads the first attribute, Go's reads all standard ones)."""
     text = base64.b64decode(encoded)
     request = x509.load_pem_x509_csr(text)
     if request.public_bytes(serialization.Encoding.PEM).strip() != text.strip():
@@ -207,7 +209,7 @@ def _check_usages(signer: str, usages: list[str], key: PublicKey) -> None:
 
 
 def _subject(inside: x509.CertificateSigningRequest) -> str:
-    """Return the Node's name. The subject must have this name and the group, and nothing else."""
+    """Return the Node's name. The subject must consist of this name and the group of nodes."""
     parts = [(each.oid, str(each.value)) for each in inside.subject]
     organizations = [value for oid, value in parts if oid == NameOID.ORGANIZATION_NAME]
     names = [value for oid, value in parts if oid == NameOID.COMMON_NAME]

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def json_object(text: str | bytes) -> dict[str, Any]:
-    """Return the JSON object in ``text``. Raise ``ValueError`` when it is not a JSON object."""
+    """Return the JSON object in ``text``. Raise ``ValueError`` if ``text`` is anything else."""
     try:
         document = json.loads(text)
     except RecursionError:
@@ -23,9 +23,9 @@ def json_object(text: str | bytes) -> dict[str, Any]:
 
 
 def parse_dataclass(kind: type[T], document: Any) -> T:
-    """Return the dataclass whose ``asdict`` became ``document`` through JSON. Missing fields have their defaults, and
-    unknown ones are ignored. Raise ``ValueError`` when a field without a default is missing, or a value is of another
-    type."""
+    """Return the object of the dataclass ``kind`` that ``asdict`` and JSON turned into ``document``. Missing fields
+    have their defaults, and unknown fields are ignored. Raise ``ValueError`` if a field without a default is missing,
+    or a value has another type than its field."""
     if not isinstance(document, dict):
         raise ValueError(f"{kind.__name__} is no mapping")
     hints = get_type_hints(kind)

@@ -1,7 +1,6 @@
 """Labels of Nodes, pods, namespaces and other objects, by their keys.
 
-Keys with ``longhaul.dev/`` are Longhaul's; their docstrings say who writes them. All others belong to Kubernetes or
-NVIDIA.
+Keys with ``longhaul.dev/`` are Longhaul's. All other keys belong to Kubernetes or NVIDIA.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from contract.project import PROJECT
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGER = PROJECT
-"""Value of that label on every object of Longhaul."""
+"""Value of the managed-by label on every object of Longhaul."""
 
 # Of a Node: where it is, and what it is.
 REGION_LABEL = "topology.kubernetes.io/region"
@@ -27,18 +26,18 @@ several."""
 KIND_LABEL = "longhaul.dev/kind"
 """Label of every Node: its kind of capacity."""
 RDMA_LABEL = "longhaul.dev/rdma"
-"""Label with the RDMA network of a host. Pools have none: all machines of a pool have the same network, and the pool's
-own label selects them."""
+"""Label with the RDMA network of a host. Nodes of pools have no such label, because the pool's label selects them, and
+all machines of a pool have the same network."""
 UNCHECKED = "longhaul.dev/unchecked"
 """Key of the label and the taint with which a Node registers. The node controller removes both once the Node's labels
-agree with its site's list and the environment's file."""
+agree with the cloud's list of the site's machines and with the environment's file."""
 
 # Of a Node: what only its machine knows.
 IMAGE_LABEL = "longhaul.dev/image"
 """Label with the version of a machine's image; each machine sets its own."""
 INTERRUPTED = "longhaul.dev/interrupted"
 """Key of the label with which a node reports that its cloud takes it back, and of the taint that the node controller
-then adds: pods that tolerate it stay until the machine ends."""
+then adds. Pods that tolerate the taint stay until the machine ends."""
 MACHINE_LABELS = (
     "kubernetes.io/os",
     "kubernetes.io/arch",
@@ -46,14 +45,14 @@ MACHINE_LABELS = (
     "beta.kubernetes.io/os",
     "beta.kubernetes.io/arch",
 )
-"""Labels of a machine's operating system, which the machine may add when they are missing."""
+"""Labels of a machine's operating system. The machine may add these labels if they are missing."""
 
 # Of a Node: its GPUs.
 NVIDIA = "nvidia.com/"
 """Prefix of NVIDIA's labels and of its device plugin's resources."""
 GPU_LABEL = "nvidia.com/gpu.present"
-"""Label that is ``true`` on every node with promised GPUs, from its registration on. NVIDIA's own objects select nodes
-by it (github.com/NVIDIA/k8s-device-plugin, ``deployments/static``), and so does the node controller."""
+"""Label that is ``true`` on every node with promised GPUs, from its registration on. NVIDIA's own objects
+(github.com/NVIDIA/k8s-device-plugin, ``deployments/static``) and the node controller select nodes by this label."""
 CUDA_LABELS = "nvidia.com/cuda"
 """Prefix of the labels with the versions of driver and CUDA, written by NVIDIA's discovery and the node's own check
 (docs/gpus.md)."""
@@ -64,8 +63,8 @@ DRIVER_LABEL = f"{CUDA_LABELS}.driver-version.major"
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 """Label of every namespace: its name."""
 TEAM_LABEL = "longhaul.dev/team"
-"""Label of a team's namespace. The webhooks of Kueue and JobSet apply only to namespaces with it, and the two programs
-may write only there."""
+"""Label of a team's namespace. The webhooks of Kueue and JobSet apply only to namespaces with this label, and Kueue and
+JobSet may write only there."""
 HOST_NETWORK_LABEL = "longhaul.dev/host-network"
 """Label, ``allowed``, of a namespace whose pods may use the host's network."""
 OUTLIVE_LABEL = "longhaul.dev/outlive-network-cuts"

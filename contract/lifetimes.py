@@ -1,27 +1,29 @@
-"""Lifetimes of credentials: certificates, tokens, and kubeconfigs, which contain either."""
+"""Lifetimes of credentials: certificates, tokens, and kubeconfigs, which contain certificates or tokens."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 CLOCK_SKEW = timedelta(minutes=5)
-"""Time before its making from which a certificate is valid, for machines and laptops whose clocks lag."""
+"""Time by which a certificate's validity begins before the certificate is made, for machines and laptops whose clocks
+lag."""
 
 # People.
 
 ADMINISTRATOR_HOURS = 8
-"""Lifetime of an administrator's certificate and of the kubeconfig with it, made on demand: a working day. The one that
-`longhaul up` makes for itself lives as long."""
+"""Lifetime of an administrator's certificate, and of the kubeconfig that contains it: a working day. The certificate is
+made on demand. The certificate that `longhaul up` makes for itself has the same lifetime."""
 
 SIGN_IN_TOKEN_HOURS = 24
-"""Longest lifetime of a token with which people sign in. An issuer of the environment file may have less
-(`token_hours`); API servers refuse tokens that live longer, since nobody can revoke them."""
+"""Longest lifetime of a token with which people sign in. The environment file may set a shorter lifetime for an issuer
+(`token_hours`). API servers refuse tokens with a longer lifetime, because nobody can revoke a token."""
 
 VPN_CERTIFICATE_HOURS = 1
 """Longest lifetime of a laptop's certificate for the VPN. It expires with the person's token at the latest."""
 
 PROFILE_DAYS = 180
-"""Lifetime of the profile that operators give to people: an authority in it may have been replaced by then."""
+"""Lifetime of the profile that operators give to people. After this time an authority in the profile may have been
+replaced."""
 
 # Nodes.
 
@@ -29,10 +31,10 @@ HOST_TOKEN_HOURS = 1
 """Lifetime of the one-time token with which a bare-metal host joins. The node controller deletes it after use."""
 
 NODE_CERTIFICATE_DAYS = 30
-"""Longest lifetime of a node's certificate, set in kube-node-signer.service. It cannot be revoked, so it is short: a
-stolen certificate is useful for at most this long, with Kubernetes' default for a year. Kubelets renew at 70 to 90 %
-(client-go, ``jitteryDuration``), so an isolated node has at least three days; after that a cloud's node joins again by
-itself, a host with the next `longhaul up`."""
+"""Longest lifetime of a node's certificate, set in kube-node-signer.service. A node's certificate cannot be revoked, so
+its lifetime is short: a stolen certificate is useful for at most this time, compared to one year with Kubernetes'
+default. Kubelets renew after 70 to 90 % of the lifetime (client-go, ``jitteryDuration``), so a node may be isolated for
+at least three days. After that, a cloud's node joins again by itself, and a host with the next `longhaul up`."""
 
 # The control plane, and programs in the cluster.
 
@@ -40,8 +42,9 @@ AUTHORITY_DAYS = 3650
 """Lifetime of an authority: ten years, as with kubeadm (kubernetes.io, "Certificate Management with kubeadm")."""
 
 CERTIFICATE_DAYS = 365
-"""Lifetime of a certificate of the control plane's machines and services, of the VPN's, and of the break-glass one: one
-year, as with kubeadm; renewed when less than a third is left."""
+"""Lifetime of the certificates of the control plane's machines and services, of the VPN's certificates, and of the
+break-glass certificate: one year, as with kubeadm. A certificate is renewed when less than a third of its lifetime is
+left."""
 
 SERVICE_ACCOUNT_TOKEN_HOURS = 24
 """Longest lifetime of a service account's token: ``--service-account-max-token-expiration`` of

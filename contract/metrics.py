@@ -1,6 +1,6 @@
-"""Metrics in Prometheus' format: the name and meaning of each, and its text. A service serves its metrics
-(services/metrics.py); a program on a machine writes them to a file for node_exporter's textfile collector. The tables
-in docs/reference/metrics.md are generated from the declarations."""
+"""Metrics in Prometheus' format: the name, the meaning and the text of each metric. Services serve their metrics over
+HTTP (services/metrics.py). Programs on machines write their metrics to files for node_exporter's textfile collector.
+The tables in docs/reference/metrics.md are generated from the declarations."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class Metric:
     name: str
     """``longhaul_<part>_<what>`` with its unit: ``_seconds`` or ``_bytes``, and ``_total`` at the end for a counter."""
     help: str
-    """Meaning: what it counts or shows, without a full stop."""
+    """Meaning of the metric: what it counts or shows, without a full stop."""
     labels: tuple[str, ...] = ()
-    """Names of labels. Each has few values, such as pools, sites or members of an enumeration; never pods or nodes."""
+    """Names of the labels. A label has few values, such as pools, sites or members of an enumeration, and never pods or
+    nodes."""
 
     @property
     def kind(self) -> str:
@@ -28,7 +29,8 @@ class Metric:
         return "counter" if self.name.endswith("_total") else "gauge"
 
     def text(self, values: Mapping[LabelValues, float]) -> str:
-        """Return the metric with its values in Prometheus' text format, version 0.0.4; empty without values."""
+        """Return the metric and its values, by their labels, in Prometheus' text format, version 0.0.4; empty without
+        values."""
         return "".join(self._lines(values)) if values else ""
 
     def _lines(self, values: Mapping[LabelValues, float]) -> Iterator[str]:

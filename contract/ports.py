@@ -1,4 +1,4 @@
-"""Ports on which machines' programs answer, and the paths of those that answer HTTP."""
+"""Ports on which machines' programs answer, and paths of programs that answer HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the machines in quarantine, for programs of an API server's machine that refuse them."""
+"""Names of the machines in quarantine, for programs on an API server's machine that refuse such machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ log = logging.getLogger(__name__)
 
 
 class QuarantineList:
-    """The names in the file, which is read again when it has changed. A file that cannot be read changes nothing."""
+    """The names in the list's file. A changed file is read again. If the file cannot be read, the names stay as they
+    were."""
 
     def __init__(self, path: Path = Path(PATH)) -> None:
         self._path, self._lock = path, threading.Lock()
@@ -20,7 +21,7 @@ class QuarantineList:
         self._names: frozenset[str] = frozenset()
 
     def __call__(self) -> frozenset[str]:
-        """Return the names of their Nodes."""
+        """Return the names of the machines' Nodes."""
         with self._lock:
             try:
                 now = self._path.stat()

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 GPU_RESOURCE = "nvidia.com/gpu"
-"""Resource that NVIDIA's device plugin registers for whole GPUs. Taints of nodes with GPUs have the same key."""
+"""Resource that NVIDIA's device plugin registers for whole GPUs, and key of the taint of nodes with GPUs."""

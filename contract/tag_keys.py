@@ -1,4 +1,4 @@
-"""Keys of the tags of resources in clouds. Machines of pools are found by them, and costs are grouped by them."""
+"""Keys of the tags of resources in clouds. Tags identify machines of pools, and costs are grouped by tags."""
 
 from __future__ import annotations
 

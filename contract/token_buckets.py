@@ -1,4 +1,4 @@
-"""Token buckets, which limit operations per second and at once."""
+"""Token buckets, which limit the number of operations per second and at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 
 
 class Bucket:
-    """One bucket, full at first. Not thread-safe."""
+    """A bucket, full at first. Not thread-safe."""
 
     def __init__(self, *, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
@@ -27,7 +27,7 @@ class Bucket:
 
 
 MANY = 10_000
-"""Number of buckets at which all are dropped; the first ones are full again long before that."""
+"""Number of buckets at which all buckets are dropped. The oldest buckets are full again long before that."""
 
 
 class Buckets:
@@ -39,7 +39,7 @@ class Buckets:
         self._buckets: dict[Hashable, Bucket] = {}
 
     def take(self, whose: Hashable) -> bool:
-        """Take one token from the bucket of ``whose`` now; False when it has none."""
+        """Take one token from the bucket of the key ``whose``. Return False if the bucket has no token now."""
         with self._lock:
             if len(self._buckets) >= MANY:
                 self._buckets.clear()
@@ -51,7 +51,7 @@ class Buckets:
             return True
 
     def is_empty(self, whose: Hashable) -> bool:
-        """Return whether the bucket of ``whose`` has no token now."""
+        """Return whether the bucket of the key ``whose`` has no token now."""
         with self._lock:
             bucket = self._buckets.get(whose)
             return bucket is not None and bucket.wait_s() > 0

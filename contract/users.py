@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 NODES_GROUP = "system:nodes"
-"""Group of every kubelet. The Node authorizer decides on the kubelets' own requests; kube-proxy uses their
-certificate."""
+"""Group of every kubelet, and of kube-proxy, which uses the kubelet's certificate. The Node authorizer decides on
+requests of kubelets."""
 NODE_USER = "system:node:"
 """Prefix of a node's user name (kubernetes.io, "Using Node Authorization")."""
 
 BOOTSTRAPPERS = "system:bootstrappers:longhaul"
-"""Group of whoever presents a host's one-time token."""
+"""Group of clients that present a host's one-time token."""
 AUTOSCALER_ACCOUNT, NODE_CONTROLLER_ACCOUNT = "autoscaler", "node-controller"
-"""Users of the system that the services have on a machine, and names of their certificates."""
+"""Users of the operating system under which the services run, and names of the services' certificates."""
 JOIN_USER = "longhaul:join"
-"""User of the join endpoint, which makes the requests of cloud machines once it has verified each machine's proof. The
-node controller decides on them."""
+"""User of the join endpoint. The endpoint verifies a cloud machine's proof, then makes the machine's certificate
+request. The node controller decides on the request."""
 
 RESERVED = ("system:", "longhaul:")
-"""Prefixes of the names of Kubernetes' own users and of Longhaul's programs. People from an issuer cannot have such
-names."""
+"""Prefixes of the names of Kubernetes' own users and of Longhaul's programs. People who sign in through an issuer
+cannot have such names."""
 
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING_SIGNER = "kubernetes.io/kubelet-serving"

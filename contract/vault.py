@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 LARGEST = 25_000
-"""Largest number of characters of a secret: 25 KB at most (learn.microsoft.com, "About Azure Key Vault secrets")."""
+"""Largest number of characters of a secret, which has at most 25 KB (learn.microsoft.com, "About Azure Key Vault
+secrets")."""
 
 
 def size_checked(text: str) -> str:
-    """Return a list's text as the value of a secret. Raise ``ValueError`` when it is too long for a vault."""
+    """Return ``text``, a list that becomes the value of a secret. Raise ``ValueError`` if the text is too long for a
+    vault."""
     if len(text) > LARGEST:
         raise ValueError(f"a vault's secret holds at most {LARGEST} characters, and the list would have {len(text)}")
     return text

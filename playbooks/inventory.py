@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print Ansible's inventory of the environment in LONGHAUL_ENV (or PULUMI_STACK): gateways, nodes, a group for each
+"""Print Ansible's inventory of the environment in LONGHAUL_ENV (or PULUMI_STACK): gateways, nodes, and a group for each
 site."""
 
 import os

@@ -1,5 +1,5 @@
-"""Programs that run beside the API servers, on their machines: a folder each, with a user and a unit each.
+"""Programs that run on the API servers' machines. Each program has a folder, a user and a unit.
 
-They share one tree (``longhaul/toolchain/services.py``) of themselves, ``contract``, ``clouds``, ``components.model``
-and the locked packages that these need. They import nothing else of the project.
+The programs share one tree (``longhaul/toolchain/services.py``) with ``services``, ``contract``, ``clouds``,
+``components.model`` and the locked packages that these need. They import nothing else of the project.
 """

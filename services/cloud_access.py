@@ -14,20 +14,20 @@ from contract.azure import TOKENS_VARIABLE
 
 
 class RegionalSite(Protocol):
-    """A site, as far as access to its cloud depends on it."""
+    """Properties of a site on which access to its cloud depends."""
 
     @property
     def kind(self) -> str:
-        """Name of its cloud."""
+        """Name of the site's cloud."""
 
     @property
     def region(self) -> str:
-        """Region in its cloud; empty where there are none."""
+        """Region in the cloud; empty if the cloud has no regions."""
 
 
 def sign_in(sites: Iterable[RegionalSite], *, machine: str, role: str, stop: threading.Event) -> None:
-    """Sign in to the clouds of these sites until ``stop``. The identity's tokens come from the socket that the unit's
-    environment names; ``role`` is the AWS role that the identity assumes."""
+    """Sign in to the clouds of the sites until ``stop`` is set. The identity's tokens come from the socket in the
+    unit's environment (:data:`TOKENS_VARIABLE`). ``role`` is the AWS role that the identity assumes."""
     regions: dict[str, list[str]] = {}
     for site in sites:
         regions.setdefault(site.kind, []).append(site.region)

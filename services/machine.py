@@ -1,4 +1,4 @@
-"""Machine on which a service runs: an API server's."""
+"""Machine of an API server, on which services run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PKI = Path(paths.PKI)
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceMachine:
-    """Facts about this machine, and where its files are."""
+    """This machine's name, the port of its API server, and the folder of its certificates."""
 
     name: str
     port: int
@@ -27,12 +27,12 @@ class ServiceMachine:
 
     @classmethod
     def read(cls, node: Path, pki: Path) -> ServiceMachine:
-        """Read the machine's own description."""
+        """Read the machine's description in the file ``node``."""
         description = json.loads(node.read_text(encoding="utf-8"))
         return cls(name=str(description["machine"]), port=int(description["port"]), pki=pki)
 
     def api(self, program: str, *, timeout_s: float = TIMEOUT_S) -> MachineApi:
-        """Return this machine's own API server, asked with a program's certificate."""
+        """Return a client of this machine's own API server with the certificate of ``program``."""
         return MachineApi(
             f"https://127.0.0.1:{self.port}",
             authority=self.pki / KUBERNETES_AUTHORITIES,

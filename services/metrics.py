@@ -1,7 +1,6 @@
 """Metrics of a service for Prometheus, and its health check, on loopback.
 
-A service declares its metrics in a module of its own, ``services/<service>/metrics.py``, and lists them in its tuple
-``METRICS``.
+A service declares its metrics in ``services/<service>/metrics.py``, and lists them in the tuple ``METRICS`` there.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class ServiceMetrics:
             self._values[gauge] = dict(values)
 
     def read_from(self, gauge: Metric, read: Read) -> None:
-        """Register the function that returns a gauge's values whenever somebody asks for the metrics."""
+        """Register the function that returns a gauge's values at each request for the metrics."""
         self._reads[gauge] = read
 
     def text(self) -> str:
@@ -65,7 +64,7 @@ def _key(metric: Metric, labels: Mapping[str, str]) -> LabelValues:
 
 @contextmanager
 def metrics_server(metrics: ServiceMetrics, *, port: int) -> Iterator[int]:
-    """Serve ``/metrics`` and ``/healthz`` on loopback during the block; yield the port. Port 0 stands for any free
+    """Serve ``/metrics`` and ``/healthz`` on loopback during the block, and yield the port. Port 0 stands for any free
     port."""
 
     class MetricsHandler(BaseHTTPRequestHandler):
@@ -80,7 +79,7 @@ def metrics_server(metrics: ServiceMetrics, *, port: int) -> Iterator[int]:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Log nothing: a probe comes every few seconds."""
+            """Log nothing, because probes come every few seconds."""
 
     with ThreadingHTTPServer(("127.0.0.1", port), MetricsHandler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -29,7 +29,8 @@ class ServiceProcess:
 
 @contextmanager
 def service_process(description: str | None, *, port: int, metrics: Iterable[Metric]) -> Iterator[ServiceProcess]:
-    """Read the command line, and serve health and ``metrics`` on loopback during the block; ``port`` is the default."""
+    """Read the command line, and serve health and ``metrics`` on loopback during the block. ``port`` is the default
+    port."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
     parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")

@@ -1,4 +1,4 @@
-"""State from one decision of the autoscaler to the next, stored in the cluster, so that a restart loses nothing.
+"""State of the autoscaler between two decisions. It is stored in the cluster, so that a restart loses nothing.
 ``longhaul capacity`` reads it too."""
 
 from __future__ import annotations
@@ -14,29 +14,30 @@ from contract.reasons.autoscaler import Obstacle, WaitReason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """A pool that failed."""
+    """A pause of a pool, a group or a shape of pods after failures."""
 
     failures: int
     """Number of consecutive failures."""
     until: datetime
-    """Time until which the pool is skipped."""
+    """End of the pause."""
     obstacle: Obstacle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
-    """Machines that a pool was asked for because pods of one shape wait."""
+    """Requests for a pool's machines because pods of one shape wait."""
 
     asked: datetime | None = None
-    """Time of the first request whose machines have not been judged; None when all have."""
+    """Time of the first request whose machines are not judged yet; None if all are."""
     unused: datetime | None = None
-    """Time since which a node that came of it is empty while such pods wait; None when none is."""
+    """Time since which a node from such a request has been useless or empty while pods of the shape wait; None if there
+    is no such node."""
     waits: int = 0
-    """Number of such pods that waited at the last decision."""
+    """Number of pods of the shape that waited at the last decision."""
     failure: Backoff | None = None
-    """Record of machines that did not take such pods; None without any."""
+    """Pause because machines did not take pods of the shape; None if there is no pause."""
     failed: datetime | None = None
-    """Time of the last such failure."""
+    """Time of the last failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,37 +45,40 @@ class DecisionMemory:
     """State between decisions. An empty one is safe: waiting times begin again."""
 
     asked: Mapping[str, datetime] = field(default_factory=dict)
-    """Times since which groups have been asked for more machines than are nodes, by group."""
+    """Time since which a group has been asked for more machines than it has nodes, by group."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of machines that groups have or were asked for, by group; used while their cloud does not answer."""
+    """Number of machines that a group has or was asked for, by group. The number is used while the group's cloud does
+    not answer."""
     lost: frozenset[str] = frozenset()
-    """Machines, by :func:`machine_key`, that were nodes and are not any more: somebody may have deleted their Nodes
+    """Keys (:func:`machine_key`) of machines that were nodes and no longer are. Somebody may have deleted their Nodes
     while the machines still have work."""
     backoff: Mapping[str, Backoff] = field(default_factory=dict)
-    """Failures by pool, and of pools with several groups by :func:`backoff_key`."""
+    """Failures of pools by the pool's name, and failures of groups by :func:`backoff_key`."""
     idle: Mapping[str, datetime] = field(default_factory=dict)
-    """Times since which nodes have had no work, by node."""
+    """Time since which a node has had no work, by node."""
     learned: Mapping[str, dict[str, int]] = field(default_factory=dict)
-    """Amounts that nodes of a pool really have for pods, by pool: a declared type promises a little too much."""
+    """Amount of each resource that nodes of a pool really have for pods, by pool and resource. The declaration of a
+    machine type promises a little too much."""
     unfit: Mapping[str, datetime] = field(default_factory=dict)
-    """Times since which nodes have not been fit for pods, by node, where the API does not tell."""
+    """Time since which a node has been unfit for pods, by node. Nodes whose time the API shows are left out."""
     joining: Mapping[str, datetime] = field(default_factory=dict)
-    """Times since which machines have been without a node, by :func:`machine_key`."""
+    """Time since which a machine has been without a node, by :func:`machine_key`."""
     unlisted: Mapping[str, datetime] = field(default_factory=dict)
-    """Times since which such machines are missing from their groups' lists, by :func:`machine_key`: lists may be
-    short."""
+    """Time since which a machine without a node has been missing from its group's list, by :func:`machine_key`. A
+    cloud's list may be incomplete."""
     purchases: Mapping[str, Mapping[str, Purchase]] = field(default_factory=dict)
-    """Requests for machines by pool and by the key of the shape of the pods that waited for them."""
+    """Requests for machines, by pool and by the key of the waiting pods' shape."""
 
 
 def backoff_key(pool: str, group: str, *, groups: int) -> str:
-    """Return the key of a group's failures; ``groups`` is the number of its pool's groups. The only group of a pool is
-    the pool."""
+    """Return the key of a group's failures. ``groups`` is the number of groups of the pool. The key of a pool's only
+    group is the pool's name."""
     return pool if groups == 1 else f"{pool}/{group}"
 
 
 def machine_key(group: str, machine: str) -> str:
-    """Return the key of a machine: scale sets number theirs alike."""
+    """Return the key of a machine. The key contains the group, because machines of different scale sets have the same
+    numbers."""
     return f"{group}/{machine}"
 
 
@@ -153,7 +157,7 @@ def _backoff(pause: Mapping[str, Any]) -> Backoff:
 
 
 def _of_purchase(purchase: Purchase) -> dict[str, Any]:
-    """Return a purchase without what it lacks: there may be hundreds."""
+    """Return a purchase without its empty fields, because there may be hundreds of purchases."""
     times = {"asked": purchase.asked, "unused": purchase.unused, "failed": purchase.failed}
     return {
         **{name: at.isoformat() for name, at in times.items() if at},

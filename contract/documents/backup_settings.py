@@ -1,9 +1,9 @@
-"""Settings of an environment's backups: the secret in the vault that tells members where their backups go, and for whom
-they are encrypted. Members ignore unknown keys.
+"""Settings of an environment's backups. The vault's secret tells members where to send backups, and for whom to encrypt
+them. Members ignore unknown keys.
 
-Nothing in it is confidential. It is in the vault because only officers write there, and because changing it replaces no
-machine. Nobody should be able to redirect the backups, or have them encrypted for somebody else, by writing a wrong
-secret or by making a member read another one. So anything that ``longhaul up`` would not write is refused.
+Nothing in the secret is confidential. The settings are in the vault because only officers write there, and because a
+change of the secret replaces no machine. A wrong secret, or the secret of another vault, must not redirect the backups
+or have them encrypted for somebody else. So members refuse settings that ``longhaul up`` would not write.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SECRET = "backups"  # noqa: S105  (the name of a secret, not its value)
 FORMAT = 1
 
 RECIPIENT = r"age1[02-9ac-hj-np-z]{58}"
-"""Pattern of a public key of age: Bech32, 32 bytes and a checksum are 58 characters (C2SP, "age", the native X25519
+"""Pattern of a public key of age in Bech32: 32 bytes and a checksum are 58 characters (C2SP, "age", the native X25519
 recipient type)."""
 
 SHORTEST_MINUTES, LONGEST_MINUTES = 1, 60
@@ -45,7 +45,7 @@ class BackupSettings:
 
     @classmethod
     def parse(cls, text: str, *, vault: str) -> BackupSettings:
-        """Parse the secret of the vault at this address. Raise ``SettingsError`` when it is invalid."""
+        """Parse the secret of the vault at the address ``vault``. Raise ``SettingsError`` if the secret is invalid."""
         try:
             fields = json.loads(text)
             settings = cls(
@@ -75,8 +75,8 @@ class BackupSettings:
 
 
 def account_name(vault: str) -> str:
-    """Return the name of the storage account for the environment of a vault: the vault's name without hyphens, since
-    Azure requires 3 to 24 lower-case letters and digits, unique worldwide (learn.microsoft.com, "Storage account
+    """Return the name of the storage account for the environment of a vault: the vault's name without hyphens. Azure
+    requires 3 to 24 lower-case letters and digits, unique worldwide (learn.microsoft.com, "Storage account
     overview")."""
     return vault.replace("-", "")
 

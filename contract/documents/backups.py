@@ -17,7 +17,7 @@ FORMAT = "1"
 """Version of a backup: an etcd snapshot, compressed by gzip, encrypted by age, with metadata of this version."""
 
 SKEW = timedelta(minutes=5)
-"""Largest difference between clocks. Backups are distinguished by their times."""
+"""Largest difference between clocks."""
 LONGEST = timedelta(minutes=40)
 """Longest duration of a backup (``TimeoutStartSec`` of longhaul-backup.service)."""
 
@@ -44,13 +44,14 @@ class StoredBackup:
     size: int
     """Number of encrypted bytes."""
     made: datetime
-    """Time at which it was stored, by the storage's clock, UTC. Nobody can write this time, and retention keeps it
-    unchanged."""
+    """Time at which the backup was stored, by the storage's clock, UTC. Nobody can write this time, and retention keeps
+    it unchanged."""
     metadata: Mapping[str, str]
 
     @property
     def taken(self) -> datetime | None:
-        """Return the time at which the backup was begun, as its member reports; None when that is not a valid time."""
+        """Return the time at which the backup was begun, as its member reports; None if the reported time is
+        invalid."""
         try:
             return datetime.strptime(self.metadata.get("taken", ""), TIME).replace(tzinfo=UTC)
         except ValueError:
@@ -63,8 +64,8 @@ def prefix_of(role: str) -> str:
 
 
 def names_of(role: str, member: str) -> str:
-    """Return the pattern of the names of a member's backups, with Azure's wildcard. A member may write no other
-    names."""
+    """Return the pattern, with Azure's wildcard, of the names of a member's backups. A member may write only blobs with
+    such names."""
     return _name(role, "*", member)
 
 
@@ -123,7 +124,7 @@ def flaw_of(backup: StoredBackup, *, environment: str, role: str, now: datetime)
 
 
 def _untrue(backup: StoredBackup, *, environment: str, role: str, now: datetime) -> str:
-    """Return what no member would have written."""
+    """Return the reason why no member of the environment can have written the blob; empty if a member can."""
     metadata, member, taken = backup.metadata, backup.metadata.get("member", ""), backup.taken
     if not re.fullmatch(rf"{re.escape(environment)}-{re.escape(role)}-([0-9]{{1,3}}|learner)", member):
         return f"its member is {member or 'not said'}, which is not a member of {environment}"

@@ -6,11 +6,11 @@ import json
 
 
 class NoTokenError(Exception):
-    """Raised when the socket gives no token, with the reason."""
+    """Raised if the socket gives no token. The message says why."""
 
 
 def to_text(token: str, until: float) -> str:
-    """Return the answer with a token and the end of its validity, in seconds since the epoch."""
+    """Return the answer with a token and with the end of the token's validity, in seconds since the epoch."""
     return json.dumps({"token": token, "until": until})
 
 
@@ -20,8 +20,9 @@ def error_text(error: str) -> str:
 
 
 def of_text(text: str) -> tuple[str, float]:
-    """Read an answer: the token and the end of its validity. Raise :class:`NoTokenError` with the program's message
-    when it has no token, and ``KeyError``, ``TypeError`` or ``ValueError`` when the text is not an answer."""
+    """Return the token in an answer, and the end of its validity. Raise :class:`NoTokenError` with the other program's
+    message if that program has no token. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the text is not an
+    answer."""
     answer = json.loads(text)
     if "error" in answer:
         raise NoTokenError(answer["error"])

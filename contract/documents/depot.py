@@ -1,4 +1,4 @@
-"""Depot of a machine's site: where its images come from, and who signs for them (docs/depot.md)."""
+"""Depot of a machine's site: the source of the machine's images, and the keys that sign for them (docs/depot.md)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 PATH = "/etc/longhaul/depot.json"
-"""The file; a machine whose depot nobody signs for has none."""
+"""The file. A machine has the file only if its site's depot is signed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,9 +15,9 @@ class SignedDepot:
 
     url: str
     key: str
-    """Public keys of the builder, base64."""
+    """Public keys of the depot's builder, base64."""
     authority: str | None = None
-    """File with the certificates of those who sign for its server; None for the system's store."""
+    """File with the certificate authorities that sign for the depot's server; None for the system's store."""
 
     def to_text(self) -> str:
         """Return the file's content."""
@@ -25,6 +25,6 @@ class SignedDepot:
 
 
 def of_text(text: str | bytes) -> SignedDepot:
-    """Read the file's content; ``KeyError``, ``TypeError`` or ``ValueError`` when it is not one."""
+    """Read the file's content. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the content is malformed."""
     raw = json.loads(text)
     return SignedDepot(url=raw["url"], key=raw["key"], authority=raw.get("authority"))

@@ -1,5 +1,6 @@
-"""State of an etcd cluster, in a secret of the vault: whether it was ever bootstrapped. Until then its first members
-may bootstrap it; from then on a member without data joins it, and never bootstraps another."""
+"""State of an etcd cluster, in a secret of the vault: whether the cluster was ever bootstrapped. Only the first members
+of a new cluster may bootstrap it. Once a cluster exists, a member without data joins the cluster, and never bootstraps
+another."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ class RecordedCluster:
     state: str
     """:data:`NEW` or :data:`EXISTING`."""
     cluster: str = ""
-    """Id of the etcd cluster in hexadecimal; empty while it is not known."""
+    """Id of the etcd cluster in hexadecimal; empty while the id is unknown."""
     founders: tuple[str, ...] = ()
-    """Members that bootstrap it; none once it exists, unless a restore named them."""
+    """Members that bootstrap the cluster. There are none once the cluster exists, unless a restore named some."""
 
     def to_text(self) -> str:
         """Return the secret's value."""
@@ -27,6 +28,6 @@ class RecordedCluster:
 
 
 def of_text(text: str) -> RecordedCluster:
-    """Read the secret's value; ``AttributeError``, ``TypeError`` or ``ValueError`` when it is not one."""
+    """Read the secret's value. Raise ``AttributeError``, ``TypeError`` or ``ValueError`` if the value is malformed."""
     raw = json.loads(text)
     return RecordedCluster(**{**raw, "founders": tuple(raw.get("founders", ()))})

@@ -1,5 +1,5 @@
-"""Manifest of a baked image: the machine lists its contents there while it is baked, and image stores read it. The same
-contents give the same file: it contains no date."""
+"""Manifest of a baked image. The machine lists its contents in the manifest while it is baked, and image stores read
+the manifest. The same contents give the same file, because the file contains no date."""
 
 from __future__ import annotations
 
@@ -26,31 +26,32 @@ class ImageContent:
     system: Mapping[str, str] = field(default_factory=dict)
     """Name and codename of the operating system."""
     kernels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Modules' versions by kernel release."""
+    """Versions of kernel modules, by kernel release and module."""
     packages: Mapping[str, str] = field(default_factory=dict)
-    """Version by package."""
+    """Version of each package, by package."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Version by release, as its binary reports it."""
+    """Version of each pinned release, by release, as its binary reports it."""
     binaries: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 by binary."""
+    """SHA-256 of each binary, by binary."""
     images: Mapping[str, str] = field(default_factory=dict)
-    """Digest by container image."""
+    """Digest of each container image, by image."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what a machine of the image runs, and of its sources; hexadecimal."""
+        """SHA-256 of the image's sources, packages, binaries, container images and kernels; hexadecimal."""
         made_of = json.dumps([self.sources, self.packages, self.binaries, self.images, self.kernels], sort_keys=True)
         return hashlib.sha256(made_of.encode()).hexdigest()
 
     def to_text(self, version: str) -> str:
-        """Return the manifest. An image without a version gets one from its content."""
+        """Return the manifest. If ``version`` is empty, the version is made of the operating system's codename and the
+        digest."""
         named = version or f"{self.system['codename']}-{self.digest[:16]}"
         return json.dumps({"version": named, "digest": self.digest, "format": FORMAT, **vars(self)}, indent=1) + "\n"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSummary:
-    """The part of a manifest that is read elsewhere."""
+    """The part of a manifest that image stores read."""
 
     version: str
     digest: str
@@ -58,14 +59,13 @@ class ImageSummary:
 
 
 def summary_of(text: str) -> ImageSummary:
-    """Read a manifest; raise ``KeyError``, ``TypeError`` or ``ValueError`` when it is malformed."""
+    """Read a manifest. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the manifest is malformed."""
     raw = json.loads(text)
     return ImageSummary(version=str(raw["version"]), digest=str(raw["digest"]), kind=str(raw["kind"]))
 
 
 def version_of(text: str) -> str:
-    """Return the image's version; raise ``KeyError``, ``TypeError`` or ``ValueError`` when the manifest is
-    malformed."""
+    """Return the image's version. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the manifest is malformed."""
     return str(json.loads(text)["version"])
 
 

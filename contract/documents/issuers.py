@@ -1,7 +1,8 @@
-"""Issuers by whose tokens people sign in: the vault's secret, and the file of API servers that it becomes.
+"""Issuers of the tokens with which people sign in: the vault's secret, and the API servers' file that is made of the
+secret.
 
-The secret has the list as text, so that an API server's file holds the same characters, and both sides can compare its
-digest. Nothing in it is confidential; it is in the vault because only officers write there.
+The secret contains the list as text. An API server's file contains the same characters, so both sides can compare
+digests. Nothing in the list is confidential. The list is in the vault because only officers write there.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def list_of_secret(text: str) -> str:
 
 
 def list_of_file(content: str) -> str:
-    """Return the list in an API server's file; ``ValueError`` when there is none."""
+    """Return the list in an API server's file. Raise ``ValueError`` if the file contains no list."""
     (text,) = _LINE.findall(content)
     return str(text)
 
@@ -40,5 +41,6 @@ def digest_of(text: str) -> str:
 
 
 def urls_of(text: str) -> tuple[str, ...]:
-    """Return the issuers' addresses in a list; ``KeyError``, ``TypeError`` or ``ValueError`` when it is not one."""
+    """Return the issuers' addresses in a list. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the list is
+    malformed."""
     return tuple(str(entry["issuer"]["url"]) for entry in json.loads(text))

@@ -1,5 +1,5 @@
-"""Kubeconfig with which a host's kubelet requests its first certificate. It is JSON, which is YAML too, because the
-node's own programs read it. It names the authority by path, so that the authority is renewed in one place."""
+"""Kubeconfig with which a host's kubelet requests its first certificate. The file is JSON, which is also YAML, because
+the node's own programs read it. The file names the authority by path, so that the authority is renewed in one place."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class JoinKubeconfig:
 
     server: str
     authority: str
-    """Path of the authority that the server's certificate is checked against."""
+    """Path of the authority that must have signed the server's certificate."""
     token: str = field(repr=False)
 
     def to_text(self, name: str) -> str:
-        """Return the file's content; ``name`` is the cluster's."""
+        """Return the file's content. ``name`` is the name of the cluster."""
         cluster = {"server": self.server, "certificate-authority": self.authority}
         document = {
             "apiVersion": "v1",
@@ -33,7 +33,7 @@ class JoinKubeconfig:
 
 
 def of_text(text: str) -> JoinKubeconfig:
-    """Read the file's content; ``KeyError``, ``TypeError`` or ``ValueError`` when it is not one."""
+    """Read the file's content. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the content is malformed."""
     raw = json.loads(text)
     cluster, user = raw["clusters"][0]["cluster"], raw["users"][0]["user"]
     return JoinKubeconfig(server=cluster["server"], authority=cluster["certificate-authority"], token=user["token"])

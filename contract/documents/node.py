@@ -1,8 +1,8 @@
-"""Description of a machine, /etc/longhaul/node.json: of one of the control plane (:class:`NodeConfig`), or of one that
+"""Description of a machine in /etc/longhaul/node.json: a control-plane machine (:class:`NodeConfig`), or a machine that
 runs pods (:class:`Worker`).
 
-It is part of machines' user data, and a machine is replaced when its user data changes. So keys are written in the
-order of the fields, and values that equal their default are left out.
+The file is part of a machine's user data, and a machine whose user data changes is replaced. So the order of the keys
+never changes, and a new key is left out while it has its default.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ class NodeConfig:
     index: int
     address: str
     port: int = 0
-    """API servers and VPN machines: port of kube-apiserver."""
+    """Port of kube-apiserver, on API servers and VPN machines."""
     join_port: int = 0
-    """API servers: port of the join endpoint."""
+    """Port of the join endpoint, on API servers."""
     sign_in_port: int = 0
-    """VPN machines: port of the sign-in endpoint."""
+    """Port of the sign-in endpoint, on VPN machines."""
     version: str
-    """Version of etcd or Kubernetes that the machine's image must hold."""
+    """Version of etcd or Kubernetes that the machine's image must contain."""
     state_secret: str = ""
-    """Members: name of the vault's secret that says whether the etcd cluster was ever bootstrapped."""
+    """Name of the vault's secret that says whether the etcd cluster was ever bootstrapped, on members."""
     stores: dict[str, dict[str, str]]
-    """Addresses of all members that each etcd cluster may ever have, by cluster and member: on a member only its own
-    cluster, on an API server both."""
+    """Address of every member that an etcd cluster may ever have, by cluster and member. A member has only its own
+    cluster here, an API server has both."""
     learner: bool = False
-    """Members: True for the one that never votes, whose disk outlives its machine."""
+    """True on the member that never votes. Its disk outlives its machine."""
     queues: bool = False
-    """API servers: True where Kueue and JobSet run beside them."""
+    """True on API servers beside which Kueue and JobSet run."""
 
     @property
     def is_member(self) -> bool:
@@ -59,7 +59,7 @@ class NodeConfig:
 
     @property
     def peers(self) -> dict[str, str]:
-        """Addresses by name of the other members that this member's etcd cluster may have."""
+        """Addresses of the other members that this member's etcd cluster may have, by name."""
         return {name: address for name, address in self.stores[self.role].items() if name != self.machine}
 
     def to_text(self) -> str:
@@ -68,35 +68,35 @@ class NodeConfig:
 
     @classmethod
     def read(cls, path: Path = PATH) -> NodeConfig:
-        """Read the file. Raise ``OSError``, ``ValueError`` or ``TypeError`` when it is missing or malformed."""
+        """Read the file. Raise ``OSError``, ``ValueError`` or ``TypeError`` if the file is missing or malformed."""
         return cls(**json.loads(path.read_text()))
 
 
 CHECK_S = 900.0
-"""Longest time that the program of a GPU promise takes, seconds."""
+"""Longest duration of the program in :attr:`GpuPromise.check`, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPromise:
-    """GPUs that a machine must have, for its own preflight test (docs/gpus.md)."""
+    """GPUs that a machine must have. The machine's preflight test checks them (docs/gpus.md)."""
 
     gpus: int = 0
     model: str = ""
     """Words that each GPU's name must contain; empty for any name."""
     nvlinks: int | None = None
-    """Least number of active NVLinks of each GPU; ``None`` for those that the GPUs report."""
+    """Least number of active NVLinks of each GPU; ``None`` for the number that the GPU reports."""
     check: tuple[str, ...] = ()
     """Program that tests memory and compute, with its arguments; empty for none."""
 
     def to_document(self) -> dict[str, Any]:
-        """Return the promise's keys of the file. A value that is not promised is left out."""
+        """Return the promise as keys of the file. Values that are not promised are left out."""
         promise = {"gpu_model": self.model or None, "gpu_nvlinks": self.nvlinks, "gpu_check": list(self.check) or None}
         return {"gpus": self.gpus, **{key: value for key, value in promise.items() if value is not None}}
 
     @classmethod
     def of_document(cls, node: Any) -> GpuPromise:
-        """Read the promise's keys of the file, all of them optional. Raise ``ValueError`` when a value has the wrong
-        form."""
+        """Read the promise from the keys of the file, all of which are optional. Raise ``ValueError`` if a value has
+        the wrong form."""
         if not isinstance(node, dict):
             raise ValueError("not an object")
         gpus, model, nvlinks = node.get("gpus", 0), node.get("gpu_model", ""), node.get("gpu_nvlinks")
@@ -119,25 +119,25 @@ class HugePages:
     gib: int = 0
     """Number of pages of 1 GiB."""
     mib_2: int = 0
-    """Number of pages of 2 MiB, beside the others."""
+    """Number of pages of 2 MiB."""
 
     @classmethod
     def of_document(cls, node: Mapping[str, Any]) -> HugePages:
-        """Read the keys of huge pages, which may be missing. Raise ``TypeError`` or ``ValueError`` when a value is not
-        a number."""
+        """Read the keys of huge pages, both optional. Raise ``TypeError`` or ``ValueError`` if a value is not a
+        number."""
         return cls(gib=int(node.get("huge_pages_gib", 0)), mib_2=int(node.get("huge_pages_2mib", 0)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class JoinSettings:
-    """Address of the join endpoint, and names."""
+    """Address of the join endpoint, the endpoint's name, and the environment's name."""
 
     address: str
     port: int
     name: str
-    """Name that the endpoint's certificate is for."""
+    """Name in the endpoint's certificate."""
     cluster: str
-    """Name of the environment that the proof is for."""
+    """Name of the environment, which is part of the proof."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,9 +157,9 @@ class Worker:
     gpus: GpuPromise = GpuPromise()
     huge_pages: HugePages = HugePages()
     deletion_notice: bool = False
-    """True when the machine's group asks for a notice before a machine is deleted."""
+    """True if the machine's group has the cloud announce the deletion of a machine."""
     join: JoinSettings | None = None
-    """Endpoint at which a cloud's machine proves its identity; None for a host, which has a token instead."""
+    """Endpoint at which a cloud's machine proves its identity; None for a host, which has a token."""
 
     def to_text(self) -> str:
         """Return the file's content."""
@@ -175,8 +175,8 @@ class Worker:
 
     @classmethod
     def read(cls, path: Path = PATH) -> Worker:
-        """Read the file. Raise ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it is missing or
-        malformed. Unknown keys are ignored: a newer Longhaul than this image's wrote them."""
+        """Read the file. Raise ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` if the file is missing
+        or malformed. Ignore unknown keys, which a newer Longhaul than the image's may write."""
         raw = json.loads(path.read_text())
         if missing := [key for key in _KEYS if key not in raw]:
             raise ValueError(f"{path}: {', '.join(missing)}: missing")
@@ -196,12 +196,13 @@ class Worker:
 
 
 def role_of(text: str) -> str:
-    """Return the role in a file's content; ``ValueError``, ``KeyError`` or ``TypeError`` when it has none."""
+    """Return the role in a file's content. Raise ``ValueError``, ``KeyError`` or ``TypeError`` if the content has no
+    role."""
     return str(json.loads(text)["role"])
 
 
 def version_of(text: str) -> str:
-    """Return the version in a file's content; empty when it shows none."""
+    """Return the version in a file's content; empty if the content has no version."""
     try:
         return str(json.loads(text)["version"])
     except (ValueError, KeyError, TypeError):

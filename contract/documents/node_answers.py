@@ -1,7 +1,6 @@
-"""Answers of ``longhaul-node`` on a machine: each command prints one of these as a JSON object, and whoever asked reads
-it (images/rootfs, machine/longhaul_node.py). The answer of its commands ``quarantine`` and ``revoked`` is in
-``refusals.py``, that of ``restore`` in ``restore.py``.
-"""
+"""Answers of ``longhaul-node`` on a machine. Each command of it prints one of these answers as a JSON object, and the
+caller reads the object (images/rootfs, machine/longhaul_node.py). The answer of ``quarantine`` and ``revoked`` is in
+``refusals.py``, the answer of ``restore`` in ``restore.py``."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ class MemberReport:
     learner: bool
     db_size_bytes: int
     revision: int = 0
-    """Newest revision of the member; 0 when it does not answer."""
+    """Newest revision of the member; 0 if the member does not answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +48,7 @@ class CertificateDates:
     """Validity of one certificate, seconds since the epoch."""
 
     name: str
-    """Name of its file, without the ending."""
+    """Name of the certificate's file, without the suffix."""
     begins: float
     ends: float
 
@@ -59,9 +58,9 @@ class NewestBackup:
     """The newest backup of a member's etcd cluster."""
 
     name: str
-    """Class and name."""
+    """Class of the backup, and name within the class."""
     made: float
-    """Time, seconds since the epoch."""
+    """Time at which the backup was stored, seconds since the epoch."""
     size: int
     """Number of encrypted bytes."""
     revision: int
@@ -70,7 +69,7 @@ class NewestBackup:
 
 @dataclass(frozen=True, kw_only=True)
 class BackupStorageState:
-    """Content of the storage, as a member counts it."""
+    """Content of the backups' storage, as a member counts it."""
 
     newest: NewestBackup | None = None
     took_s: float = 0.0
@@ -85,8 +84,8 @@ class BackupStorageState:
 
 @dataclass(frozen=True, kw_only=True)
 class BackupState(BackupStorageState):
-    """Result of a member's last look at the storage. When a later look fails, the earlier content is kept. Answer of
-    ``backup``, and part of that of ``status``."""
+    """Result of a member's last look at the storage. If a later look fails, the earlier content stays. This is the
+    answer of ``backup``, and part of the answer of ``status``."""
 
     declared: bool
     """True when the environment has backups."""
@@ -95,7 +94,7 @@ class BackupState(BackupStorageState):
     every_s: float = 0.0
     """Time between two backups, seconds."""
     error: str = ""
-    """Reason why the last look or backup failed; empty when it did not."""
+    """Reason why the last look or backup failed; empty if it succeeded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +102,7 @@ class ServerKeys:
     """Encryption keys of an API server: answer of ``encryption`` there."""
 
     keys: tuple[str, ...] = ()
-    """Names in the file, in their order: the first encrypts."""
+    """Names of the keys in the file, in the file's order. The first key encrypts."""
     loaded: bool = False
     """True when the running kube-apiserver uses this very file."""
     error: str = ""
@@ -115,7 +114,7 @@ class ObjectsByKey:
     """Keys that encrypted the stored objects: answer of ``encryption`` on an etcd member."""
 
     objects: Mapping[str, int]
-    """Number of objects by key's name; unencrypted ones under an empty name."""
+    """Number of objects, by the key's name. Unencrypted objects have an empty name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,16 +122,16 @@ class MachineCredentials:
     """Credentials of a control-plane machine: answer of ``credentials``."""
 
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """SHA-256 of every certificate and public key (DER), by file, in their order."""
+    """SHA-256 of every certificate and public key (DER), by file, in the file's order."""
     unused: tuple[str, ...] = ()
-    """Units that were started with other content of a file than it has now."""
+    """Units that were started before the content of one of their files changed."""
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """SHA-256 of the certificates that ports serve, by the file from which they should come; only for ports on which a
     program listens."""
     rotations: Mapping[str, Any] | None = None
     """Rotations that are not over, as API servers read them from the vault; None on other machines."""
     error: str = ""
-    """Reason why a unit was not restarted with the files' content."""
+    """Reason why a unit was not restarted after its files changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +149,7 @@ class NodeReport:
     certificates: tuple[CertificateDates, ...] = ()
     """Dates of a control-plane machine's certificates."""
     backup: BackupState | None = None
-    """A member's knowledge of its etcd cluster's backups."""
+    """Backups of a member's etcd cluster, as the member last saw them."""
     encryption: ServerKeys | None = None
     """An API server's encryption keys."""
     credentials: MachineCredentials | None = None
@@ -158,11 +157,11 @@ class NodeReport:
     quarantine: RefusedClients | None = None
     """Machines that an API server refuses."""
     restore: str = ""
-    """Backup whose restore is half done here; empty without one."""
+    """Backup whose restore is half done on this machine; empty without such a restore."""
 
 
 def reason_of(checks: Iterable[MachineCheck]) -> str:
-    """Return the failed checks as text: why the machine is not ready."""
+    """Return the reason why a machine is not ready: its failed checks as text."""
     failed = [check for check in checks if not check.ok]
     return "; ".join(f"{check.name}: {check.detail}" if check.detail else check.name for check in failed) or NO_REASON
 
@@ -176,7 +175,8 @@ class Survival:
     """True when the machine is a member of the cluster."""
     voters: int
     quorum: int
-    """Number of healthy voters needed. A machine that is gone stays a voter until its successor removes it."""
+    """Number of healthy voters that the cluster needs. A machine that no longer exists stays a voter until its
+    successor removes it."""
     healthy_without: int
     survives: bool
     reason: str
@@ -184,34 +184,34 @@ class Survival:
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """Result of a member's removal from its etcd cluster, and the reason: answer of ``remove``."""
+    """Result of a member's removal from its etcd cluster: answer of ``remove``."""
 
     removed: bool
-    """True when the member is out of the cluster now."""
+    """True if the member is no longer in the cluster."""
     reason: str
     alive: bool = False
-    """True when only a dead member was to be removed, and this one is alive."""
+    """True if only a dead member was to be removed, and this member is alive."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Departure:
-    """Result of an API server's departure from the load balancer, and the reason: answer of ``leave``."""
+    """Result of an API server's departure from the load balancer: answer of ``leave``."""
 
     left: bool
-    """True when the server left, or had nothing to leave."""
+    """True if the server has left, or was not in service."""
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reclaimed:
-    """Result of making room in an etcd cluster: answer of ``reclaim``."""
+    """Result of reclaiming space in an etcd cluster's databases: answer of ``reclaim``."""
 
     done: bool
     reason: str
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Size of each member's database before and after, bytes."""
     ask_another: bool = False
-    """True when nothing was begun, and another member may be able to do it."""
+    """True if this member began nothing, and another member may be able to do the work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,11 +229,11 @@ class ServerIssuers:
 
 
 def to_text(answer: object) -> str:
-    """Return an answer, which is one of these dataclasses, as JSON."""
+    """Return ``answer``, a dataclass of this module, as JSON."""
     return json.dumps(asdict(answer))  # type: ignore[call-overload]
 
 
 def of_text(kind: type[T], text: str) -> T:
-    """Read an answer of a kind. What it lacks is empty, if it may be; what it has in addition is ignored, since a
-    machine may be of another release. Raise ``ValueError`` when it is not such an answer."""
+    """Read an answer of the class ``kind``. Missing fields have their defaults, and unknown fields are ignored, because
+    the machine may run another release. Raise ``ValueError`` if the text is not such an answer."""
     return parse_dataclass(kind, json_object(text))

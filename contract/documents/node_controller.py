@@ -19,8 +19,8 @@ from contract.object_names import ENVIRONMENT_KEY
 CONFIGMAP = "longhaul-environment"
 KEY = ENVIRONMENT_KEY
 FORMAT = 1
-"""Version of the format. It is raised when an older reader would misread the document; a reader ignores unknown
-keys."""
+"""Version of the format. The version is raised when an older reader would misread the document. A new key needs no new
+version, because readers ignore unknown keys."""
 
 _SITE_FIELDS = {
     "aws": ("region", "node_role"),
@@ -38,7 +38,7 @@ class NodeEnvironmentError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSite:
-    """A site. Fields that do not exist in its cloud are empty."""
+    """A site. Fields that the site's cloud does not have are empty."""
 
     name: str
     kind: str
@@ -61,9 +61,9 @@ class NodeHost:
     site: str
     address: str
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels of its Node, without those of a single machine."""
+    """Labels of the host's Node, without the labels that only the machine itself knows."""
     pods: str = ""
-    """Range of its pods' addresses."""
+    """Range of addresses of the host's pods."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +77,12 @@ class NodeEnvironment:
     pools: Mapping[str, DeclaredPool]
     hosts: Mapping[str, NodeHost]
     unread: Mapping[str, str] = field(default_factory=dict)
-    """Kind of each site that this image does not support, by site name. Nothing else about it is stored, nor its
-    pools."""
+    """Kind of each site that this image does not support, by site name. Such a site and its pools are missing in the
+    other fields."""
 
     @property
     def aws_account(self) -> str:
-        """Return the account of every AWS site, which is the account of the role."""
+        """Return the account of every AWS site, which is the account of the role; empty without a role."""
         return self.aws_role.split(":")[4] if self.aws_role.count(":") >= 5 else ""
 
     def sites_of(self, kind: str) -> tuple[NodeSite, ...]:
@@ -99,8 +99,8 @@ class NodeEnvironment:
 
 
 def to_text(environment: NodeEnvironment) -> str:
-    """Return the document as JSON. Each host is one short line: a ConfigMap has at most 1 MiB (kubernetes.io,
-    "ConfigMaps"), and 8,192 hosts take three quarters of that. So a host refers to its labels by their index in
+    """Return the document as JSON. Each host is one short line, because a ConfigMap has at most 1 MiB (kubernetes.io,
+    "ConfigMaps") and 8,192 hosts take three quarters of it. A host refers to its labels by an index into
     ``rack_labels``, which contains each set of labels once."""
     sets = list({tuple(host.labels.items()): host.labels for host in environment.hosts.values()}.values())
     document = {
@@ -123,7 +123,7 @@ def to_text(environment: NodeEnvironment) -> str:
 
 
 def of_text(text: str) -> NodeEnvironment:
-    """Parse the document in ``text``. Raise ``NodeEnvironmentError`` with all faults when it is invalid."""
+    """Parse the document in ``text``. Raise ``NodeEnvironmentError`` with all faults if the document is invalid."""
     try:
         raw = json_object(text)
     except ValueError as error:

@@ -1,5 +1,5 @@
-"""Place of a node: facts that only the machine itself knows. A cloud's machine learns them from its metadata service, a
-host from a file."""
+"""Place of a node: facts that only the machine itself knows. A cloud's machine learns its place from the metadata
+service, a host from a file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from contract.json_object import json_object
 PATH = "/etc/longhaul/place.json"
 
 POD_PREFIX = 28
-"""Prefix length of one node's pod range: 16 addresses. EC2 delegates this prefix to an interface (docs.aws.amazon.com,
-"Assign prefixes to Amazon EC2 network interfaces"). Every other site uses it too, so that all nodes hold the same
-number of pods."""
+"""Prefix length of one node's pod range: 16 addresses. EC2 delegates prefixes of this length to an interface
+(docs.aws.amazon.com, "Assign prefixes to Amazon EC2 network interfaces"). All other sites use the same length, so that
+every node has room for the same number of pods."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +27,11 @@ class NodePlace:
     zone: str
     """Value of the node's zone label."""
     pods: tuple[IPv4Network, ...]
-    """Ranges of its pods' addresses, disjoint, ascending."""
+    """Ranges of addresses of the node's pods, disjoint, ascending."""
 
 
 def to_text(place: NodePlace) -> str:
-    """Return the content of a host's file; a host has one range."""
+    """Return the content of a host's file. A host has exactly one range."""
     (pods,) = place.pods
     fields = {
         "name": place.name,
@@ -44,7 +44,8 @@ def to_text(place: NodePlace) -> str:
 
 
 def of_text(text: str) -> NodePlace:
-    """Read the content of a host's file; ``KeyError``, ``TypeError`` or ``ValueError`` when it is not one."""
+    """Read the content of a host's file. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the content is
+    malformed."""
     raw = json_object(text)
     return NodePlace(
         name=raw["name"],

@@ -1,7 +1,10 @@
-"""Declared pools in documents: in the ConfigMap that ``longhaul capacity`` reads, and in the node controller's document
-(:mod:`contract.documents.node_controller`). User data has a pool's labels and taints in another form, as the kubelet
-reads them. The autoscaler's document has no pools of this form, but the whole environment, since a decision depends on
-more of it (:mod:`components.model.autoscaler.document`)."""
+"""Declared pools in two documents: the ConfigMap that ``longhaul capacity`` reads, and the node controller's document
+(:mod:`contract.documents.node_controller`).
+
+User data contains a pool's labels and taints in the kubelet's form. The autoscaler's document contains the whole
+environment, because the autoscaler's decisions depend on more than these fields
+(:mod:`components.model.autoscaler.document`).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from typing import Any
 from contract.labels import KIND_LABEL, REGION_LABEL, TYPE_LABEL
 
 _NAME = re.compile(r"[A-Za-z0-9._/:@+=-]{1,512}")
-"""Form of a group's name, which becomes part of requests to its cloud."""
+"""Form of a group's name, which becomes part of requests to the group's cloud."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,22 +31,22 @@ class NodeTaint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredPool:
-    """A pool in a cloud: its groups, and the labels and taints of its Nodes."""
+    """A pool in a cloud: the pool's groups, and the labels and taints of its Nodes."""
 
     name: str
     site: str
     groups: tuple[str, ...]
-    """Names of its Auto Scaling groups or scale sets, in the order in which they are filled. There is at least one."""
+    """Names of the pool's Auto Scaling groups or scale sets, at least one, in the order in which they are filled."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels of its Nodes, without those of a single machine (zone, scale set, image)."""
+    """Labels that all Nodes of the pool have. Labels of a single machine (zone, scale set, image) are left out."""
     taints: tuple[NodeTaint, ...] = ()
-    """Taints that its Nodes always have."""
+    """Taints that the pool's Nodes always have."""
     max: int = 0
     """Largest number of machines."""
 
     @property
     def region(self) -> str:
-        """Return the region of its site."""
+        """Return the region of the pool's site."""
         return self.labels.get(REGION_LABEL, "")
 
     @property
@@ -53,7 +56,7 @@ class DeclaredPool:
 
     @property
     def machine_type(self) -> str:
-        """Return the machine type in its cloud."""
+        """Return the machine type, by the cloud's name."""
         return self.labels.get(TYPE_LABEL, "")
 
 
@@ -74,8 +77,8 @@ def to_document(pool: DeclaredPool) -> dict[str, Any]:
 
 
 def of_document(name: str, document: Mapping[str, Any]) -> DeclaredPool:
-    """Return the pool from a document. Raise ``ValueError`` with the fault when it is invalid. Unknown keys are
-    ignored: a newer Longhaul may write them."""
+    """Return the pool from a document. Raise ``ValueError`` with the first fault if the document is invalid. Ignore
+    unknown keys, which a newer Longhaul may write."""
     fault = next(faults(document), "")
     if fault:
         raise ValueError(fault)
@@ -112,7 +115,7 @@ def to_text(pools: Iterable[DeclaredPool]) -> str:
 
 
 def of_text(text: str) -> dict[str, DeclaredPool]:
-    """Parse the value of the ConfigMap. Raise ``ValueError`` when it is invalid."""
+    """Parse the value of the ConfigMap. Raise ``ValueError`` if the value is invalid."""
     document = json.loads(text)
     if not isinstance(document, dict) or not all(isinstance(pool, dict) for pool in document.values()):
         raise ValueError("it is not a mapping of pools")

@@ -1,8 +1,8 @@
-"""The machines of an environment that are in quarantine: known or believed to be in an attacker's hands. Pure.
+"""Machines of an environment in quarantine, which are known or believed to be in an attacker's hands.
 
-The vault's secret ``quarantine`` holds the list, and the record of the steps that
-were done. Only officers write there and ``longhaul up`` leaves it as it is. API servers fetch it and refuse whoever
-presents the certificate of a machine on the list (``components/render/quarantine.py``).
+The vault's secret ``quarantine`` contains the list and the steps that were done for each machine. Only officers write
+the secret, and ``longhaul up`` does not change it. API servers fetch the secret, and refuse clients that present the
+certificate of a machine on the list (``components/render/quarantine.py``).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from contract.users import NODE_USER
 from contract.vault import size_checked
 
 PATH = "/etc/longhaul/quarantine.json"
-"""File of API servers with the list, for the node controller and the join service as well."""
+"""File with the list on API servers. The node controller and the join endpoint read the file too."""
 
 CERTIFICATE = timedelta(days=NODE_CERTIFICATE_DAYS + 1)
-"""Time after which every certificate has expired that a machine had when API servers began to refuse it. A day allows
-for clocks that differ."""
+"""Time from the beginning of the refusal until all certificates of the refused machine have expired. One day of it
+allows for clocks that differ."""
 
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?")
@@ -37,39 +37,40 @@ class Quarantined:
     site: str
     """The machine's site; empty when the machine no longer exists."""
     since: str
-    """Time, RFC 3339, at which the last API server began to refuse it; until then, the time at which the quarantine
-    began."""
+    """Time, RFC 3339, at which the last API server began to refuse the machine; before that, the time at which the
+    quarantine began."""
     pool: str = ""
     """Pool of a cloud's machine; empty for a host, and for a machine that is gone."""
     group: str = ""
-    """Name of its group in the cloud."""
+    """Name of the machine's group in the cloud."""
     machine: str = ""
     """The cloud's id of the machine."""
     wanted: int = 0
-    """Size that its group should have had before the quarantine."""
+    """Desired size of the machine's group before the quarantine."""
     gone: bool = False
-    """True when no machine of that name existed any more, in no pool and as no host: only the name is refused."""
+    """True if neither a pool nor the hosts file contained a machine of this name any more. Only the name is refused."""
     kept: tuple[str, ...] = ()
-    """Ids of the machine, disks or snapshots that its cloud still keeps."""
+    """Ids of the machine, disks and snapshots that the cloud still keeps."""
     done: bool = False
-    """True once every step was done."""
+    """True once every step is done."""
     released: str = ""
-    """Time at which it was released, RFC 3339; empty while something of it is kept."""
+    """Time of the release, RFC 3339; empty before the release."""
 
     def refused_until(self) -> datetime:
-        """Return the time until which its certificates may be valid, and until which its name stays refused."""
+        """Return the time until which the machine's certificates may be valid. Its name stays refused until that
+        time."""
         return datetime.fromisoformat(self.since) + CERTIFICATE
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quarantine:
-    """All machines in quarantine, the first quarantined first."""
+    """All machines in quarantine, in the order of their quarantine."""
 
     machines: tuple[Quarantined, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Quarantine:
-        """Parse the vault's value; raise ``ValueError`` when it is malformed."""
+        """Parse the vault's value. Raise ``ValueError`` if the value is malformed."""
         try:
             raw = json.loads(text)["machines"]
             machines = tuple(Quarantined(**{**entry, "kept": tuple(entry["kept"])}) for entry in raw)
@@ -84,34 +85,35 @@ class Quarantine:
         return cls(machines=machines)
 
     def text(self) -> str:
-        """Return the vault's value. ``users`` is the list as a text for kube-apiserver's configuration, in a form that
-        CEL and YAML read alike. Raise ``ValueError`` when it is too long for the vault."""
+        """Return the vault's value. Its field ``users`` is the users' names as one string for kube-apiserver's
+        configuration; CEL and YAML parse the string to the same list. Raise ``ValueError`` if the value is too long for
+        the vault."""
         users = json.dumps([f"{NODE_USER}{machine.name}" for machine in self.machines])
         document = json.dumps({"users": users, "machines": [asdict(machine) for machine in self.machines]})
         return size_checked(document)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of their Nodes, in alphabetical order."""
+        """Return the names of the machines' Nodes, in alphabetical order."""
         return tuple(sorted(machine.name for machine in self.machines))
 
     @property
     def unreleased(self) -> tuple[Quarantined, ...]:
-        """Return the machines that are not released: their cloud still keeps something of them."""
+        """Return the machines that are not released."""
         return tuple(machine for machine in self.machines if not machine.released)
 
     def find(self, name: str) -> Quarantined | None:
-        """Return the machine of this name; None when it is not in quarantine."""
+        """Return the machine of this name; None if no such machine is in quarantine."""
         return next((machine for machine in self.machines if machine.name == name), None)
 
     def with_(self, machine: Quarantined) -> Quarantine:
-        """Return the list with ``machine`` added, or in the place of the machine of the same name."""
+        """Return the list with ``machine``, which replaces an entry of the same name."""
         if self.find(machine.name) is None:
             return Quarantine(machines=(*self.machines, machine))
         return Quarantine(machines=tuple(machine if other.name == machine.name else other for other in self.machines))
 
     def pruned(self, now: datetime) -> Quarantine:
-        """Return the list without machines that were released and whose certificates have all expired."""
+        """Return the list without released machines whose certificates have all expired."""
         return Quarantine(machines=tuple(_needed(self.machines, now)))
 
 
@@ -120,9 +122,9 @@ def _needed(machines: Iterable[Quarantined], now: datetime) -> Iterable[Quaranti
 
 
 def names_of(text: str) -> tuple[str, ...]:
-    """Return the names of the Nodes in a list, in alphabetical order. Raise ``KeyError``, ``TypeError`` or
-    ``ValueError`` when the list is malformed. Nothing else in it is read, so a machine refuses the names in a newer
-    release's list too."""
+    """Return the names of the Nodes in a list, in alphabetical order. Other fields are not read, so a machine can
+    refuse the names in a newer release's list too. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the list is
+    malformed."""
     return tuple(sorted(str(machine["name"]) for machine in json.loads(text)["machines"]))
 
 

@@ -1,5 +1,5 @@
-"""Answer in which an API server's machine or a VPN machine says whom it refuses: ``longhaul-node quarantine`` and
-``longhaul-node revoked``."""
+"""Answer of ``longhaul-node quarantine`` and ``longhaul-node revoked``: the clients that an API server's machine or a
+VPN machine refuses."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ class RefusedClients:
     """Clients that a machine refuses."""
 
     names: tuple[str, ...] = ()
-    """Names of their Nodes, in alphabetical order. Names of people are left out: there may be hundreds."""
+    """Names of the refused machines' Nodes, in alphabetical order. Names of people are left out, because there may be
+    hundreds."""
     digest: str = ""
-    """Digest of all names."""
+    """Digest of all refused names, of people too."""
     loaded: bool = False
     """True when the running kube-apiserver uses this very list."""
     ended: bool = False
-    """True when the server was started after the list changed: no connection from before is left."""
+    """True if the server was started after the list changed, so that no connection from before the change is left."""
     error: str = ""
     """Reason why that is not known; empty when it is."""
 

@@ -1,7 +1,7 @@
-"""People whose access was revoked: API servers refuse them, whatever token they present.
+"""People whose access was revoked. API servers refuse these people with any token.
 
-The vault's secret ``revoked`` holds the list. Only officers write there; ``longhaul up`` leaves it as it is, and API
-servers fetch it (``components/render/quarantine.py``).
+The vault's secret ``revoked`` contains the list. Only officers write the secret, ``longhaul up`` does not change it,
+and API servers fetch it (``components/render/quarantine.py``).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 from contract.vault import size_checked
 
 PATH = "/etc/longhaul/revoked.json"
-"""File of API servers and VPN machines with the list."""
+"""File with the list on API servers and VPN machines."""
 
 NAME = r"[a-z][a-z0-9-]{0,30}:[!#%-+\--\[\]-_a-~]{1,256}"
-"""Pattern of a person's name with its issuer's prefix. It admits ASCII except characters with a special meaning in
-YAML, CEL (RE2), Python, shells or our lists (space, quotation marks, ``$``, comma, backslash, backquote). Names and
-ids of Entra and Okta contain none of these."""
+"""Pattern of a person's name with the issuer's prefix. The pattern admits ASCII except characters with a special
+meaning in YAML, CEL (RE2), Python, shells or our lists (space, quotation marks, ``$``, comma, backslash, backquote).
+Names and ids of Entra and Okta contain none of these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,22 +26,22 @@ class RevokedPerson:
     """A person whose access was revoked."""
 
     name: str
-    """Name as Kubernetes knows it, with its prefix."""
+    """Name in Kubernetes, with the issuer's prefix."""
     since: str
     """Time at which the access was revoked, RFC 3339."""
     by: str
-    """Name of the officer who revoked it."""
+    """Name of the officer who revoked the access."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Revoked:
-    """All people whose access was revoked, the first revoked first."""
+    """All people whose access was revoked, in the order of revocation."""
 
     people: tuple[RevokedPerson, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Revoked:
-        """Parse the vault's value; raise ``ValueError`` when it is malformed."""
+        """Parse the vault's value. Raise ``ValueError`` if the value is malformed."""
         try:
             people = tuple(RevokedPerson(**person) for person in json.loads(text)["people"])
             names = [person.name for person in people]
@@ -53,8 +53,8 @@ class Revoked:
         return cls(people=people)
 
     def text(self) -> str:
-        """Return the vault's value. Its field ``users`` is the names as one string, which CEL and YAML parse to the
-        same list; kube-apiserver's configuration contains it. Raise ``ValueError`` when it is too long for a vault."""
+        """Return the vault's value. Its field ``users`` is the names as one string for kube-apiserver's configuration;
+        CEL and YAML parse the string to the same list. Raise ``ValueError`` if the value is too long for a vault."""
         users = json.dumps(list(self.names))
         document = json.dumps({"users": users, "people": [asdict(person) for person in self.people]})
         return size_checked(document)
@@ -65,7 +65,7 @@ class Revoked:
         return tuple(sorted(person.name for person in self.people))
 
     def find(self, name: str) -> RevokedPerson | None:
-        """Return the person of this name; None when this person's access was not revoked."""
+        """Return the person of this name; None if the person is not on the list."""
         return next((person for person in self.people if person.name == name), None)
 
     def with_(self, person: RevokedPerson) -> Revoked:

@@ -1,4 +1,4 @@
-"""Files that a machine makes of the vault's secrets. Their text has a placeholder where a secret's value goes."""
+"""Files that a machine makes of the vault's secrets. The text of a file has a placeholder for each secret's value."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class SecretFile:
     user: str = "root"
     """Owner."""
     group: str = ""
-    """Group; empty for the one that has the owner's name."""
+    """Group; empty for the group with the owner's name."""
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Return the names of the secrets in it."""
+        """Return the names of the secrets in the file."""
         return frozenset(match[1] for match in _PLACEHOLDER.finditer(self.content))
 
     def filled(self, values: Mapping[str, str]) -> str:
-        """Return the text with the values of its secrets. Raise ``LookupError`` or ``ValueError`` when a secret or its
-        field is missing."""
+        """Return the text with the values of its secrets. Raise ``KeyError`` or ``ValueError`` if a secret is missing,
+        or if a secret's field is missing or is not text."""
 
         def value(match: re.Match[str]) -> str:
             name, field = match[1], match[2]
@@ -58,7 +58,7 @@ class SecretFiles:
     vault: str
     """Address of the vault."""
     metadata: str
-    """Address at which the machine's identity gets tokens."""
+    """Address from which the machine gets tokens of its identity."""
     files: tuple[SecretFile, ...]
 
     def to_text(self) -> str:
@@ -68,7 +68,7 @@ class SecretFiles:
 
 
 def of_text(text: str) -> SecretFiles:
-    """Read the document; ``KeyError``, ``TypeError`` or ``ValueError`` when it is not one."""
+    """Read the document. Raise ``KeyError``, ``TypeError`` or ``ValueError`` if the document is malformed."""
     raw = json.loads(text)
     return SecretFiles(vault=raw["vault"], metadata=raw["metadata"], files=tuple(map(_file, raw["files"])))
 

@@ -1,2 +1,2 @@
-"""Client of a cluster's API, for the command, its client, the services and the lab's plugin. It depends on none of
-them."""
+"""Client of a cluster's API, for the command, people's client, the services and the lab's plugin. The package imports
+none of them."""

@@ -1,4 +1,4 @@
-"""Client of a cluster's API with the administrator's certificate: objects, lists, patches, a watch."""
+"""Client of a cluster's API with a client certificate: objects, lists, patches, watches."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from urllib.parse import quote, urlsplit
 from contract.kubernetes.connection import JSON, TIMEOUT_S, ApiClient, ApiError, ClusterAccess, Object, load_chain
 
 PAGE = 500
-"""Number of objects in one answer."""
+"""Largest number of objects in one page of a list."""
 WATCH_S = 240
-"""Longest duration of one watch, seconds; then another follows."""
+"""Longest duration of one watch, seconds."""
 SILENCE_S = WATCH_S + TIMEOUT_S
 """Time without data after which a watch counts as dead, seconds. The server sends a bookmark about once a minute
-(k8s.io/apiserver, ``defaultBookmarkFrequency``), but a busy one sends it late: with 90 s, watches of kinds that change
-rarely were given up in a lab under load, and the autoscaler made no pass."""
+(k8s.io/apiserver, ``defaultBookmarkFrequency``), but a busy server sends it late. With a limit of 90 s, a lab under
+load lost its watches of rarely changing kinds, and the autoscaler made no pass."""
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-"""Media types of an object, and of a list, with the objects' metadata only (kubernetes.io, "API Concepts")."""
+"""Media types for an object and for a list with only the objects' metadata (kubernetes.io, "API Concepts")."""
 
 Renew = Callable[[Mapping[str, str]], Mapping[str, str] | None]
-"""Returns the identity that replaces the given one; None while that one remains valid."""
+"""Returns the identity that replaces the given identity; None while the given identity remains valid."""
 
 
 def identity_of(kubeconfig: Mapping[str, Any]) -> dict[str, str]:
-    """Return the identity in a kubeconfig from :func:`longhaul.cluster.api_access.kubeconfig`, which has one cluster
-    and embedded certificates. Raise ``LookupError``, ``TypeError`` or ``ValueError`` for any other kubeconfig."""
+    """Return the identity in a kubeconfig with one cluster and embedded certificates, such as
+    :func:`longhaul.cluster.api_access.kubeconfig` returns. Raise ``LookupError``, ``TypeError`` or ``ValueError`` for
+    any other kubeconfig."""
     cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
     parts = {
         "issuer": cluster["certificate-authority-data"],
@@ -49,7 +50,7 @@ class ApiReader(ApiClient):
         return self._request("GET", path, query=query, accept=accept)
 
     def find(self, path: str) -> Object | None:
-        """Read one object; None when it does not exist."""
+        """Read one object; None if the object does not exist."""
         try:
             return self.get(path)
         except ApiError as error:
@@ -63,7 +64,7 @@ class ApiReader(ApiClient):
             yield from page.get("items") or []
 
     def pages(self, path: str, **query: str) -> Iterator[Object]:
-        """Yield a list page by page, each with the version of the whole list. ``query`` has the parameters of
+        """Yield the pages of a list. Each page contains the version of the whole list. ``query`` is passed to
         :meth:`get`."""
         follow: dict[str, str] = {}
         while True:
@@ -75,7 +76,7 @@ class ApiReader(ApiClient):
             follow = {"continue": token}
 
     def _request(self, method: str, path: str, **more: Any) -> Object:
-        """Return an answer, or raise an error that names the request."""
+        """Send a request and return the answer. Raise an error that names the request if the API refuses."""
         try:
             return self.send(method, path, **more)
         except ApiError as error:
@@ -97,8 +98,8 @@ class Api(ApiReader):
         renew: Renew | None = None,
     ) -> None:
         """``identity`` has ``certificate`` and ``key``, and the ``issuer`` of the servers' certificates, PEM.
-        ``acting_as`` is a user without groups whom every call impersonates (kubernetes.io, "User impersonation");
-        administrators may do that. ``renew`` is called before each request."""
+        ``acting_as`` is a user without groups whom every request impersonates (kubernetes.io, "User impersonation"), as
+        only administrators may. ``renew`` is called before each request."""
         context = ssl.create_default_context(cadata=identity["issuer"])
         self._identity, self._renew = identity, renew
         self._renewing = threading.Lock()
@@ -146,7 +147,7 @@ class Api(ApiReader):
 
     def patch(self, path: str, body: Object, *, strategic: bool = False) -> Object:
         """Change parts of an object by a JSON merge patch (RFC 7386); null removes a field. With ``strategic``, lists
-        with a key are merged entry by entry, such as a Node's conditions by type."""
+        with a merge key are merged entry by entry; a Node's conditions, for example, by type."""
         kind = "strategic-merge-patch" if strategic else "merge-patch"
         return self._request("PATCH", path, body=body, content_type=f"application/{kind}+json")
 
@@ -159,9 +160,9 @@ class Api(ApiReader):
         return self._request("PUT", path, body=body)
 
     def delete(self, path: str, *, uid: str = "", grace_s: int | None = None) -> bool:
-        """Delete an object; with ``uid``, only if the object has it. Return False when it no longer exists, or when its
-        name belongs to another object. ``grace_s`` replaces a pod's own grace period, seconds; 0 removes it at once,
-        whatever its node does."""
+        """Delete an object; with ``uid``, only if the object has this uid. Return False if the object no longer exists,
+        or if another object has its name now. ``grace_s`` replaces a pod's own grace period, seconds; 0 removes the pod
+        at once, without waiting for its node."""
         body: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
         body |= {"preconditions": {"uid": uid}} if uid else {}
         body |= {} if grace_s is None else {"gracePeriodSeconds": grace_s}
@@ -174,8 +175,8 @@ class Api(ApiReader):
         return True
 
     def events(self, path: str, *, version: str, accept: str = JSON, **query: str) -> Iterator[Object]:
-        """Yield the events of a watch since a version, including bookmarks, until the server ends it. Raise
-        ``ApiError`` when the server refuses or the watch breaks off; 410 means that the version is too old."""
+        """Yield the events of a watch since a version, including bookmarks, until the server ends the watch. Raise
+        ``ApiError`` if the server refuses or the connection breaks; status 410 means that the version is too old."""
         wanted = {**query, "watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true"}
         wanted["timeoutSeconds"] = str(WATCH_S)
         try:
@@ -189,7 +190,7 @@ class Api(ApiReader):
             raise self.silent(problem) from None
 
     def await_change(self, path: str, *, version: str, limit_s: float, **query: str) -> None:
-        """Return once something in a list has changed since ``version``, or after ``limit_s`` seconds."""
+        """Wait until something in a list has changed since ``version``, at most ``limit_s`` seconds."""
         wanted = {**query, "watch": "1", "resourceVersion": version, "timeoutSeconds": str(max(1, round(limit_s)))}
         try:
             next(self.lines(path, wanted, silence_s=limit_s + TIMEOUT_S), None)
@@ -198,5 +199,5 @@ class Api(ApiReader):
 
 
 def path_of(*parts: str) -> str:
-    """Join names to a path, with special characters quoted."""
+    """Return the path of the names, with special characters quoted."""
     return "/" + "/".join(quote(part, safe="") for part in parts)

@@ -21,15 +21,17 @@ JSON = "application/json"
 
 CONNECT_S = 10.0
 TIMEOUT_S = 30.0
-"""Time limit of one answer, seconds."""
+"""Longest wait for one answer, seconds."""
 IDLE_S = 60.0
-"""Idle time after which a connection is not reused, seconds: a device on the path may have dropped it."""
+"""Idle time after which a connection is not reused, seconds. A device on the path may have dropped the connection by
+then."""
 PAUSE_S = 10.0
 """Longest wait after a server's ``Retry-After``, seconds."""
 LATER = (429, 500, 503, 504)
 BUSY = (410, 502, *LATER)
-"""Status codes after which the same request may succeed later (k8s.io/apimachinery, ``errors.SuggestsClientDelay``, and
-those of load balancers). 410 means that the next page of a list was requested too late; the list must be read again."""
+"""Status codes after which the same request may succeed later (k8s.io/apimachinery, ``errors.SuggestsClientDelay``),
+with the codes of load balancers. 410 means that the next page of a list was requested too late, so the list must be
+read again."""
 
 Object = dict[str, Any]
 
@@ -40,7 +42,7 @@ class ApiError(Exception):
     def __init__(
         self, message: str, *, status: int = 0, reason: str = "", details: Mapping[str, Any] | None = None
     ) -> None:
-        """``status`` is the HTTP status, 0 without an answer. ``reason`` is the API's word for the refusal
+        """``status`` is the HTTP status, or 0 without an answer. ``reason`` is the API's word for the refusal
         (``Status.reason``), or the reason why there was no answer."""
         super().__init__(message)
         self.status, self.reason, self.details = status, reason, details or {}
@@ -70,11 +72,11 @@ class ClusterAccess:
 
 
 class ApiClient:
-    """Client of one API server with one identity. It is safe for many threads; each has its own connection. Every call
-    raises :class:`ApiError` when it fails, and :class:`CancelledError` after :meth:`cancel`."""
+    """Client of one API server with one identity. Threads may share the client; each thread has its own connection. A
+    call that fails raises :class:`ApiError`. A wait for a retry raises :class:`CancelledError` after :meth:`cancel`."""
 
     def __init__(self, access: ClusterAccess, *, tries: int = 1) -> None:
-        """``tries`` is the total number of attempts when the server asks to repeat a request later."""
+        """``tries`` is the largest number of attempts for a request that the server asks to repeat later."""
         self.access = access
         self.cancelled = threading.Event()
         self._tries = tries
@@ -85,8 +87,8 @@ class ApiClient:
         self._fresh_since = 0.0
 
     def now(self) -> datetime:
-        """Return the time by the API servers' clock, from their last answer. Use it for comparison with times in
-        objects, which other machines write: this machine's clock may be wrong."""
+        """Return the time by the clock of the API servers, as their last answer showed it. Compare times in objects,
+        which other machines write, with this time, because this machine's clock may be wrong."""
         return datetime.fromtimestamp(datetime.now(UTC).timestamp() + self._ahead, UTC)
 
     def send(
@@ -114,7 +116,7 @@ class ApiClient:
         self, path: str, query: Mapping[str, str], *, silence_s: float, accept: str = JSON
     ) -> Generator[bytes, None, None]:
         """Yield the lines of a streamed answer, such as a watch, on a separate connection. Raise ``OSError`` or
-        ``HTTPException`` when it breaks off."""
+        ``HTTPException`` if the connection breaks."""
         self.prepare()
         connection = _ApiConnection(self.access, timeout=silence_s)
         with self._lock:
@@ -131,17 +133,17 @@ class ApiClient:
             connection.close()
 
     def wait(self, seconds: float) -> None:
-        """Wait unless told to stop."""
+        """Wait. Raise :class:`CancelledError` if :meth:`cancel` was called or is called meanwhile."""
         if self.cancelled.wait(seconds):
             raise CancelledError("the engine asked to stop")
 
     def cancel(self) -> None:
-        """Stop all running requests."""
+        """End all streamed answers, and all waits for a retry."""
         self.cancelled.set()
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Close all current streamed answers; other requests continue."""
+        """End all current streamed answers. Other requests continue."""
         with self._lock:
             for connection in self._watches:
                 connection.cut()
@@ -150,17 +152,17 @@ class ApiClient:
         return {"User-Agent": "longhaul", **self.access.headers}
 
     def prepare(self) -> None:
-        """Renew the identity before a request, if that is possible; by default do nothing."""
+        """Renew the identity before a request. By default do nothing."""
 
     def reconnect(self) -> None:
-        """Reuse no connection that is open now."""
+        """Make later requests on new connections."""
         self._fresh_since = time.monotonic()
 
     def _exchange(
         self, method: str, target: str, payload: bytes | None, headers: Mapping[str, str]
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        """Send on the thread's own connection; once more on a new one when the server has closed the old one
-        meanwhile."""
+        """Send a request on the thread's own connection. If the server has closed that connection meanwhile, send the
+        request again on a new connection."""
         self.prepare()
         kept = self._kept(method)
         for connection in (kept, _ApiConnection(self.access, timeout=self.access.timeout_s)):
@@ -182,8 +184,9 @@ class ApiClient:
         raise AssertionError("a fresh connection answers or raises")
 
     def _kept(self, method: str) -> _ApiConnection | None:
-        """Take the thread's reusable connection. A creation must not be repeated, so it gets a fresh one: a server that
-        closes the old connection may already have done it."""
+        """Take the thread's open connection, if a request with this method may use it. A creation gets a new
+        connection, because it must not be sent twice: a server that closes an old connection may already have created
+        the object."""
         connection: _ApiConnection | None = getattr(self._local, "connection", None)
         self._local.connection = None
         if connection is None:
@@ -201,7 +204,7 @@ class ApiClient:
 
 
 class _ApiConnection(http.client.HTTPConnection):
-    """An HTTPS connection that ignores any proxy. The name to check may differ from the address to connect to."""
+    """An HTTPS connection without a proxy. The name in the server's certificate may differ from the address."""
 
     def __init__(self, access: ClusterAccess, *, timeout: float) -> None:
         super().__init__(access.host, access.port, timeout=timeout)
@@ -214,7 +217,7 @@ class _ApiConnection(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
 
     def cut(self) -> None:
-        """End a read in which another thread waits."""
+        """End another thread's read from this connection."""
         sock = self.sock
         if sock is not None:
             with suppress(OSError):
@@ -222,8 +225,8 @@ class _ApiConnection(http.client.HTTPConnection):
 
 
 def load_chain(context: ssl.SSLContext, pem: str) -> None:
-    """Load a certificate and its key. OpenSSL needs a file, so they are put into one in memory that only this process
-    can open."""
+    """Load a certificate and its key. OpenSSL needs a file, so both are written to a file in memory, which only this
+    process can open."""
     descriptor = os.memfd_create("client", os.MFD_CLOEXEC)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(pem)
@@ -236,8 +239,7 @@ def _target(path: str, query: Mapping[str, str] | None) -> str:
 
 
 def _checked(status: int, content: bytes) -> Object:
-    """Return the answer. Raise :class:`ApiError` with the API's explanation (its ``Status`` object) when it is a
-    refusal."""
+    """Return the answer. If the API refused, raise :class:`ApiError` with its explanation (the ``Status`` object)."""
     try:
         answer = dict(json.loads(content)) if content else {}
     except (ValueError, TypeError):
@@ -252,8 +254,8 @@ def _checked(status: int, content: bytes) -> Object:
 
 
 def _ahead(date: str | None, before: float) -> float:
-    """Return by how many seconds another clock, which shows whole seconds, is ahead of this one; 0 when the difference
-    is too small to matter."""
+    """Return how many seconds the clock of ``date`` is ahead of this machine's clock. Return 0 for at most two seconds,
+    since ``date`` has whole seconds, and ``before`` if ``date`` cannot be read."""
     try:
         difference = parsedate_to_datetime(date or "").timestamp() - datetime.now(UTC).timestamp()
     except (TypeError, ValueError):

@@ -1,5 +1,6 @@
-"""Finds work on a node, and drains nodes: a node is cordoned, then each pod is evicted through the Eviction API, which
-obeys disruption budgets. It is used for everything that takes nodes out of service, in clouds and racks."""
+"""Work on nodes, and the drain of nodes: a node is cordoned, then each pod is evicted through the Eviction API, which
+obeys disruption budgets. Everything that takes nodes out of service, in clouds and racks, drains them with this
+module."""
 
 from __future__ import annotations
 
@@ -18,11 +19,12 @@ from contract.object_names import SYSTEM_NAMESPACE
 OVER = ("Succeeded", "Failed")
 
 OVERDUE = timedelta(minutes=1)
-"""Time after which overdue pods no longer keep a machine whose node does not answer: nothing on it can end them, and
-the controllers that recreate them wait until they are gone."""
+"""Time after their end was due from which pods no longer keep a machine whose node does not answer. Such a node cannot
+end its pods, and the controllers that recreate the pods wait until they are gone."""
 
 BUDGET = "poddisruptionbudget"
-"""Kind in the details of a refusal (kubernetes 1.36, ``pkg/registry/core/pod/storage/eviction.go``)."""
+"""``kind`` in the details of an eviction's refusal by a budget (kubernetes 1.36,
+``pkg/registry/core/pod/storage/eviction.go``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +35,15 @@ class DrainPod:
     name: str
     uid: str
     stays: bool
-    """True when it has no part in a drain: it belongs to a daemon set, is a static pod, or has ended."""
+    """True if a drain leaves the pod on the node: the pod belongs to a daemon set, is a static pod, or has ended."""
     work: bool
-    """True when something would be lost if it ended."""
+    """True if the pod's end would lose work."""
     leaving: bool
-    """True when it is already being ended."""
+    """True if the pod is already being ended."""
     ends_at: datetime | None = None
-    """Time at which it should be gone, including its grace period; only when it is being ended."""
+    """Time at which a pod that is being ended should be gone, including its grace period; otherwise None."""
     checkpointed_at: datetime | None = None
-    """Time of its last announced checkpoint."""
+    """Time of the last checkpoint that the pod announced."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -78,20 +80,20 @@ def pod_of(item: Mapping[str, Any]) -> DrainPod:
 
 
 def pods_on(api: Api, node: str) -> list[DrainPod]:
-    """Return every pod of a node. The API servers keep an index for this query (k8s.io/kubernetes,
-    pkg/registry/core/pod/strategy.go, ``NodeNameTriggerFunc``): its cost depends on the node's pods, not the
-    cluster's."""
+    """Return every pod of a node. The API servers have an index for this query (k8s.io/kubernetes,
+    pkg/registry/core/pod/strategy.go, ``NodeNameTriggerFunc``), so its cost depends on the number of pods on the node,
+    not in the cluster."""
     return [pod_of(item) for item in api.items(PODS, fieldSelector=f"spec.nodeName={node}")]
 
 
 def work_on(pods: Iterable[DrainPod]) -> list[DrainPod]:
-    """Return the pods that would lose work if they ended."""
+    """Return the pods whose end would lose work."""
     return [pod for pod in pods if pod.work]
 
 
 def cordon(api: Api, node: Object, *, annotations: Mapping[str, str]) -> bool:
-    """Keep further pods off a node, and annotate it with the reason. Return False when the node has changed since
-    ``node`` was read, or no longer exists: read it again, since somebody else may have cordoned it."""
+    """Cordon a node and annotate it. Return False if the node no longer exists, or has changed since ``node`` was read.
+    In that case read the node again, because somebody else may have cordoned it."""
     return _change(api, node, unschedulable=True, annotations=annotations)
 
 
@@ -101,7 +103,7 @@ def uncordon(api: Api, node: Object, *, annotations: Iterable[str]) -> bool:
 
 
 def annotate(api: Api, node: Object, annotations: Mapping[str, str | None]) -> bool:
-    """Write annotations on a node; remove those that are None. Return False as :func:`cordon` does."""
+    """Write annotations on a node, and remove annotations whose value is None. Return False as :func:`cordon` does."""
     return _patch(api, node, {"metadata": {"annotations": dict(annotations)}})
 
 
@@ -123,8 +125,8 @@ def _patch(api: Api, node: Object, body: Object) -> bool:
 
 
 def evict(api: Api, pod: DrainPod) -> str:
-    """Ask one pod to leave, with its own grace period. Return why it may not leave yet; empty when it leaves or no
-    longer exists."""
+    """Evict a pod with its own grace period. Return the reason why the pod may not be evicted yet; empty if the pod is
+    being ended or no longer exists."""
     options: Object = {"preconditions": {"uid": pod.uid}}
     metadata = {"name": pod.name, "namespace": pod.namespace}
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
@@ -142,8 +144,8 @@ def evict(api: Api, pod: DrainPod) -> str:
 
 
 def evict_all(api: Api, pods: Iterable[DrainPod]) -> dict[DrainPod, str]:
-    """Make one step of a drain: evict every pod that is not leaving yet. Return the remaining pods, each with the
-    reason why it may not leave. Call it again with the current pods until it returns nothing."""
+    """Make one step of a drain: evict every pod that is not being ended yet. Return the remaining pods, each with the
+    reason why it may not be evicted, or an empty text. Repeat with the current pods until no pod remains."""
     there = [pod for pod in pods if not pod.stays]
     return {pod: "" if pod.leaving else evict(api, pod) for pod in there}
 

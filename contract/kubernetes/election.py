@@ -1,4 +1,4 @@
-"""Leader election: one of several candidates leads, as among client-go's controllers."""
+"""Leader election among several candidates, as with client-go's controllers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from contract.kubernetes.connection import ApiError
 from contract.kubernetes.lease import LEASES, HeldError, LeaseTimes, holding
 
 LEASE_S = 15
-"""Time without a renewal after which a leader has lost, seconds. This and the next two are client-go's defaults, which
-controller-manager and scheduler use (k8s.io/component-base/config/v1alpha1,
+"""Time without a renewal after which another candidate may take the lease, seconds. This number and the next two are
+client-go's defaults, which controller-manager and scheduler use (k8s.io/component-base/config/v1alpha1,
 ``RecommendedDefaultLeaderElectionConfiguration``)."""
 YIELD_S = 10.0
-"""Time without a renewal after which a leader stops, before another may begin, seconds."""
+"""Time without a renewal after which a leader stops, seconds. It ends before another candidate may take the lease."""
 RETRY_S = 2.0
 """Time between attempts and between renewals, seconds."""
 
@@ -24,13 +24,13 @@ Leads = Callable[[], bool]
 
 
 def terms(*, gone: Callable[[str], bool]) -> LeaseTimes:
-    """Return a leader's terms; ``gone`` returns whether a holder is known to have ended."""
+    """Return the times of a leader's lease. ``gone`` returns whether a holder is known to have ended."""
     return LeaseTimes(lasts_s=LEASE_S, renew_s=RETRY_S, gone=gone, yields_s=YIELD_S)
 
 
 class Candidate:
-    """One candidate. A leader's silence is measured by this machine's clock from the last observed change, since clocks
-    may differ, and jump."""
+    """A candidate. It measures the leader's silence by its own machine's clock, from the last observed change of the
+    lease, because clocks of machines differ and jump."""
 
     def __init__(
         self,
@@ -45,14 +45,14 @@ class Candidate:
         self._api, self._name, self._identity, self._clock, self._tell = api, name, identity, clock, tell
         self._observed_lease, self._seen_at = ("", ""), clock()
         self.leader = ""
-        """Identity of the leader, as last seen; empty when nobody leads."""
+        """Identity of the leader, as last observed; empty if nobody leads."""
         self.trouble = ""
-        """Reason for which the last attempt failed; empty when it did not."""
+        """Error of the API at the last attempt that failed; empty once this candidate leads."""
 
     @contextmanager
     def leading(self, stop: threading.Event) -> Iterator[Leads | None]:
-        """Wait until this candidate leads, and lead during the block. Yield a function that returns whether it still
-        does; None when it was stopped before."""
+        """Wait until this candidate leads, and lead during the block. Yield a function that returns whether the
+        candidate still leads, or None if ``stop`` was set before it led."""
         with ExitStack() as stack:
             is_leading = None
             while is_leading is None and not stop.is_set():
@@ -74,11 +74,11 @@ class Candidate:
             yield is_leading
 
     def _was(self, holder: str) -> bool:
-        """Return whether this is the leader that was found to be silent."""
+        """Return whether ``holder`` is the leader whose silence was measured."""
         return holder == self.leader
 
     def _is_free(self) -> bool:
-        """Return whether nobody leads, or the leader has been silent for too long."""
+        """Return whether nobody else leads, or the leader has been silent for too long."""
         lease = self._api.find(LEASES + path_of(self._name))
         spec = (lease or {}).get("spec") or {}
         self.leader, renewed = str(spec.get("holderIdentity") or ""), str(spec.get("renewTime") or "")

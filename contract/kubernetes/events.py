@@ -1,4 +1,4 @@
-"""Events, which show people what a program did about an object."""
+"""Events, which show people what a program did with an object."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ MESSAGE = 1024
 """Longest message of an Event (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
 
 RATE, BURST = 5.0, 100.0
-"""Events per second, and at once. A client of the join endpoint can send wrong requests as often as it likes; these
-must not flood the events etcd or its readers. The conditions on requests have the same content."""
+"""Largest number of Events per second, and at once. Clients of the join endpoint can send any number of wrong requests,
+which must not flood the events etcd or people who read Events. The conditions on requests have the same content."""
 
 
 class Events:
-    """Writes Events. A failed write is logged, and stops nothing."""
+    """Writer of Events. A failed write is logged and otherwise ignored."""
 
     def __init__(self, api: Api, *, instance: str, component: str) -> None:
-        """``component`` is the program that writes them, ``instance`` its machine."""
+        """``component`` is the program that writes the Events, and ``instance`` is its machine."""
         self._api, self._instance, self._component = api, instance, component
         self._bucket, self._lock = Bucket(rate=RATE, burst=BURST), threading.Lock()
 
     def say(self, about: Object, *, reason: str, message: str, warning: bool = False) -> None:
-        """Write an Event about an object (``apiVersion``, ``kind``, ``metadata``)."""
+        """Log a message about an object (``apiVersion``, ``kind``, ``metadata``), and write it as an Event unless there
+        are too many at once."""
         metadata = about["metadata"]
         log.info("%s: %s %s: %s", reason, about["kind"], metadata["name"], message)
         with self._lock:
@@ -86,6 +87,6 @@ def events_path(about: Object) -> str:
 
 
 def _namespace(about: Object) -> str:
-    """Return the namespace of Events about an object. Those about one without a namespace go to ``default``, where
+    """Return the namespace of Events about an object. For an object without a namespace, this is ``default``, where
     ``kubectl get events`` looks."""
     return str(about["metadata"].get("namespace") or "default")

@@ -18,7 +18,7 @@ LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases"
 
 
 class HeldError(Exception):
-    """Somebody else holds the lease, or took it just now; in the second case ``holder`` is empty."""
+    """Somebody else holds the lease, or took the lease just now. In the second case ``holder`` is empty."""
 
     def __init__(self, holder: str) -> None:
         super().__init__(f"held by {holder}" if holder else "taken just now")
@@ -34,18 +34,18 @@ class LeaseTimes:
     renew_s: float
     """Interval between renewals, seconds."""
     gone: Callable[[str], bool]
-    """Returns whether a holder is known to have ended, so that its lease is free early."""
+    """Returns whether a holder is known to have ended. The lease of such a holder is free before it expires."""
     yields_s: float | None = None
-    """Time without a renewal after which this process must not count as the holder any more, seconds; None when its
-    work notices by itself that the API does not answer."""
+    """Time without a renewal after which this process no longer counts as the holder, seconds. None if the work under
+    the lease notices by itself that the API does not answer."""
 
 
 @contextmanager
 def holding(api: Api, name: str, *, holder: str, times: LeaseTimes) -> Iterator[Callable[[], bool]]:
-    """Hold a lease during the block. Yield a function that returns whether it is still held.
+    """Hold a lease during the block. Yield a function that returns whether the lease is still held.
 
     Raises:
-        HeldError: somebody else holds it.
+        HeldError: somebody else holds the lease.
         ApiError: the API refused or did not answer.
     """
     lease = _Held(api, name, holder=holder, times=times)
@@ -73,13 +73,14 @@ class _Held:
         self._lost = False
 
     def is_held(self) -> bool:
-        """Return whether this holder still has the lease. Once lost it stays lost, since another may have had it."""
+        """Return whether this holder still has the lease. A lost lease stays lost, because another holder may have had
+        it meanwhile."""
         yields_s = self._terms.yields_s
         self._lost = self._lost or (yields_s is not None and time.monotonic() - self._renewed_at > yields_s)
         return not self._lost
 
     def take(self) -> None:
-        """Take the lease for this holder, even from an expired one."""
+        """Take the lease for this holder, also from a holder that has not renewed in time."""
         try:
             lease = self._api.find(self._path) or self._make()
             other = holder_of(lease, self._api.now())
@@ -93,7 +94,7 @@ class _Held:
             raise HeldError("") from None
 
     def renew(self, over: threading.Event) -> None:
-        """Renew the lease repeatedly, until the block ends or somebody else holds it."""
+        """Renew the lease repeatedly until the block ends or the lease is lost."""
         while not over.wait(self._terms.renew_s) and self.is_held():
             try:
                 self._write(self._holder)
@@ -109,8 +110,8 @@ class _Held:
             self._write("")
 
     def _still_held(self) -> bool:
-        """Return whether this holder still has the lease after a refusal: its own write may have succeeded without an
-        answer."""
+        """Return whether this holder still has the lease after a refused write. An earlier write may have succeeded
+        without an answer."""
         try:
             lease = self._api.find(self._path)
         except ApiError:
@@ -125,7 +126,8 @@ class _Held:
         return self._api.post(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
 
     def _write(self, holder: str) -> None:
-        """Write with the version that was written or read last, so that the write fails if anybody else wrote since."""
+        """Write the lease with the version that was last written or read, so that the write fails if anybody else wrote
+        since."""
         began = time.monotonic()
         spec = {
             "holderIdentity": holder,
@@ -137,7 +139,7 @@ class _Held:
 
 
 def holder_of(lease: Object, now: datetime) -> str:
-    """Return the holder; empty when there is none, or it has not renewed in time."""
+    """Return the holder of a lease; empty if there is no holder, or the holder has not renewed in time."""
     spec = lease.get("spec") or {}
     renewed = parse_time(spec.get("renewTime") or "")
     if renewed is None or now - renewed > timedelta(seconds=spec.get("leaseDurationSeconds") or 0):

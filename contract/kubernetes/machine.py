@@ -1,5 +1,5 @@
-"""Client of a cluster's API for a program on a machine, whose certificate and authorities are files that are renewed in
-place."""
+"""Client of a cluster's API for a program on a machine. The machine's certificate and authorities are files that are
+renewed in place."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from contract.kubernetes.connection import TIMEOUT_S, ApiClient, ApiError, Clust
 
 
 class MachineApi(Api):
-    """The API at ``url``. Changed files are read before the next request; connections that were opened with the former
-    content are not used any more."""
+    """The API at ``url``. Changed files are read before the next request, and connections that were opened with the
+    former content are no longer used."""
 
     def __init__(
         self, url: str, *, authority: Path, certificate: Path, agent: str = "longhaul", timeout_s: float = TIMEOUT_S
@@ -37,7 +37,7 @@ class MachineApi(Api):
         ApiClient.__init__(self, access)
 
     def prepare(self) -> None:
-        """Read the files again if they have changed. Raise ``ApiError`` when they are invalid."""
+        """Read the files again if they have changed. Raise ``ApiError`` if the files are invalid."""
         with self._renewing:
             try:
                 version = tuple(

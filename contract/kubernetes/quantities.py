@@ -22,7 +22,7 @@ _QUANTITY = re.compile(r"([+-]?[0-9]+\.?[0-9]*|[+-]?\.[0-9]+)(?:([eE][+-]?[0-9]+
 @lru_cache(maxsize=4096)
 def whole(name: str, text: str | int | float) -> int:
     """Return a quantity of a resource as a whole number, rounded up: thousandths of a core for ``cpu``, bytes or units
-    for all others. Raise ``ValueError`` when the text is not a quantity."""
+    for all other resources. Raise ``ValueError`` if the text is not a quantity."""
     match = _QUANTITY.fullmatch(str(text))
     if match is None:
         raise ValueError(f"{text!r} is no quantity of {name}")

@@ -1,4 +1,4 @@
-"""An object's condition Ready: a Node's, or a Pod's."""
+"""Condition ``Ready`` of a Node or a Pod."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from contract.kubernetes.times import parse_time
 
 @dataclass(frozen=True)
 class ReadyCondition:
-    """The condition; its texts are empty when the object has none yet."""
+    """The condition. Its texts are empty if the object has no such condition yet."""
 
     status: str = ""
-    """``True``, ``False``, or ``Unknown`` when a Node's kubelet is silent."""
+    """``True``, ``False``, or ``Unknown`` if a Node's kubelet is silent."""
     message: str = ""
     since: datetime | None = None
     """Time of the last change of the status."""

@@ -15,7 +15,8 @@ def parse_time(text: str) -> datetime | None:
 
 
 def epoch_s(text: str) -> float:
-    """Return a time in seconds since the epoch; raise ``ValueError`` for anything else."""
+    """Return a time in seconds since the epoch. Raise ``ValueError`` for anything else, including a time without a
+    zone."""
     timestamp = parse_time(text)
     if timestamp is None:
         raise ValueError(f"{text!r} is no time")

@@ -1,5 +1,5 @@
-"""A collection of the API, kept up to date by one listing, then one watch. Only what :data:`Keep` returns is stored, so
-that memory is limited to the needed parts of each object."""
+"""Copy of a collection of the API, kept up to date by one listing, then one watch. The copy contains only the parts of
+objects that :data:`Keep` returns, to save memory."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from contract.kubernetes.connection import ApiError, Object
 RETRY_S = 1.0
 """Time between a failure and the next attempt, seconds."""
 ABSENT_S = 30.0
-"""Time between two questions for a kind that the cluster does not know, seconds."""
+"""Time between two listings of a kind that the cluster does not know, seconds."""
 
 Keep = Callable[[Object], Object | None]
 """Returns the parts of an object that are stored, or None to skip the object."""
 Changed = Callable[[Object | None, Object | None], None]
-"""Takes an object before and after a change; None when it did not exist before, or does not any more."""
+"""Takes the stored parts of an object before and after a change. None stands for an object that did not exist before,
+or does not exist any more."""
 
 
 class Watch:
-    """Objects of one collection by namespace and name. :meth:`run` continues until stopped."""
+    """Objects of one collection, by namespace and name. :meth:`run` keeps them up to date until it is stopped."""
 
     def __init__(
         self,
@@ -36,8 +37,8 @@ class Watch:
         known: bool = True,
         tell: Callable[[str], None] = lambda _trouble: None,
     ) -> None:
-        """``fields`` and ``labels`` are selectors. ``known`` is false for a kind that the cluster may not know; then
-        the collection is empty. ``tell`` is called with each new :attr:`trouble`."""
+        """``fields`` and ``labels`` are selectors. ``known`` is false for a kind that the cluster may not know: without
+        the kind the collection is empty. ``tell`` is called with each new :attr:`trouble`."""
         self._api, self.path, self._keep, self._changed, self._known = api, path, keep, changed, known
         self._tell = tell
         selectors = {"fieldSelector": fields, "labelSelector": labels}
@@ -58,12 +59,12 @@ class Watch:
             return list(self._objects.values())
 
     def by_name(self) -> dict[str, Object]:
-        """Return every object of a collection without namespaces by its name, as last received."""
+        """Return every object, as last received, by name. The collection must be without namespaces."""
         with self._lock:
             return {name: item for (_, name), item in self._objects.items()}
 
     def find(self, name: str, *, namespace: str = "") -> Object | None:
-        """Return one object, as last received."""
+        """Return one object, as last received; None if it does not exist."""
         with self._lock:
             return self._objects.get((namespace, name))
 

@@ -1,2 +1,2 @@
-"""Reasons for decisions and findings of services and the command: an enumeration for programs, beside each sentence for
-people."""
+"""Reasons of the decisions and findings of the services and the command. Programs read a member of these enumerations,
+people read the sentence beside it."""

@@ -1,6 +1,6 @@
-"""Write the result of each host and the duration of each task as one JSON document: Ansible's own account of a run.
+"""Write the result of each host and the duration of each task as one JSON document.
 
-It does nothing unless LONGHAUL_VERDICTS names a file. The document:
+The plugin does nothing unless LONGHAUL_VERDICTS names a file. The document:
 
     finished   whether every play ran to its end
     seconds    duration of the run
@@ -8,11 +8,11 @@ It does nothing unless LONGHAUL_VERDICTS names a file. The document:
     hosts      by name: state, changed, seconds, failed (or null), and hold_reasons, a list
     tasks      by name, with its role: hosts, seconds of all of them together, slowest (longest time on one host)
 
-A host's state is "ok", "changed", "failed", "unreachable", "unfinished" when the run ended before the host had done its
-part, or "held" when it was left as it is, for its hold_reasons (role node, hold.yml). A failure has the keys task,
+A host's state is "ok", "changed", "failed" or "unreachable", "unfinished" if the run ended before the host had done its
+part, or "held" if the host was left unchanged for its hold_reasons (role node, hold.yml). A failure has the keys task,
 role (or null) and messages, a list. Output that a task hides (no_log) is not quoted.
 
-Into the file that LONGHAUL_TASKS names, if any, it writes a line of JSON whenever a host begins or ends a task: host,
+If LONGHAUL_TASKS names a file, the plugin writes a line of JSON to it whenever a host begins or ends a task: host,
 task, and state, which is "begins", "ok", "changed", "failed" or "unreachable".
 """
 
@@ -113,14 +113,13 @@ class CallbackModule(CallbackBase):
         self._write(os.getpid())
 
     def _tell(self, host: Any, task: Any, state: str) -> None:
-        """Write one event at once, for whoever follows the file."""
+        """Write one event at once, for programs that follow the file."""
         if self._events is not None:
             with self._events.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"host": host.get_name(), "task": task.get_name(), "state": state}) + "\n")
 
     def _write(self, process: int) -> None:
-        """Write the document whole or not at all. A worker process, which is a copy of this process, does not write
-        it."""
+        """Replace the document in one step. Do nothing in a worker process, which is a copy of this process."""
         if self._path is not None and process == os.getpid():
             temporary = self._path.with_name(f".{self._path.name}.{process}")
             temporary.write_text(json.dumps(self._record.document(), indent=1) + "\n", encoding="utf-8")
@@ -144,7 +143,7 @@ class RunRecord:
         self._tasks: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
 
     def expect(self, plays: int) -> None:
-        """Add to the number of plays that are still to come."""
+        """Add ``plays``, which may be negative, to the number of plays that are still to come."""
         self._plays += plays
         self._settled = False
 
@@ -167,8 +166,8 @@ class RunRecord:
             self._hold_reasons[host] = [str(reason) for reason in reasons]
 
     def fail(self, result: Any, state: str) -> None:
-        """Record that a task failed on a host, or that the host is unreachable. The first failure is kept, because the
-        others follow from it."""
+        """Record that a task failed on a host, or that the host is unreachable. A host's first failure is kept, because
+        later failures follow from it."""
         role = result.task._role
         what = {
             "task": result.task.name or result.task.action,
@@ -217,7 +216,7 @@ class RunRecord:
 
 
 def _messages(result: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the messages of a failed task; of a loop, those of its failed items."""
+    """Yield the messages of a failed task, or of the failed items of its loop."""
     items = [item for item in result.get("results") or () if isinstance(item, Mapping)]
     failed = [item for item in items if item.get("failed") or item.get("unreachable")]
     if failed:

@@ -1,5 +1,5 @@
-"""Filters for container images: ``preloaded`` lists those in images/image.toml that a bake puts on machines, and
-``with_digests`` adds the digests for which a depot's builder has signed."""
+"""Filters for container images: ``preloaded`` lists the images in images/image.toml that a bake puts on machines, and
+``with_digests`` adds the digests that a depot's builder has signed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class FilterModule:
 
 
 def preloaded(image: Mapping[str, Any], pins: Mapping[str, Any], kind: str, depot: str = "") -> list[str]:
-    """Return each image's name and tag. From a depot it is the image that the builder signed, from a registry the
-    digest in image.toml; an image without a digest is left out, and a node pulls it like any other."""
+    """Return the name and tag of each image. For images from a registry, add the digest in image.toml. Such an image
+    without a digest is left out, and nodes pull it like any other. For images from a depot, the builder's signature
+    gives the digest later (:func:`with_digests`)."""
     versions = {name: release["version"] for release in pins["release"].values() for name in release["tool"]}
     named = (_name(image["image"][tool], versions[tool]) for tool in image["preloaded"].get(kind, ()))
     return [f"{name}@{digest}" if digest and not depot else name for name, digest in named if digest or depot]
@@ -36,6 +37,6 @@ def with_digests(names: Iterable[str], index: str) -> list[str]:
 
 
 def _name(declared: Mapping[str, Any], version: str) -> tuple[str, str]:
-    """Return name with tag, and the digest if it is known."""
+    """Return the name with the tag, and the digest; empty if the digest is not known."""
     tag = declared["tag"].format(version=version)
     return f"{declared['name']}:{tag}", declared.get("digest", {}).get(tag, "")

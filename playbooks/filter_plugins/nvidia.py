@@ -1,6 +1,6 @@
-"""Filters of role nvidia_driver: ``nvidia_plan`` returns what a machine needs and what prevents it, ``nvidia_state``
-returns the result; both read the output of the role's ``look.py``. ``driver_replaced_by`` tells role node what the
-pinned branch would replace."""
+"""Filters of role nvidia_driver. ``nvidia_plan`` returns the packages that a machine needs, and the problems.
+``nvidia_state`` returns the result. Both read the output of the role's ``look.py``. ``driver_replaced_by`` returns, for
+role node, the drivers that the pinned branch would replace."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 TURING = 0x1E00
-"""Lowest PCI device id of the GPUs since Turing, which have a processor for the open modules; the first are 1E02 and on
-("Compatible GPUs" in the README of github.com/NVIDIA/open-gpu-kernel-modules; V100s are 1DB0 to 1DF6)."""
+"""Lowest PCI device id of the GPUs since Turing, which have a processor for the open modules. The first such GPUs are
+1E02 and following ("Compatible GPUs" in the README of github.com/NVIDIA/open-gpu-kernel-modules; V100s are 1DB0 to
+1DF6)."""
 BLACKWELL = 0x2900
 """Lowest PCI device id of the GPUs without proprietary modules (NVIDIA, "NVIDIA Transitions Fully Towards Open-Source
-GPU Kernel Modules", 2024); the B200 is 2901, the last ones before are Ada's 28xx."""
+GPU Kernel Modules", 2024). The B200 is 2901. The highest ids before are Ada's 28xx."""
 OPEN, PROPRIETARY = "open", "proprietary"
 DRIVER = re.compile(r"nvidia-(.+-)?dkms(-.+)?")
 """Names of packages with kernel modules: Debian's nvidia-kernel-dkms and nvidia-tesla-…-kernel-dkms, Ubuntu's and
-NVIDIA's nvidia-dkms-…; only one of them can be installed."""
+NVIDIA's nvidia-dkms-…. Only one such package can be installed."""
 
 RUNS = "nvidia:"
-"""Prefix that ``versions.sh`` of role node writes before the system of a machine with a running driver."""
+"""Prefix that ``versions.sh`` of role node writes before the operating system's name, for a machine with a running
+driver."""
 
 
 class FilterModule:
@@ -35,14 +37,14 @@ class FilterModule:
 
 
 def nvidia_plan(observed: Mapping[str, Any], systems: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is to be done. ``systems``: images/operating_systems.toml; ``wanted``: ``modules`` (auto,
-    open, proprietary), ``switches`` (auto, present, some, absent), ``kernel`` (a release, or empty), ``upgrade`` and
-    ``disturb``.
+    """Return the plan for a machine's driver. ``systems`` is images/operating_systems.toml. ``wanted`` has ``modules``
+    (auto, open, proprietary), ``switches`` (auto, present, some, absent), ``kernel`` (a release, or empty), ``upgrade``
+    and ``disturb``.
 
-    The result has ``problems`` (what prevents it; everything else is then empty), ``kind`` of the modules, ``branch``,
-    ``kernels`` that the modules are for, ``packages``, ``pinned`` (those of the branch, with the fabric manager),
-    ``driver`` (the package that tells the version), ``change`` (whether an existing driver is replaced), ``fabric``
-    (the fabric manager's package, or empty) and ``user`` of nvidia-persistenced.
+    The plan has ``problems`` (if there are any, everything else is empty), ``kind`` of the modules, ``branch``,
+    ``kernels`` for which modules are built, ``packages``, ``pinned`` (the packages of the branch, with the fabric
+    manager), ``driver`` (the package whose version is the driver's), ``change`` (whether an existing driver is
+    replaced), ``fabric`` (the fabric manager's package, or empty) and ``user`` of nvidia-persistenced.
     """
     pins = _pins(systems)
     pin = pins.get(observed["system"])
@@ -87,7 +89,7 @@ def nvidia_plan(observed: Mapping[str, Any], systems: Mapping[str, Any], wanted:
 
 
 def _pins(systems: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the driver of each operating system that has one."""
+    """Return the pinned driver of each operating system that has one."""
     return {name: system["nvidia"] for name, system in systems.items() if "nvidia" in system}
 
 
@@ -97,8 +99,8 @@ def _refused(*problems: str) -> dict[str, Any]:
 
 
 def _kind(observed: Mapping[str, Any], pin: Mapping[str, Any], wanted: str) -> tuple[str, list[str]]:
-    """Return the kind of modules, and the problems. The kind is the requested one, or else the one that the GPUs
-    need."""
+    """Return the kind of modules, and the problems. The kind is the requested kind, or the kind that the GPUs need if
+    ``wanted`` is ``auto``."""
     gpus = {name: int(name, 16) for name in observed["gpus"]}
     old = [name for name, number in gpus.items() if number < TURING]
     new = [name for name, number in gpus.items() if number >= BLACKWELL]
@@ -131,7 +133,8 @@ def _unserved(kind: str, old: list[str], new: list[str]) -> Iterator[str]:
 
 
 def _kernels(observed: Mapping[str, Any], named: str) -> list[str]:
-    """Return the release that will be booted; and the running one, where this machine boots its own kernel."""
+    """Return the kernel releases for which modules are needed: the release in ``named``, or else the newest installed
+    release, which will be booted, and the running release if it is one of the machine's own."""
     if named:
         return [named]
     installed = list(observed["kernels"])
@@ -140,8 +143,8 @@ def _kernels(observed: Mapping[str, Any], named: str) -> list[str]:
 
 
 def _changes(observed: Mapping[str, Any], pin: Mapping[str, Any], kind: str, *, upgrade: bool) -> bool:
-    """Return whether an existing driver must be replaced: a driver of another branch or kind, or any driver when the
-    newest is wanted."""
+    """Return whether an existing driver must be replaced: a driver of another branch or kind, or any driver if
+    ``upgrade`` is set."""
     installed = observed["packages"]
     if any(DRIVER.fullmatch(name) and name not in pin[kind] for name in installed):
         return True
@@ -153,7 +156,7 @@ def _changes(observed: Mapping[str, Any], pin: Mapping[str, Any], kind: str, *, 
 
 
 def upstream(version: str) -> str:
-    """Return the driver's version from a package's, such as ``535.309.01`` from ``535.309.01-0+deb12u1``."""
+    """Return the driver's version in a package's version, such as ``535.309.01`` in ``535.309.01-0+deb12u1``."""
     return version.rpartition(":")[2].rsplit("-", 1)[0]
 
 
@@ -163,8 +166,9 @@ def of_branch(version: str, branch: str) -> bool:
 
 
 def driver_replaced_by(runs: Iterable[str], systems: Mapping[str, Any]) -> list[str]:
-    """Return what the pinned branch would replace on a machine, in a few words. ``runs`` has a line of
-    ``nvidia:SYSTEM`` and a version. Empty for a system without a pinned branch: the role reports that itself."""
+    """Return a few words for each driver on a machine that the pinned branch would replace. ``runs`` has lines of
+    ``nvidia:SYSTEM`` and a version. The result is empty for a system without a pinned branch, which the role itself
+    reports."""
     pins = _pins(systems)
     lines = (line.split(maxsplit=1) for line in runs if line.startswith(RUNS))
     pairs = ((pins.get(name.removeprefix(RUNS)), version) for name, version in lines)
@@ -176,11 +180,12 @@ def driver_replaced_by(runs: Iterable[str], systems: Mapping[str, Any]) -> list[
 
 
 def nvidia_state(observed: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result: ``state``, ``why``, and the driver's ``version``, ``kind``, ``kernels`` and ``loaded``.
+    """Return the result on a machine: ``state``, ``why``, and the driver's ``version``, ``kind``, ``kernels`` and
+    ``loaded``.
 
-    States: ``built`` (an image, or a machine that makes one: no driver runs there), ``ready``, ``load`` (the module
-    only has to be loaded), ``reboot`` (another version, another kernel or another driver runs), ``broken`` (a kernel
-    has no module of that version, or the branch is not the pinned one).
+    The states are ``built`` (an image, or a machine without GPUs that makes an image, so no driver runs), ``ready``,
+    ``load`` (the module has only to be loaded), ``reboot`` (another version, another kernel or another driver runs),
+    and ``broken`` (a kernel has no module of the installed version, or the installed branch is not the pinned branch).
     """
     version = upstream(observed["packages"].get(plan["driver"], ""))
     facts = {"version": version, "kind": plan["kind"], "kernels": plan["kernels"], "loaded": observed["loaded"]}

@@ -1,4 +1,5 @@
-"""Filters that read the repository's own pins, such as ``from_toml``, and ``pinned_binaries`` for tools.toml."""
+"""Filters for the repository's pins: ``from_toml`` parses their files, ``pinned_binaries`` and ``replaced_by`` read
+tools.toml, and ``sums_of`` parses lists of checksums."""
 
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ def from_toml(text: str) -> dict[str, Any]:
 def pinned_binaries(
     pins: Mapping[str, Any], tools: Iterable[str], arch: str, versions: Mapping[str, str] | None = None
 ) -> list[dict[str, str]]:
-    """Return each binary of the named tools: ``name``, ``tool``, ``version``, which is its release's in ``versions``
-    or the default. Where tools.toml has an official download for the architecture, also its ``url`` and ``sha256``,
-    and the ``folder`` in the archive that contains the binary."""
+    """Return ``name``, ``tool`` and ``version`` of each binary of the named tools. The version is the release's version
+    in ``versions``, or the default. If tools.toml has an official download for the architecture, also return the
+    download's ``url`` and ``sha256``, and the binary's ``folder`` in the archive."""
     known = {
         tool: (_chosen(name, release, versions or {}), str(release["version"]), content)
         for name, release in pins["release"].items()
@@ -70,8 +71,8 @@ def _download(version: str, default: str, tool: Mapping[str, Any], arch: str) ->
 def replaced_by(
     runs: Iterable[str], pins: Mapping[str, Any], tools: Iterable[str], versions: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Return what the pins, with these versions, would replace on a machine, a few words for each. ``runs`` has lines
-    of a name and a version."""
+    """Return a few words for each program on a machine that the pins, with these versions, would replace. ``runs`` has
+    lines of a name and a version."""
     pinned = {binary["name"]: binary["version"] for binary in pinned_binaries(pins, tools, "", versions)}
     there = dict(line.split(maxsplit=1) for line in runs)
     return [f"{name} {has} -> {pinned[name]}" for name, has in there.items() if pinned.get(name, has) != has]

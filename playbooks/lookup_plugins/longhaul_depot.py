@@ -1,4 +1,4 @@
-"""Lookup of a file of a depot, which is accepted only when the depot's builder has signed it."""
+"""Lookup of a file of a depot. The file is accepted only if the depot's builder has signed it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ansible.plugins.lookup import LookupBase
 DOCUMENTATION = """
 name: longhaul_depot
 short_description: a signed file of a depot
-description: Returns the text of each file, asked of the depot by this machine, if the builder's signature covers it.
+description: Returns the text of each file, which this machine fetches, if the builder's signature covers the file.
 options:
   _terms:
     description: paths in the depot
     required: true
   address:
-    description: where the depot answers (https://…)
+    description: address of the depot (https://…)
     type: str
     required: true
   key:
@@ -29,7 +29,7 @@ options:
     type: str
     required: true
   authority:
-    description: certificates of the authorities that sign for the server, PEM; without, this machine's store says them
+    description: certificates of the authorities of the depot's server, PEM; by default this machine's store
     type: str
     default: ""
 """
@@ -37,7 +37,7 @@ options:
 TIMEOUT_S = 60
 """Longest silence of the depot in seconds."""
 MOST_BYTES = 64 << 20
-"""Size of the largest file that is read."""
+"""Largest size in bytes of a file that is read."""
 
 
 class LookupModule(LookupBase):
@@ -69,7 +69,7 @@ def _fetch(url: str, *, authority: str) -> bytes:
 
 @contextmanager
 def _file(content: str) -> Iterator[str | None]:
-    """Yield the path of a file with the content during the block; None without content."""
+    """Yield the path of a file that has the content during the block; None without content."""
     if not content:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Lookup of the files that make a bare-metal host a node: a cloud's machine gets such files by cloud-init."""
+"""Lookup of the files that make a bare-metal host a node. A cloud's machine gets such files from cloud-init."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ short_description: the files of a bare-metal host
 description: Returns for each host a mapping from path to content, mode, owner and secret.
 options:
   _terms:
-    description: names of hosts, as the hosts file has them; none for the file to join with alone
+    description: names of hosts in the hosts file; none with a token
     required: false
   kubernetes_ca:
     description: the cluster's authority, PEM
     type: str
   token:
-    description: a join token; the file to join with is returned instead
+    description: a join token; only the file with which a host joins is returned then
     type: str
 """
 

@@ -1,4 +1,4 @@
-"""Lookup of the stack's outputs for hosts: the tunnels with their keys, and the cluster's authority."""
+"""Lookup of the stack's outputs for hosts: the tunnels and their keys, and the cluster's authority."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansible.plugins.lookup import LookupBase
 DOCUMENTATION = """
 name: longhaul_stack
 short_description: what the stack knows of the racks
-description: Returns the stack's outputs kubernetes_ca and onprem_tunnels, asked of Pulumi at once. They hold secrets.
+description: Returns the stack's outputs kubernetes_ca and onprem_tunnels, which Pulumi decrypts. They contain secrets.
 """
 
 

@@ -1,4 +1,4 @@
-"""Lookup of the tree that the services run from, which is made for a machine's Python (longhaul/image)."""
+"""Lookup of the services' tree, which is made for a machine's Python (longhaul/toolchain/services.py)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lookup that packs folders of this machine, so that the unarchive module can write them to a host's file system at
-once.
+"""Lookup that packs folders of this machine, so that the unarchive module can write them to a host's file system in one
+step.
 
-The copy module would take two round trips for each file. The archive is the same whenever the folder's content is, so a
+The copy module would take two round trips for each file. Folders with the same content give the same archive, so a
 second run changes nothing.
 """
 
@@ -55,8 +55,8 @@ def _pack(trees: Mapping[str, str]) -> str:
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Reduce an entry to what Git keeps: no particular owner, and only the executable bit of the mode. Folders are not
-    in the archive: missing ones are made, existing ones never changed."""
+    """Reduce an entry's properties to those that Git keeps: no particular owner, and only the executable bit of the
+    mode. The archive contains no folders, so that unarchive makes missing folders and never changes existing ones."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = "root"
     entry.mode = 0o755 if entry.mode & stat.S_IXUSR else 0o644

@@ -1,2 +1,2 @@
-"""Node controller: decides which machines may be nodes, approves the certificates that kubelets ask for, and removes
-the Node of a machine that is gone."""
+"""Node controller, which decides which machines may be nodes, approves kubelets' certificate requests, and removes the
+Nodes of machines that no longer exist."""

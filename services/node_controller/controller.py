@@ -43,30 +43,30 @@ from services.node_controller.reserved_names import ReservedNames
 log = logging.getLogger(__name__)
 
 PASS_S = 3.0
-"""Seconds between two looks at the Nodes. Only Nodes that are being removed cause requests to the API."""
+"""Seconds between two checks of the Nodes for removal."""
 
 GATHER_S = 1.0
-"""Shortest time in seconds between two looks at nodes with GPUs, or at interrupted ones; changes of these nodes cause
-the looks."""
+"""Shortest time in seconds between two passes over the nodes with GPUs, the interrupted nodes or the new nodes. Changes
+of these nodes cause the passes."""
 
 
 class Build(Protocol):
-    """Makes the inventories of an environment's sites."""
+    """Maker of the inventories of an environment's sites."""
 
     def __call__(
         self, environment: NodeEnvironment, *, changed: Callable[[], None], stop: threading.Event
     ) -> dict[str, Inventory]:
-        """Return the inventories by site. Each calls ``changed`` after each look; ``stop`` is set when they are no
-        longer needed."""
+        """Return the inventories by site. An inventory calls ``changed`` after each listing. ``stop`` is set when the
+        inventories are no longer needed."""
 
 
 def end() -> None:
-    """End the process at once: a restarted controller is better than an incomplete one."""
+    """End the process at once, because a restarted controller is better than an incomplete one."""
     os._exit(1)
 
 
 class Controller:
-    """Runs the leader's work."""
+    """The leader's work."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Controller:
         return (*nodes, self._config, self._asked)
 
     def stop(self) -> None:
-        """End everything that can be ended at once. A request that waits for its answer ends with the process."""
+        """End all parts that can be ended at once. A request that waits for its answer ends with the process."""
         self._metrics.set(LEADER, 0)
         self._stop.set()
         self._changed.set()
@@ -148,7 +148,7 @@ class Controller:
         self._requests.wake()
 
     def _serve(self) -> None:
-        """Work on requests, once the earlier grants are known."""
+        """Work on certificate requests, once the earlier grants are known."""
         while not (self._asked.synced.wait(1) and self._nodes.synced.wait(1)):
             if self._stop.is_set():
                 return
@@ -178,7 +178,7 @@ class Controller:
             self._adopt(environment)
 
     def _adopt(self, environment: NodeEnvironment) -> None:
-        """Change to another environment: its inventories start with new lists."""
+        """Change to another environment, with new inventories."""
         self._retire()
         self._retired = threading.Event()
         built = self._build(environment, changed=self._look, stop=self._retired)
@@ -203,8 +203,8 @@ class Controller:
         return self._known(name) if self._known else None
 
     def _announce(self) -> None:
-        """Say that new Nodes are looked at, if they can be. Where it cannot be said, lost Nodes are removed all the
-        same."""
+        """Announce that new Nodes are checked, once an environment is known. If the announcement fails, lost Nodes are
+        removed all the same."""
         if self._known is None:
             return
         try:
@@ -213,7 +213,7 @@ class Controller:
             log.warning("new nodes are not marked: %s", error)
 
     def _listed(self, name: str) -> str:
-        """Return the site whose list has a machine; empty when none has."""
+        """Return the site whose inventory has the machine ``name``; empty if no inventory has it."""
         return next((site for site, listed in self._inventories.items() if listed.machine(name) is not None), "")
 
     def _retire(self) -> None:

@@ -1,8 +1,8 @@
-"""Taint of nodes with GPUs: removed once the GPUs have passed their test since the machine's boot, put back when a
-later look finds a problem or the machine was started again.
+"""Taint of nodes with GPUs. It is removed once the GPUs have passed their test since the machine's boot, and added
+again if a later check finds a problem or the machine starts again.
 
-The kubelet sets the taint when it registers a Node, and never again; a node may not change its own taints. So only this
-controller changes it. The taint evicts no pods: what runs on a node continues.
+The kubelet sets the taint when it registers a Node, and never again. A node may not change its own taints, so only this
+controller changes the taint. The taint evicts no pods: pods on the node continue to run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ SELECTOR = f"{GPU_LABEL}=true,{SITE_LABEL}"
 
 
 def kept(node: Object) -> Object:
-    """Return the parts of a Node that are kept in memory: a few hundred of its tens of thousands of bytes."""
+    """Return the parts of a Node that are kept in memory. They have a few hundred bytes, whereas a Node has tens of
+    thousands."""
     metadata, status = node["metadata"], node.get("status", {})
     return {
         "metadata": {
@@ -44,8 +45,8 @@ def kept(node: Object) -> Object:
 
 
 def objection(node: Object) -> str:
-    """Return why no pods may be scheduled on the node; empty when they may. A node writes its own conditions: a type
-    may occur twice, and reason and message may be missing."""
+    """Return the reason why no pods may be scheduled on the node; empty if pods may be scheduled. A node writes its own
+    conditions, so a type may occur twice, and reason and message may be missing."""
     status = node["status"]
     tested, runs = node["metadata"]["annotations"][GPU_BOOT], status["nodeInfo"]["bootID"]
     if not status["conditions"]:
@@ -68,24 +69,24 @@ def _ours(taint: Object) -> bool:
 
 
 class GpuNodes(NodeWork):
-    """Sets and lifts the taint of nodes with GPUs."""
+    """Work on the taint of nodes with GPUs."""
 
     def __init__(self, api: Api, nodes: Held, *, events: Events, metrics: ServiceMetrics) -> None:
         super().__init__(nodes)
         self._api, self._events, self._metrics = api, events, metrics
 
     def due(self, node: Object) -> bool:
-        """Return whether the taint does not agree with the node's test."""
+        """Return whether the taint contradicts the result of the node's test."""
         return bool(objection(node)) != tainted(node)
 
     def by_state(self) -> dict[LabelValues, float]:
-        """Return the number of nodes with the taint, and without it."""
+        """Return the number of nodes with the taint (``held_back``) and without the taint (``schedulable``)."""
         flags = [tainted(node) for node in self.nodes.by_name().values()]
         counts = {"held_back": sum(flags), "schedulable": len(flags) - sum(flags)}
         return {(state,): float(count) for state, count in counts.items()}
 
     def change(self, node: Object) -> None:
-        """Set or lift the taint."""
+        """Add or remove the taint, and write an Event."""
         metadata, why = node["metadata"], objection(node)
         taints = [taint for taint in node["spec"]["taints"] if not _ours(taint)]
         if why:

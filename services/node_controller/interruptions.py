@@ -1,10 +1,10 @@
-"""Nodes that their cloud takes back: closed to new pods, and their pods ended while there is time.
+"""Nodes that their cloud takes back. They are cordoned, and their pods are ended while there is time.
 
-A node learns of it from its cloud and says so by a condition and a label of its own Node
-(``node/interruption_watch.py``); it may do no more, since a node may not change its own taints (k8s.io/kubernetes,
-``plugin/pkg/admission/noderestriction``). This controller closes it. The taint has the effect NoExecute: kube-
-controller-manager deletes every pod that does not tolerate it, each with its own grace period, in which it may write a
-checkpoint.
+A node learns of its interruption from its cloud, and reports it by a condition and a label of its own Node
+(``node/interruption_watch.py``). The node may not change its own taints (k8s.io/kubernetes,
+``plugin/pkg/admission/noderestriction``), so this controller cordons and taints it. The taint has the effect NoExecute:
+kube-controller-manager deletes every pod that does not tolerate the taint. Each pod has its own grace period, in which
+it may write a checkpoint.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ def kept(node: Object) -> Object:
 
 
 class Interruptions(NodeWork):
-    """Closes the nodes that are taken back. It opens none again: each of them ends, and a new one has a Node of its
-    own."""
+    """Work on nodes that their cloud takes back. The cordon and the taint are never removed, because the machine ends,
+    and a new machine gets a new Node."""
 
     def __init__(self, api: Api, nodes: Held, *, events: Events, metrics: ServiceMetrics) -> None:
         super().__init__(nodes)
         self._api, self._events, self._metrics = api, events, metrics
 
     def due(self, node: Object) -> bool:
-        """Return whether the node is still open."""
+        """Return whether the node lacks the taint."""
         taints = ((taint.get("key"), taint.get("effect")) for taint in node["spec"]["taints"])
         return (INTERRUPTED_TAINT["key"], INTERRUPTED_TAINT["effect"]) not in taints
 
     def change(self, node: Object) -> None:
-        """Cordon the node and have its pods deleted."""
+        """Cordon the node and add the taint, and write an Event."""
         metadata, why = node["metadata"], node["status"]["message"]
         spec = {"unschedulable": True, "taints": [*node["spec"]["taints"], INTERRUPTED_TAINT]}
         # Sent with the version that was read, because others write to the same list of taints.

@@ -1,7 +1,7 @@
-"""Inventory of machines: each site's own list, kept for a short time.
+"""Inventory of a site's machines, by the list of the site's cloud, which is kept for a short time.
 
-Machines are read in bulk, never one by one: a complete listing at intervals, and a query as soon as a request names a
-machine that is not in the last list.
+Machines are read in bulk: by a complete listing at intervals, and by a query as soon as a request names a machine that
+the last listing lacks.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from clouds.base.machine_lists import ListedMachine, MachineList, Presence
 log = logging.getLogger(__name__)
 
 LISTING_S = 20.0
-"""Seconds between two listings: a machine that is gone may go unnoticed for this long. Three calls a minute for each
-page are far from EC2's limit of 20 a second (docs.aws.amazon.com, "Request throttling for the Amazon EC2 API"); a cloud
-that allows fewer says so in :attr:`MachineList.apart_s`."""
+"""Seconds between two listings. The end of a machine may go unnoticed for this long. Three calls a minute for each page
+are far below EC2's limit of 20 calls a second (docs.aws.amazon.com, "Request throttling for the Amazon EC2 API"). For a
+cloud that allows fewer, :attr:`MachineList.apart_s` is longer."""
 
 SHARE = 0.1
-"""Largest share of the time that listings may take: with thousands of machines they come less often."""
+"""Largest share of the time that listings may take. With thousands of machines, listings come less often."""
 
 ASK_S = 1.0
-"""Shortest time in seconds between queries for unknown names: a request with an invented name costs its sender less
-than it costs this controller."""
+"""Shortest time in seconds between queries for unknown names, because a request with an invented name costs its sender
+less than this controller."""
 
 
 class Inventory:
-    """Machines of one site, as last listed. Only complete listings count for absence."""
+    """Machines of a site, by the last listing and later queries."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Inventory:
         self.listed_at = -1.0
         """Time at which the last complete listing began; -1 before the first."""
         self.failure = ""
-        """Reason why the last listing or query failed; empty when it succeeded."""
+        """Reason why the last listing or query failed; empty if it succeeded."""
 
     @property
     def site(self) -> str:
@@ -59,33 +59,34 @@ class Inventory:
         return self.source.site
 
     def machine(self, name: str) -> ListedMachine | None:
-        """Return the machine, if the last listing or a later query had it."""
+        """Return the machine; None if neither the last listing nor a later query had it."""
         with self._lock:
             return self._machines.get(name)
 
     def count(self) -> int:
-        """Return the number of machines that are there."""
+        """Return the number of machines that exist and are not ending."""
         with self._lock:
             return sum(machine.presence is Presence.THERE for machine in self._machines.values())
 
     def absent_since(self, name: str) -> float:
-        """Return the start of the last listing or query that did not have the machine; -1 when there is none."""
+        """Return the time at which the last listing or query without the machine began; -1 if there is none, or if the
+        inventory has the machine."""
         with self._lock:
             return -1.0 if name in self._machines else max(self.listed_at, self._asked.get(name, -1.0))
 
     def missed(self, name: str) -> int:
-        """Return the number of complete listings since the machine was last seen."""
+        """Return the number of complete listings since a listing or a query last had the machine."""
         with self._lock:
             return self.listings - self._last_listing.get(name, 0)
 
     def want(self, name: str) -> None:
-        """Ask for a machine soon."""
+        """Have :meth:`run` query a machine soon."""
         with self._lock:
             self._wanted.add(name)
         self._wake.set()
 
     def run(self, stop: threading.Event) -> None:
-        """Make listings and queries until stopped."""
+        """Make listings and queries until ``stop`` is set."""
         due = self._clock()
         while not stop.is_set():
             began = self._clock()
@@ -103,7 +104,7 @@ class Inventory:
         self._wake.set()
 
     def list(self) -> None:
-        """Make one complete listing; when it raises ``CloudError``, nothing changes."""
+        """Make a complete listing. If the listing raises ``CloudError``, the inventory stays as it is."""
         began = self._clock()
         machines = self.source.everything()
         with self._lock:
@@ -118,7 +119,7 @@ class Inventory:
             self._wanted -= machines.keys()
 
     def ask(self) -> None:
-        """Make one query for the wanted machines."""
+        """Make a query for the wanted machines."""
         with self._lock:
             names, self._wanted = sorted(self._wanted), set()
             self._wake.clear()

@@ -1,4 +1,5 @@
-"""Decision on certificate requests: granted only to machines that exist, under a name that no live node has."""
+"""Decision on certificate requests. A request is granted only to a machine that exists, and only for a name that no
+other live node has."""
 
 from __future__ import annotations
 
@@ -12,36 +13,38 @@ from contract.users import CLIENT_SIGNER, NODE_USER, NODES_GROUP, SERVING_SIGNER
 from services.node_controller.inventory import Inventory
 
 SETTLE_S = 15.0
-"""Time in seconds after a request was first seen. A missing machine is refused only by a query that began later than
-this, because the clouds' lists lag a little (docs.aws.amazon.com, "Eventual consistency in the Amazon EC2 API")."""
+"""Time in seconds after the first sight of a request. Only a query that begins after this time proves that a machine
+does not exist, because the clouds' lists lag a little (docs.aws.amazon.com, "Eventual consistency in the Amazon EC2
+API")."""
 
 LOOK_AGAIN_S = 1.0
-"""Seconds between two looks at a request that waits; it is also looked at whenever an answer comes."""
+"""Seconds between two checks of a waiting request. The request is also checked after every listing or query."""
 
 
 class WaitError(Exception):
-    """Raised when a request cannot be decided yet. The text says what is missing."""
+    """Raised if a request cannot be decided yet. The text says what is missing."""
 
 
 class LiveNodes(Protocol):
-    """Nodes that have a name already, as the API knows them."""
+    """Nodes that exist already, by the API."""
 
     def live(self, node: str) -> bool:
-        """Return whether a live Node has this name: it is ready or renews its lease."""
+        """Return whether a Node of this name is live, which means that it is ready or renews its lease."""
 
     def member(self, node: str) -> bool:
         """Return whether there is a Node of this name whose kubelet may still hold a valid certificate."""
 
 
 class TakenNames(Protocol):
-    """Names that were just granted."""
+    """Names that were granted a short time ago."""
 
     def rival(self, request: Request) -> bool:
-        """Return whether another key was just granted this name, and its Node has not appeared yet."""
+        """Return whether another key was granted the request's name a short time ago, and no Node of the name exists
+        yet."""
 
 
 class Judge:
-    """Decides on requests."""
+    """Judge of requests."""
 
     def __init__(
         self,
@@ -59,8 +62,8 @@ class Judge:
         self._inventories = {inventory.site: inventory for inventory in inventories}
 
     def check(self, request: Request, *, seen_at: float) -> None:
-        """Return if the request is to be granted. Raise ``RefusedError`` when it never will be, and ``WaitError`` when
-        it cannot be decided yet. ``seen_at`` is the time at which the request was first seen."""
+        """Return if the request is to be granted. Raise ``RefusedError`` if the request must be refused, and
+        ``WaitError`` if it cannot be decided yet. ``seen_at`` is the time at which the request was first seen."""
         if request.node in self._quarantined():
             raise RefusedError("Quarantined", f"{request.node} is in quarantine")
         if request.attested is not None:
@@ -78,8 +81,8 @@ class Judge:
             _check_names(request, self._everywhere(request, seen_at=seen_at))
 
     def _check_attested(self, request: Request, proved: Attested, *, seen_at: float) -> None:
-        """Check a request of the join endpoint: only for a client certificate, and only for the machine that proved
-        itself."""
+        """Check a request of the join endpoint, which must be for a client certificate and for the machine that has
+        proved its identity."""
         if request.signer != CLIENT_SIGNER:
             raise RefusedError("NotAllowed", "the join service may ask only for client certificates")
         inventory = self._inventories.get(proved.site)
@@ -100,14 +103,14 @@ class Judge:
             )
 
     def _check_free(self, request: Request) -> None:
-        """Check that no live node has the name and that no other key was just granted it."""
+        """Check that no live node has the name, and that no other key was granted the name a short time ago."""
         if self._nodes.live(request.node):
             raise RefusedError("NameIsLive", f"a live node already has the name {request.node}")
         if self._names.rival(request):
             raise RefusedError("NameIsTaken", f"another key was given the name {request.node} a moment ago")
 
     def _check_joining(self, request: Request, *, seen_at: float) -> None:
-        """Check a request with a token: only for a client certificate, and only for the host that the token is for."""
+        """Check a request with a bootstrap token, which must be for a client certificate and for the token's host."""
         if request.signer != CLIENT_SIGNER:
             raise RefusedError("NotAllowed", "a bootstrap token allows only a client certificate")
         if not request.host:
@@ -122,7 +125,7 @@ class Judge:
         self._check_free(request)
 
     def _everywhere(self, request: Request, *, seen_at: float) -> ListedMachine:
-        """Return the machine from any site's list."""
+        """Return the machine from any site's inventory."""
         return self._look(list(self._inventories.values()), request.node, seen_at=seen_at)
 
     def _look(self, inventories: list[Inventory], name: str, *, seen_at: float) -> ListedMachine:
@@ -147,8 +150,8 @@ class Judge:
 
 
 def _check_names(request: Request, machine: ListedMachine) -> None:
-    """Check the names of a serving certificate: only the node's name and its own addresses, and at least one of
-    these."""
+    """Check the names of a serving certificate: only the node's name and addresses of its machine, of which at least
+    one is required."""
     foreign = sorted(request.dns_names - {request.node})
     if foreign:
         raise RefusedError("ForeignName", f"{', '.join(foreign)} is not a name of {request.node}")

@@ -1,4 +1,4 @@
-"""Detection of Nodes that have lost their machine: decided from lists, never from silence."""
+"""Detection of Nodes without a machine, by the sites' lists. A Node's silence alone is no reason."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import Protocol
 from clouds.base.machine_lists import ListedMachine, Presence
 
 LISTINGS = 2
-"""Complete listings in a row that a machine must be absent from, because one may lag."""
+"""Number of consecutive complete listings without a machine after which the machine counts as absent, because a listing
+may lag."""
 
 SHARE = 0.1
-"""Share of a site's Nodes whose absence is believed at once; one Node always is. A list that lacks more of them is more
-likely wrong than right: a filter that no longer fits, another account, an incomplete answer. In 2018 a full etcd made
-every node look dead at once, and an autoscaler began to remove them all (OpenAI, "Scaling Kubernetes to 2,500
-nodes")."""
+"""Largest share of a site's Nodes whose machines' absence is accepted at once. One Node is always accepted. A list that
+lacks more machines is probably wrong: a filter no longer fits, the account is another, or the answer is incomplete. In
+2018 a full etcd made every node look dead at once, and an autoscaler began to remove all nodes (OpenAI, "Scaling
+Kubernetes to 2,500 nodes")."""
 
 PATIENCE_S = 1800.0
-"""Seconds for which a site may have too many absent Nodes before they are believed after all, except Nodes whose lease
-is being renewed. A guard without an end would block for ever."""
+"""Seconds after which the absence of too many machines of a site is accepted after all, except for Nodes that renew
+their leases. Without this limit, the guard would block for ever."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,31 +31,31 @@ class NodeSeen:
 
     name: str
     site: str
-    """Site label of the Node; empty for a Node that is not Longhaul's, which is left alone."""
+    """Site of the Node; empty for a Node that is not Longhaul's, which is ignored."""
 
 
 class SiteList(Protocol):
-    """Inventory of a site, for questions about one machine."""
+    """Inventory of a site."""
 
     def machine(self, name: str) -> ListedMachine | None:
-        """Return the machine, if the list has it."""
+        """Return the machine; None if the list lacks it."""
 
     def missed(self, name: str) -> int:
-        """Return the number of complete listings in a row without the machine."""
+        """Return the number of consecutive complete listings without the machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LostNodes:
-    """Result of a look at all Nodes."""
+    """Result of a check of all Nodes."""
 
     lost: Mapping[str, str]
-    """Nodes to be removed, with the reason."""
+    """Reason for the removal of each lost Node, by the Node's name."""
     suspects: Mapping[str, str]
-    """Sites with too many absent Nodes to be believed, each with the observed numbers."""
+    """Message for each site with too many absent machines, by site, with the observed numbers."""
 
 
 class Lifecycle:
-    """Compares Nodes with lists; remembers since when a site's list is not believed."""
+    """Comparison of Nodes with sites' lists. It remembers since when a site has had too many absent machines."""
 
     def __init__(self, *, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -63,8 +64,8 @@ class Lifecycle:
     def look(
         self, nodes: Iterable[NodeSeen], lists: Mapping[str, SiteList], *, fresh: Callable[[str], bool]
     ) -> LostNodes:
-        """Return which Nodes have lost their machine. ``fresh`` tells whether a node's lease is being renewed; it is
-        called only for absent machines."""
+        """Return the Nodes that have lost their machine. ``fresh`` returns whether a node renews its lease. It is
+        called only for Nodes whose machines are absent."""
         lost: dict[str, str] = {}
         absent: dict[str, list[str]] = {}
         ours = [node for node in nodes if node.site]
@@ -86,7 +87,8 @@ class Lifecycle:
         *,
         fresh: Callable[[str], bool],
     ) -> dict[str, str]:
-        """Move absent Nodes to ``lost``, site by site. Return the sites with too many of them."""
+        """Add Nodes with absent machines to ``lost``, except on sites with too many of them. Return the messages about
+        these sites."""
         suspects: dict[str, str] = {}
         self._held_since = {site: at for site, at in self._held_since.items() if site in absent}
         for site, names in absent.items():

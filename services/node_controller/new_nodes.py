@@ -1,10 +1,10 @@
-"""Labels and taints of Nodes that have just registered: before any pod comes, they are corrected to what the site's
-list and the environment say.
+"""Labels and taints of Nodes that have just registered. Before any pod runs on a Node, its labels and taints are
+corrected by the site's list and the environment's document.
 
-A kubelet names the labels of its own Node when it registers, so a compromised kubelet could name another pool's labels.
-The API servers mark every Node that a node registers with a taint, which a node may not change, and a label by which it
-is found (components/objects/node_labels.py). This controller corrects the Node and takes both away. From then on the
-API servers let no node change its labels.
+A kubelet chooses the labels of its own Node when it registers, so a compromised kubelet could choose another pool's
+labels. The API servers mark every Node that a node registers with a taint, which the node may not change, and with a
+label, by which this controller finds the Node (components/objects/node_labels.py). This controller corrects the Node
+and removes the taint and the label. From then on, the API servers do not let the node change its labels.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ SELECTOR = UNCHECKED
 ABLE = f"{SYSTEM_CONFIGMAPS}/{LOOKED_AT}"
 
 OWN = frozenset((*MACHINE_LABELS, IMAGE_LABEL, INTERRUPTED))
-"""Labels that a machine alone knows: its own word counts."""
+"""Labels that only the machine itself knows, so that its own value counts."""
 NAMED = 5
-"""Number of corrected labels that an Event names."""
+"""Largest number of corrected labels in an Event."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +56,12 @@ class Truth:
 
     labels: Mapping[str, str]
     taints: tuple[Mapping[str, str], ...] = ()
-    """Taints that it must have; it may have others."""
+    """Taints that the Node must have. It may also have others."""
 
 
 def truth(environment: NodeEnvironment, machine: ListedMachine) -> Truth | None:
-    """Return the labels and taints of a machine's Node; None while they are not known: the document lacks its pool or
-    host, or the list does not say the zone yet."""
+    """Return the required labels and taints of a machine's Node. Return None if the document lacks the machine's pool
+    or host, or if the list lacks the machine's zone."""
     declared: Mapping[str, str] = {}
     taints: tuple[Mapping[str, str], ...] = ()
     if machine.pool == HOSTS_POOL_LABEL:
@@ -79,14 +79,14 @@ def truth(environment: NodeEnvironment, machine: ListedMachine) -> Truth | None:
 
 
 class Known:
-    """Truth of every Node, from an environment and its sites' lists."""
+    """Required labels and taints of every Node, by an environment and its sites' lists."""
 
     def __init__(self, environment: NodeEnvironment, inventories: Iterable[Inventory]) -> None:
         self._environment, self._inventories = environment, tuple(inventories)
 
     def __call__(self, name: str) -> Truth | None:
-        """Return the truth of a Node; None while it is not known. The cloud is asked about a machine that is in no
-        list."""
+        """Return the required labels and taints of a Node; None while they are not known. If no list has the machine,
+        have the clouds asked about it."""
         for inventory in self._inventories:
             machine = inventory.machine(name)
             if machine is not None:
@@ -110,15 +110,16 @@ def kept(node: Object) -> Object:
 
 
 def corrections(labels: Mapping[str, str], right: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the labels to set; None marks a label to remove. A node with GPUs describes them itself."""
+    """Return the labels to set. The value None marks a label to remove. A node's own labels about its GPUs stay if the
+    node must have GPUs."""
     there = {key: value for key, value in labels.items() if not _is_stale_label(key, right) and key != UNCHECKED}
     wrong = {key: right.get(key) for key in there if there[key] != right.get(key)}
     return {**wrong, **{key: value for key, value in right.items() if key not in labels}}
 
 
 def corrected(taints: Iterable[Object], right: Truth) -> list[Object]:
-    """Return the Node's taints without the mark and with the required ones. The taint of GPUs is removed from a node
-    without GPUs: it may come from the label that the Node claimed, and nothing else would lift it."""
+    """Return the Node's taints without the mark, and with the required taints. The taint of GPUs is removed from a node
+    without GPUs, because nothing else would remove it. It may come from a label that the Node claimed."""
     gone = {UNCHECKED} if GPU_LABEL in right.labels else {UNCHECKED, PREFLIGHT_TAINT}
     ours = {(taint["key"], taint["effect"]) for taint in right.taints}
     # One with the same key and effect may have another pool's value.
@@ -135,7 +136,7 @@ def _is_stale_label(key: str, right: Mapping[str, str]) -> bool:
 
 
 class NewNodes(NodeWork):
-    """Corrects the Nodes that have just registered, and opens them."""
+    """Work on Nodes that have just registered."""
 
     def __init__(
         self,
@@ -151,22 +152,24 @@ class NewNodes(NodeWork):
         self._announced = False
 
     def announce(self) -> None:
-        """Announce, once, that new Nodes are checked. The caller handles ``ApiError`` and calls again."""
+        """Announce that new Nodes are checked, once. Raise ``ApiError`` if that fails, so that the caller tries
+        again."""
         if not self._announced:
             self._api.patch(ABLE, {"data": {LOOKED_AT_KEY: LOOKED_AT_YES}})
             self._announced = True
 
     def look(self) -> bool:
-        """Open the Nodes whose truth is known; return True when others are left."""
+        """Work on the Nodes whose required labels are known. Return whether a change failed, or other Nodes are
+        left."""
         failed = super().look()
         return failed or any(self._known(name) is None for name in self.nodes.by_name())
 
     def due(self, node: Object) -> bool:
-        """Return whether the Node's truth is known."""
+        """Return whether the Node's required labels and taints are known."""
         return self._known(node["metadata"]["name"]) is not None
 
     def change(self, node: Object) -> None:
-        """Correct the Node, and open it."""
+        """Correct the Node's labels and taints, and remove the mark."""
         metadata, right = node["metadata"], self._known(node["metadata"]["name"])
         if right is None:
             raise ApiError("its machine is in no list any more")

@@ -1,4 +1,4 @@
-"""Removal of a Node whose machine is gone. Its pods are evicted first."""
+"""Removal of Nodes whose machines no longer exist. The Node's pods are evicted first."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ log = logging.getLogger(__name__)
 
 
 TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
-"""Taint of a Node whose machine is off for good: pods are evicted at once, even those that tolerate an unreachable
+"""Taint of a Node whose machine is off for good. All pods are evicted at once, even pods that tolerate an unreachable
 node, and volumes are detached (kubernetes.io, "Non-graceful node shutdown handling")."""
 
 EVICTION_S = 30.0
-"""Longest time in seconds that a tainted Node stays, so that its pods can be marked for deletion. If it were deleted
-right after it was tainted, only the garbage collector would find them, after a minute
+"""Longest time in seconds for which a tainted Node stays, so that its pods can be marked for deletion. If the Node were
+deleted right after the taint, only the garbage collector would find its pods, after a minute
 (k8s.io/kubernetes/pkg/controller/podgc, ``quarantineTime``)."""
 
 
 def registered_nodes(watch: Watch, *, listed: Callable[[str], str]) -> Iterator[NodeSeen]:
-    """Yield every Node with its site. ``listed`` returns the site whose list has a machine, or nothing: a Node that was
-    not checked yet may claim another site, whose list would never contain its machine."""
+    """Yield every Node with its site. An unchecked Node may claim another site, whose list would never contain its
+    machine. So the site of such a Node is the site whose list has the machine, which ``listed`` returns, or the claimed
+    site if no list has it."""
     for name, document in watch.by_name().items():
         labels = document["metadata"].get("labels") or {}
         site = labels.get(SITE_LABEL, "")
@@ -41,7 +42,7 @@ def registered_nodes(watch: Watch, *, listed: Callable[[str], str]) -> Iterator[
 
 
 class Remover:
-    """Removes Nodes. Each call takes one Node one step further."""
+    """Remover of Nodes, in several steps for each Node."""
 
     def __init__(
         self, api: Api, *, events: Events, metrics: ServiceMetrics, wall: Callable[[], float] = time.time
@@ -49,8 +50,8 @@ class Remover:
         self._api, self._events, self._metrics, self._wall = api, events, metrics, wall
 
     def remove(self, name: str, reason: str) -> None:
-        """Taint the Node, or delete it once its pods are being moved. The caller handles ``ApiError`` and calls
-        again."""
+        """Make the next step of a Node's removal: taint the Node, or delete it once all of its pods are being deleted
+        or :data:`EVICTION_S` has passed. Raise ``ApiError`` if the step fails."""
         node = self._api.find(NODES + path_of(name))
         if node is None:
             return
@@ -76,7 +77,8 @@ class Remover:
             self._events.say(_reference(node), reason="NodeRemoved", message=f"deleted: {reason}")
 
     def _has_pods(self, name: str) -> bool:
-        """Return whether the node has a pod that is neither finished nor being deleted."""
+        """Return whether the node has a pod that has not ended and is not being deleted. Return True if the API does
+        not answer."""
         selector = f"spec.nodeName={name},status.phase!=Succeeded,status.phase!=Failed"
         try:
             pages = self._api.pages("/api/v1/pods", accept=METADATA_LIST, fieldSelector=selector)
@@ -88,8 +90,8 @@ class Remover:
 
 
 def _tainted(node: Object) -> float | None:
-    """Return the time at which the Node was tainted out of service, 0 when that is not known, or None when it was
-    not."""
+    """Return the time at which the Node got the taint, in seconds since the epoch; 0 if the time is not known, or None
+    without the taint."""
     for taint in node["spec"].get("taints", []):
         if taint["key"] == TAINT["key"] and taint["effect"] == TAINT["effect"]:
             return epoch_s(taint["timeAdded"]) if taint.get("timeAdded") else 0.0
@@ -97,7 +99,7 @@ def _tainted(node: Object) -> float | None:
 
 
 def _reference(node: Object) -> Object:
-    """Return a Node as its Events name it. The UID is its name, as kubelets write it and `kubectl describe` expects
-    it."""
+    """Return the reference to a Node in its Events. The UID is the Node's name, as kubelets write it and `kubectl
+    describe` expects it."""
     name = node["metadata"]["name"]
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name}}

@@ -14,20 +14,20 @@ CONFLICT = 409
 
 
 class Held(Protocol):
-    """Nodes in a watch's memory."""
+    """Nodes in the memory of a watch."""
 
     def by_name(self) -> dict[str, Object]:
         """Return every Node by name."""
 
 
 class NodeWork(ABC):
-    """Compares the Nodes in memory, and calls the API only for the changes that it makes."""
+    """Work on Nodes that compares them in memory, and sends only changes to the API."""
 
     def __init__(self, nodes: Held) -> None:
         self.nodes = nodes
         self._done: dict[str, str] = {}
-        """Version of each Node that was changed here, or by another writer meanwhile. Such a Node is left alone until a
-        newer version is known."""
+        """Version of each Node that this work, or another writer meanwhile, has changed. Such a Node is skipped until
+        the watch has a newer version."""
 
     @abstractmethod
     def due(self, node: Object) -> bool:
@@ -35,10 +35,10 @@ class NodeWork(ABC):
 
     @abstractmethod
     def change(self, node: Object) -> None:
-        """Change a Node in the version that was read. Raise ``ApiError`` when it was not changed."""
+        """Change a Node in the version that was read. Raise ``ApiError`` if that fails."""
 
     def look(self) -> bool:
-        """Make the necessary changes; return True when one failed and must be tried again."""
+        """Make the necessary changes. Return whether a change failed and must be tried again."""
         nodes, left = self.nodes.by_name(), False
         self._done = {name: version for name, version in self._done.items() if name in nodes}
         for name, node in nodes.items():
@@ -50,7 +50,7 @@ class NodeWork(ABC):
         return left
 
     def _work_on(self, name: str, node: Object) -> bool:
-        """Change one Node where necessary; return whether this failed and must be tried again."""
+        """Change a Node if necessary. Return whether the change failed and must be tried again."""
         version = node["metadata"]["resourceVersion"]
         if not self.due(node) or self._done.get(name) == version:
             return False

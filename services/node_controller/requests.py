@@ -1,6 +1,7 @@
-"""Queue of certificate requests: each is approved, refused, or looked at again.
+"""Queue of certificate requests. Each request is approved, refused, or checked again later.
 
-What is approved is signed by kube-node-signer.service, which alone holds the authority's key."""
+kube-node-signer.service signs approved requests. Only that service has the authority's key.
+"""
 
 from __future__ import annotations
 
@@ -28,28 +29,28 @@ from services.node_controller.metrics import REQUESTS_GRANTED, REQUESTS_REFUSED
 log = logging.getLogger(__name__)
 
 REFUSED_KEPT_S = 120.0
-"""Seconds after which a refused request is deleted. A kubelet asks again under the same name as long as it keeps its
-key, and by then its machine may be in the list, or its predecessor may be gone. The Event stays for an hour."""
+"""Seconds after which a refused request is deleted. A kubelet that keeps its key requests again under the same name. By
+then its machine may be in the list, or its predecessor may have ended. The Event stays for an hour."""
 
 UNSIGNED = "it is approved, and no kube-node-signer.service has signed it"
-"""Reason why an approved request waits."""
+"""Reason for which an approved request waits."""
 
 RESYNC_S = 30.0
-"""Longest time in seconds between two looks at all requests."""
+"""Longest time in seconds between two checks of all requests."""
 
 
 class Grants(Protocol):
-    """Records which machines were granted certificates."""
+    """Record of granted certificates."""
 
     def granted(self, request: Request) -> None:
         """Record that a certificate was granted."""
 
     def joined(self, node: str) -> None:
-        """Record that a node has shown that it has its certificate."""
+        """Record that a node has proved that it has its certificate."""
 
 
 class Requests:
-    """Decides on the requests in a watch's memory."""
+    """Work on the requests in the memory of a watch."""
 
     def __init__(
         self,
@@ -71,11 +72,11 @@ class Requests:
         self._wake = threading.Event()
 
     def wake(self) -> None:
-        """Wake :meth:`run`, because something changed."""
+        """Wake :meth:`run` after a change."""
         self._wake.set()
 
     def run(self, stop: threading.Event, judge: Callable[[], Judge | None]) -> None:
-        """Work until stopped. Without a judge (no environment is known) every request waits."""
+        """Work until ``stop`` is set. Without a judge, while no environment is known, every request waits."""
         while not stop.is_set():
             self._wake.clear()
             current_judge = judge()
@@ -83,7 +84,7 @@ class Requests:
             self._wake.wait(due)
 
     def work(self, judge: Judge) -> float:
-        """Look at every request once. Return the seconds after which to look again if nothing changes."""
+        """Check every request once. Return the seconds until the next check if nothing changes."""
         documents = {name: document for name, document in self._watch.by_name().items() if _ours(document)}
         self._forget(documents)
         due = RESYNC_S
@@ -156,7 +157,8 @@ class Requests:
         self._events.say(document, reason=NODE_REQUEST_DENIED, message=f"{error.reason}: {message}", warning=True)
 
     def _wait(self, document: Object, text: str, *, waited_s: float) -> float:
-        """Write an Event with the reason for waiting once a minute has passed."""
+        """Return the seconds until the next check of a waiting request. After a minute, write an Event with each new
+        reason."""
         uid = str(document["metadata"]["uid"])
         if waited_s > 60 and self._reasons.get(uid) != text:
             self._reasons[uid] = text
@@ -168,7 +170,7 @@ class Requests:
         self._api.put(PATH + path_of(document["metadata"]["name"], "approval"), decided)
 
     def _clean(self, document: Object, refused: Mapping[str, str]) -> float:
-        """Delete a request that was refused long enough ago. Return the seconds after which to look again."""
+        """Delete a request that was refused :data:`REFUSED_KEPT_S` ago. Return the seconds until the next check."""
         metadata = document["metadata"]
         left = epoch_s(refused.get("lastUpdateTime") or metadata["creationTimestamp"]) + REFUSED_KEPT_S - self._wall()
         if left <= 0:
@@ -182,13 +184,14 @@ def _ours(document: Object) -> bool:
 
 
 def _turn(document: Object) -> tuple[bool, str]:
-    """Return a sort key: requests of joined nodes come before those of joining ones, and older before newer."""
+    """Return a sort key. Requests of joined nodes come before requests of joining nodes, and older requests before
+    newer ones."""
     user = str(document["spec"].get("username", ""))
     return user == JOIN_USER or user.startswith(BOOTSTRAP), str(document["metadata"]["creationTimestamp"])
 
 
 def _with(document: Object, added: Mapping[str, str]) -> Object:
-    """Return the request with one more condition; the given one is not changed."""
+    """Return a copy of the request with one more condition."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     status = document.get("status", {})
     conditions = [*status.get("conditions", []), {**added, "lastUpdateTime": now}]

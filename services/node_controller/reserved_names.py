@@ -1,4 +1,4 @@
-"""Names of nodes that are reserved for the keys to which they were granted, and hosts' one-time tokens."""
+"""Names of nodes that are reserved for a key after the grant of a certificate, and hosts' one-time tokens."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ log = logging.getLogger(__name__)
 SECRETS = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/secrets"
 
 RESERVED_S = 300.0
-"""Time in seconds for which a name is reserved for the key that was granted it, until its Node appears: a kubelet takes
-seconds from its certificate to its registration."""
+"""Longest time in seconds for which a name is reserved for a key until the Node appears. A kubelet takes seconds from
+its certificate to its registration."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """Client certificate with which a machine joined."""
+    """Grant of a client certificate with which a machine joins."""
 
     fingerprint: str
     token: str
-    """Id of the token that the certificate was granted for; empty when there was none."""
+    """Id of the host's bootstrap token in the request; empty without a token, and once the token is deleted."""
     at: float
     """Time of the grant, in seconds since the epoch."""
 
 
 class ReservedNames:
-    """Remembers which machines were granted certificates."""
+    """Memory of granted certificates."""
 
     def __init__(self, api: Api, *, nodes: Watch, wall: Callable[[], float] = time.time) -> None:
         self._api, self._nodes, self._wall = api, nodes, wall
         self._grants: dict[str, Grant] = {}
 
     def recall(self, documents: Iterable[Object]) -> None:
-        """Remember earlier grants, which another controller may have made."""
+        """Remember earlier grants, which another leader may have made."""
         for document in documents:
             if condition(document, "Approved") is not None and document["spec"]["signerName"] == CLIENT_SIGNER:
                 try:
@@ -53,7 +53,7 @@ class ReservedNames:
                 self.granted(request, at=epoch_s(document["metadata"]["creationTimestamp"]))
 
     def granted(self, request: Request, *, at: float | None = None) -> None:
-        """Remember a certificate with which a machine joined."""
+        """Remember the grant of a client certificate with which a machine joins. Other grants are ignored."""
         known = self._grants.get(request.node)
         when = self._wall() if at is None else at
         if request.joining and request.signer == CLIENT_SIGNER and (known is None or known.at <= when):
@@ -63,15 +63,17 @@ class ReservedNames:
             self._grants[request.node] = Grant(fingerprint=request.fingerprint, token=token, at=when)
 
     def rival(self, request: Request) -> bool:
-        """Return whether another key was granted this name within :data:`RESERVED_S` and there is no Node yet."""
+        """Return whether another key was granted the request's name within :data:`RESERVED_S`, and no Node of the name
+        exists yet."""
         grant = self._grants.get(request.node)
         if grant is None or grant.fingerprint == request.fingerprint or self._wall() - grant.at > RESERVED_S:
             return False
         return self._nodes.find(request.node) is None
 
     def joined(self, node: str) -> None:
-        """Delete the one-time token with which the node joined: its kubelet has shown that it has its certificate. The
-        name stays reserved, because a kubelet asks for its serving certificate before its Node exists."""
+        """Delete the one-time token with which the node joined, because its kubelet has proved that it has its
+        certificate. The name stays reserved, because a kubelet requests its serving certificate before its Node
+        exists."""
         grant = self._grants.get(node)
         if grant is None or not grant.token:
             return

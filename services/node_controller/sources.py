@@ -1,4 +1,4 @@
-"""Lists of the sites that can have nodes."""
+"""Lists of machines of the sites that can have nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from services.node_controller.inventory import Inventory
 
 
 class DeclaredHosts(MachineList):
-    """The hosts of an on-premises site, as the document lists them."""
+    """Hosts of an on-premises site, by the environment's document."""
 
     def __init__(self, site: str, hosts: Mapping[str, ListedMachine]) -> None:
         super().__init__(site)
@@ -37,7 +37,7 @@ def inventories(environment: NodeEnvironment, *, changed: Callable[[], None]) ->
 
 
 def machine_list(environment: NodeEnvironment, site: NodeSite) -> MachineList:
-    """Return one site's list: its cloud's, or the document's own."""
+    """Return the list of a site's machines: the cloud's list, or the hosts in the document."""
     listed = clouds()[site.kind].machine_list(environment, site)
     if listed is not None:
         return listed

@@ -1,7 +1,8 @@
-"""The node controller as a unit of every API server's machine (longhaul-node-controller.service). One of them leads.
+"""Program of longhaul-node-controller.service on every API server's machine. One of these node controllers leads.
 
-It approves kubelets' certificate requests when their machine exists, and removes the Node of a machine that is gone.
-The clouds and the list of hosts say which machines exist; a ConfigMap says which sites, pools and hosts there are.
+The leader approves the certificate requests of kubelets whose machines exist, and removes Nodes whose machines no
+longer exist. The clouds and the list of hosts show which machines exist. A ConfigMap contains the sites, pools and
+hosts.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from services.process import service_process
 log = logging.getLogger("node_controller")
 
 LOOK_S = 1.0
-"""Time between two looks at whether this process still leads, seconds."""
+"""Seconds between two checks that this process still leads."""
 
 
 def work(
     machine: ServiceMachine, *, stop: threading.Event, metrics: ServiceMetrics, fail: Callable[[], None] = end
 ) -> None:
-    """Lead when elected, until stopped. When leadership is lost, ``fail`` ends the process at once with all that runs
-    in it."""
+    """Lead when elected, until ``stop`` is set. If leadership is lost, call ``fail``, which ends the process at
+    once."""
 
     def build(
         environment: NodeEnvironment, *, changed: Callable[[], None], stop: threading.Event

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from node import performance as node_performance
-from node.performance import MOST_CONNECTIONS, MachineFiles, Said, Wanted
+from node.performance import MOST_CONNECTIONS, MachineFiles, ReportLine, Wanted
 
 LARGE = "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"
 SMALL = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
@@ -175,7 +175,7 @@ def test_adapters_alone_do_not_take_almost_all_memory(tmp_path: Path) -> None:
 def test_a_kernel_without_huge_pages(tmp_path: Path) -> None:
     write(tmp_path, {"proc/meminfo": f"MemTotal: {64 * GIB} kB\n"})
     found = list(node_performance.huge_pages(MachineFiles(wanted=Wanted(huge_pages_gib=2), root=tmp_path)))
-    assert found == [Said(text="huge pages: this kernel has none, and huge_pages_gib is 2", wrong=True)]
+    assert found == [ReportLine(text="huge pages: this kernel has none, and huge_pages_gib is 2", wrong=True)]
 
 
 def test_memory_in_pieces_is_said_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +222,7 @@ def test_a_node_json_that_says_nothing_stops_nothing(
     tmp_path: Path, text: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(node_performance, "NODE", tmp_path / "node.json")
-    monkeypatch.setattr(node_performance, "settled", lambda place: [Said(text=repr(place.wanted))])
+    monkeypatch.setattr(node_performance, "settled", lambda place: [ReportLine(text=repr(place.wanted))])
     if text is not None:
         (tmp_path / "node.json").write_text(text)
     assert node_performance.main() == 0

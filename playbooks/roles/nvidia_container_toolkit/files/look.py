@@ -1,6 +1,6 @@
-"""Print the state of a machine's container toolkit and of containerd's settings as JSON, without changing anything.
+"""Print the state of a machine's container toolkit and of containerd's settings as JSON. Change nothing.
 
-Runs on machines with Python's standard library, also in an image that is being made.
+The program runs on machines, also in an image that is being made, and needs only Python's standard library.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 PACKAGE = "nvidia-container-toolkit-base"
 CONFIG = Path("/etc/containerd/config.toml")
 FOLDER = "/etc/containerd/conf.d/*.toml"
-"""Files that Longhaul's containerd reads in any case; see its containerd/config.py."""
+"""Files that containerd reads on every machine of Longhaul (images/rootfs, containerd/config.py)."""
 OPTION = ("plugins", "io.containerd.cri.v1.runtime", "containerd", "runtimes", "runc", "options", "SystemdCgroup")
 
 
 def package() -> str:
-    """Return the version of NVIDIA's package; empty where it is not installed."""
+    """Return the version of NVIDIA's package; empty if it is not installed."""
     argv = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", PACKAGE]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     state, _, version = done.stdout.partition(" ")
@@ -30,8 +30,8 @@ def package() -> str:
 
 
 def systemd_cgroup(config: Path = CONFIG, folder: str = FOLDER) -> bool:
-    """Return whether runc must have systemd make its cgroups. The last file with the setting decides, as in containerd;
-    containerd itself cannot be asked when one of the files is broken."""
+    """Return whether systemd must make runc's cgroups. The last file with the setting decides, as in containerd.
+    containerd itself could not answer while one of the files is broken."""
     enabled = False
     for path in _files(config, folder):
         setting: Any = _read(path)

@@ -1,7 +1,7 @@
-"""Print a machine's NVIDIA packages, devices and modules, and its kernels, as JSON, without changing anything.
+"""Print a machine's NVIDIA packages, devices and modules, and its kernels, as JSON. Change nothing.
 
-Runs on machines with Python's standard library, as root, also in a system that is not running (an image that is being
-made). Argument: the root of the system, / by default.
+The program runs on machines as root, also for a system that is not running (an image that is being made), and needs
+only Python's standard library. Argument: the root of the system, / by default.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from pathlib import Path
 from typing import Any
 
 VENDOR = "0x10de"
-"""Vendor id of NVIDIA, as /sys writes it."""
+"""Vendor id of NVIDIA, in the form of /sys."""
 GPU_CLASSES = ("0x030000", "0x030200")
 """PCI classes of GPUs: VGA controllers and 3D controllers (go-nvlib, pkg/nvpci)."""
 SWITCH_CLASS = "0x068000"
-"""PCI class of NVSwitches (same source). Switches of the fourth generation (B200) do not have it."""
+"""PCI class of NVSwitches (go-nvlib, pkg/nvpci). Switches of the fourth generation (B200) do not have this class."""
 MODULES = ("nvidia", "nvidia-current")
-"""Names of the module: NVIDIA's and Ubuntu's, and Debian's."""
+"""Names of the module: nvidia in NVIDIA's and Ubuntu's packages, nvidia-current in Debian's."""
 WORK = "/dev/nvidia-uvm"
-"""Device that a program has open when it computes on a GPU. Programs that only read a GPU's state do not open it
-(nvidia-smi, the device plugin, exporters)."""
+"""Device that a program has open while it computes on a GPU. Programs that only read a GPU's state (nvidia-smi, the
+device plugin, exporters) do not open this device."""
 SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-"""EFI variable: four bytes of attributes, then 1 when Secure Boot is on (UEFI specification, "Globally Defined
+"""EFI variable with four bytes of attributes, then 1 if Secure Boot is on (UEFI specification, "Globally Defined
 Variables")."""
 PACKAGES = re.compile(r"(lib)?(nvidia|cuda)[-0-9].*|firmware-nvidia.*|linux-(image|headers|modules)-.*|linux-generic.*")
 DONE = ("installed", "config-files", "not-installed")
-"""States of a package in which dpkg has nothing left to do."""
+"""States of a package that dpkg has finished."""
 
 
 def look(root: Path) -> dict[str, Any]:
@@ -58,13 +58,13 @@ def look(root: Path) -> dict[str, Any]:
 
 
 def _system(root: Path) -> str:
-    """Return the system's name, such as ``debian-12``."""
+    """Return the operating system's name, such as ``debian-12``."""
     fields = dict(line.split("=", 1) for line in (root / "etc/os-release").read_text().splitlines() if "=" in line)
     return "-".join(fields.get(name, "").strip('"') for name in ("ID", "VERSION_ID"))
 
 
 def _devices(root: Path, *classes: str) -> Iterator[str]:
-    """Yield the device id, such as ``2330``, of each NVIDIA device on the PCI bus that is of one of these classes."""
+    """Yield the device id, such as ``2330``, of each NVIDIA device of these classes on the PCI bus."""
     for device in (root / "sys/bus/pci/devices").glob("*"):
         vendor, kind, number = (_text(device / name) for name in ("vendor", "class", "device"))
         if vendor == VENDOR and kind in classes:
@@ -72,7 +72,7 @@ def _devices(root: Path, *classes: str) -> Iterator[str]:
 
 
 def _kernels(root: Path) -> Iterator[str]:
-    """Yield the kernel releases that can be booted: those with a file for the boot loader and with modules."""
+    """Yield the kernel releases that can be booted, which have a file for the boot loader and modules."""
     for path in (root / "boot").glob("vmlinuz-*"):
         release = path.name.removeprefix("vmlinuz-")
         if (root / "lib/modules" / release).is_dir():
@@ -80,7 +80,7 @@ def _kernels(root: Path) -> Iterator[str]:
 
 
 def _version_key(release: str) -> list[tuple[int, str]]:
-    """Return a sort key that compares numbers by their value, as boot loaders do."""
+    """Return a sort key that compares the numbers in a release by value, as boot loaders do."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", release)]
 
 
@@ -90,7 +90,7 @@ def _trees(root: Path) -> list[str]:
 
 
 def _module(kernel: str) -> str:
-    """Return the version of the module that the kernel would load; empty for none."""
+    """Return the version of the module that the kernel would load; empty without a module."""
     for name in MODULES:
         argv = ["modinfo", "-k", kernel, "-F", "version", name]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -100,7 +100,7 @@ def _module(kernel: str) -> str:
 
 
 def _loaded(root: Path) -> str:
-    """Return the version of the loaded module; empty for none."""
+    """Return the version of the loaded module; empty if no module is loaded."""
     match = re.search(r"Kernel Module\D.*?\s(\d+(?:\.\d+)+)\s", _text(root / "proc/driver/nvidia/version") + "\n")
     return match[1] if match else _text(root / "sys/module/nvidia/version")
 
@@ -124,7 +124,7 @@ def _users(root: Path) -> Iterator[str]:
 
 
 def _packages(root: Path) -> Iterator[tuple[str, str, str, str]]:
-    """Yield each package that dpkg knows: name, version, wanted state, present state."""
+    """Yield the name, version, wanted state and present state of each package that dpkg knows."""
     shown = r"${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n"
     argv = ["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", "--show", f"--showformat={shown}"]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)

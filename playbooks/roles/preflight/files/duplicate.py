@@ -1,9 +1,9 @@
-"""Ask the segment whether another machine has this one's address, by ARP probes (RFC 5227). Probes name no sender, so
-they change no machine's ARP table. Prints a "problem" line for each other machine that claims the address. Argument:
-the address.
+"""Find other machines on the segment that have this machine's address, by ARP probes (RFC 5227). Probes contain no
+sender's address, so they change no machine's ARP table. The program prints a "problem" line for each other machine that
+claims the address. Argument: the address.
 
-Runs on machines with Python's standard library, as root. Prints nothing where the machine does not have the address, or
-has it on an interface that is not Ethernet.
+The program runs on machines as root, and needs only Python's standard library. It prints nothing if the machine does
+not have the address, or has the address on an interface that is not Ethernet.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ ETH_P_ARP = 0x0806
 ETH_P_IP = 0x0800
 REQUEST = 1
 PROBES = 3
-"""Number of probes: as many as in RFC 5227 (PROBE_NUM), because one may be lost."""
+"""Number of probes, which is that of RFC 5227 (PROBE_NUM), because a probe may be lost."""
 WAIT_S = 0.2
-"""Seconds to wait after each probe. The RFC's 1 to 2 seconds are for links that come up; on a link that is up, an
+"""Seconds to wait after each probe. The RFC's 1 to 2 seconds are for links that come up. On a link that is up, an
 answer takes milliseconds."""
 HEADER = struct.Struct("!6s6sH")
 ARP = struct.Struct("!HHBBH6s4s6s4s")
 
 
 def probe(source: bytes, address: bytes) -> bytes:
-    """Return the frame that asks for the machine with ``address``, from the hardware address ``source``."""
+    """Return the frame of a probe for ``address`` from the hardware address ``source``."""
     header = HEADER.pack(b"\xff" * 6, source, ETH_P_ARP)
     return header + ARP.pack(ETHERNET, ETH_P_IP, 6, 4, REQUEST, source, bytes(4), bytes(6), address)
 
@@ -51,14 +51,14 @@ def holder(frame: bytes, address: bytes) -> bytes | None:
 
 
 def links() -> list[dict[str, Any]]:
-    """Return the interfaces with their addresses, as the kernel tells them: a container's /sys may show another
-    network."""
+    """Return the interfaces and their addresses, by the kernel's answer to ip, because a container's /sys may show
+    another network."""
     argv = ["ip", "-json", "address", "show"]
     return list(json.loads(subprocess.run(argv, capture_output=True, text=True, check=True).stdout or "[]"))
 
 
 def interface(address: str, there: list[dict[str, Any]]) -> str | None:
-    """Return the name of the Ethernet interface that has the address, or None."""
+    """Return the name of the Ethernet interface with the address, or None."""
     for link in there:
         if any(entry.get("local") == address for entry in link.get("addr_info", ())):
             return str(link["ifname"]) if link.get("link_type") == ETHERNET_LINK else None
@@ -66,8 +66,8 @@ def interface(address: str, there: list[dict[str, Any]]) -> str | None:
 
 
 def own_addresses(there: list[dict[str, Any]]) -> set[bytes]:
-    """Return the hardware addresses of this machine, which may answer itself where two interfaces are on one
-    segment."""
+    """Return the hardware addresses of this machine. A machine with two interfaces on one segment may answer its own
+    probes."""
     return {bytes.fromhex(link["address"].replace(":", "")) for link in there if link.get("link_type") == ETHERNET_LINK}
 
 
@@ -91,7 +91,7 @@ def others(name: str, address: str, known: set[bytes]) -> Iterator[bytes]:
 
 
 def main() -> None:
-    """Send the probes, and print the other machines that have the address."""
+    """Send the probes, and print a line for each other machine that has the address."""
     address, there = sys.argv[1], links()
     name = interface(address, there)
     if name is None:

@@ -1,8 +1,10 @@
-"""Check the GPUs of a host that declares some, without changing anything. Prints a line for each finding: "problem" for
-a fault that no run repairs, "unhealthy" for one that a run may repair or leave to the node's own test.
+"""Check the GPUs of a host that declares GPUs. Change nothing. The program prints a line for each finding, which begins
+with "problem" for a fault that no run repairs, or with "unhealthy" for a fault that a run may repair or leave to the
+node's own test.
 
-Runs on machines with Python's standard library, as root. Arguments: number of declared GPUs; source of their driver,
-"installed" (role nvidia_driver) or "provided" (the machine's own system); place of the host's declaration.
+The program runs on machines as root, and needs only Python's standard library. Arguments: number of declared GPUs;
+source of their driver, "installed" (role nvidia_driver) or "provided" (the machine's own system); place of the host's
+declaration.
 """
 
 from __future__ import annotations
@@ -19,24 +21,25 @@ from pathlib import Path
 from typing import Any
 
 VENDOR = "0x10de"
-"""Vendor id of NVIDIA, as /sys writes it."""
+"""Vendor id of NVIDIA, in the form of /sys."""
 CLASSES = ("0x030000", "0x030200")
 """PCI classes of GPUs: VGA controllers and 3D controllers (go-nvlib, pkg/nvpci)."""
 CERTIFICATE = "var/lib/kubelet/pki/kubelet-client-current.pem"
 LOADED = "proc/driver/nvidia/version"
 PROGRAM = "usr/local/lib/longhaul/longhaul-program"
-"""Program that starts those of a node, from its first run on."""
+"""Program that starts a node's programs. A host has it from the first run on."""
 CHECK = "gpu.preflight"
 """Program of a node that checks its GPUs."""
 PROMISE = "etc/longhaul/node.json"
 """File with the GPUs that the node should have."""
 COUNTED = ("GpuMissing", "GpuUnexpected")
-"""Findings that are omitted when the number of GPUs on the bus differs from the declared one, which is reported
-already."""
+"""Codes of findings that are left out if the number of GPUs on the bus differs from the declared number, because that
+is reported already."""
 LIMIT_S = 120.0
-"""Time limit in seconds, the same as the node's own: without persistence the driver takes seconds to wake each GPU."""
+"""Longest duration of the check in seconds, which is the node's own limit. Without persistence, the driver takes
+seconds to wake each GPU."""
 KILLED_S = 5.0
-"""Seconds to wait for a killed process: a process inside the driver perhaps cannot be killed at all."""
+"""Longest time in seconds to wait for a killed process. A process inside the driver perhaps cannot be killed."""
 
 
 def look(root: Path, *, declared: int, provided: bool, place: str) -> Iterator[str]:
@@ -59,8 +62,8 @@ def look(root: Path, *, declared: int, provided: bool, place: str) -> Iterator[s
 
 
 def on_bus(root: Path) -> Iterator[str]:
-    """Yield the addresses of NVIDIA's GPUs on the PCI bus, such as ``0000:18:00.0``; reading the bus needs no
-    driver."""
+    """Yield the addresses of NVIDIA's GPUs on the PCI bus, such as ``0000:18:00.0``. No driver is needed to read the
+    bus."""
     for device in (root / "sys/bus/pci/devices").glob("*"):
         if _text(device / "vendor") == VENDOR and _text(device / "class") in CLASSES:
             yield device.name
@@ -77,8 +80,8 @@ def miscounted(there: list[str], declared: int, place: str) -> str:
 
 
 def health(program: Path, *, reported: tuple[str, ...], limit_s: float = LIMIT_S) -> Iterator[str]:
-    """Yield the findings of the node's own program, except those in ``reported``. Programs that use the GPUs are not
-    disturbed."""
+    """Yield the findings of the node's own program, except findings whose codes are in ``reported``. Programs that use
+    the GPUs are not disturbed."""
     argv = [sys.executable, str(program), CHECK, "--look-only", "--json"]
     environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     # Files, not pipes: a process that cannot be killed would keep pipes open.
@@ -107,7 +110,7 @@ def health(program: Path, *, reported: tuple[str, ...], limit_s: float = LIMIT_S
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process and everything that it started."""
+    """Kill the process and all processes that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
@@ -130,7 +133,7 @@ def _text(path: Path) -> str:
 
 
 def main() -> None:
-    """Check this machine."""
+    """Check this machine, and print the findings."""
     declared, driver, place = sys.argv[1:]
     for line in look(Path("/"), declared=int(declared), provided=driver == "provided", place=place):
         print(line)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Fetch container images from their registries, or from a depot, into archives that `ctr images import` takes.
+"""Fetch container images from their registries, or from a depot, into archives for `ctr images import`.
 
     pull_images.py [--depot URL] [--into FOLDER] NAME:TAG[@sha256:DIGEST] …
 
-Makes one archive for each image: an OCI image layout with the image's name and tag. Every blob is checked against its
-digest, and the image that the tag names is checked against the given digest, if there is one. An archive that is up to
-date is not fetched again. Other archives in the folder are removed. Prints `changed` when anything changed, else `the
-same`.
+The program makes an archive for each image: an OCI image layout with the image's name and tag. The program checks every
+blob against its digest, and the manifest against the digest in the argument, if there is one. An archive that is up to
+date is not fetched again. Other archives in the folder are removed. The program prints `changed` if anything has
+changed, otherwise `the same`.
 
-By the OCI Distribution Specification, "Pulling manifests" and "Pulling blobs", and the OCI Image Format Specification,
-"Image Layout".
+The program follows the OCI Distribution Specification, "Pulling manifests" and "Pulling blobs", and the OCI Image
+Format Specification, "Image Layout".
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PIECE = 1 << 20
 
 
 class PullError(Exception):
-    """Raised when an image cannot be fetched."""
+    """Raised if an image cannot be fetched."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,15 @@ class Reference:
     """Name of a container image."""
 
     text: str
-    """Name with its tag, as pods write it."""
+    """Name with the tag, as in a pod's specification."""
     host: str
     repository: str
     wanted: str
-    """Version to request from the registry: the digest if there is one, else the tag."""
+    """Version to request from the registry: the digest if there is one, otherwise the tag."""
 
     @classmethod
     def of(cls, text: str) -> Reference:
-        """Parse a name; raise ``PullError`` for a name without registry or tag."""
+        """Parse a name. Raise ``PullError`` for a name without registry or tag."""
         match = re.fullmatch(r"(([^/@]+)/([^:@]+):([\w.-]+))(?:@(sha256:[0-9a-f]{64}))?", text)
         if not match or not re.search("[.:]", match[2]):
             raise PullError(f"{text}: an image is named REGISTRY/PATH:TAG or REGISTRY/PATH:TAG@sha256:DIGEST here")
@@ -75,7 +75,7 @@ class Registry:
     depot: str
 
     def open(self, kind: str, what: str, accept: tuple[str, ...] = ()) -> Any:
-        """Return the answer to a GET. There is no sign-in: images that every node runs are public, or in the depot."""
+        """Return the answer to a GET without a sign-in. Images that every node runs are public, or in the depot."""
         base = self.depot.rstrip("/") or f"https://{self.reference.host}"
         query = f"?ns={self.reference.host}" if self.depot else ""
         url = f"{base}/v2/{self.reference.repository}/{kind}/{what}{query}"
@@ -89,7 +89,8 @@ class Registry:
             raise PullError(f"{self.reference.text}: {url}: {getattr(error, 'reason', error)}") from error
 
     def manifest(self, what: str) -> tuple[bytes, dict[str, Any]]:
-        """Return a manifest or index, as received and parsed."""
+        """Return a manifest or index, both as received and parsed. Raise ``PullError`` if it does not have the
+        requested digest."""
         with self.open("manifests", what, (*INDEXES, *MANIFESTS)) as answer:
             raw: bytes = answer.read()
         if what.startswith("sha256:") and what != digest_of(raw):
@@ -98,7 +99,7 @@ class Registry:
 
 
 def digest_of(content: bytes) -> str:
-    """Return a digest as registries write it."""
+    """Return a digest in the form of registries."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
@@ -116,7 +117,7 @@ def chosen(registry: Registry) -> tuple[bytes, dict[str, Any]]:
 
 
 def copy_blob(registry: Registry, blob: dict[str, Any], tar: tarfile.TarFile) -> None:
-    """Copy a blob into the archive; raise ``PullError`` when its content does not have the requested digest."""
+    """Copy a blob into the archive. Raise ``PullError`` if its content does not have the requested digest."""
     with registry.open("blobs", blob["digest"]) as answer:
         checked = Checked(answer)
         add(tar, blob["digest"], checked, int(blob["size"]))
@@ -148,7 +149,7 @@ def add(tar: tarfile.TarFile, digest: str, content: IO[bytes] | io.RawIOBase, si
 
 
 def write_archive(registry: Registry, raw: bytes, manifest: dict[str, Any], path: Path) -> None:
-    """Write the archive, whole or not at all."""
+    """Write the archive in one step."""
     digest = digest_of(raw)
     annotations = {"io.containerd.image.name": registry.reference.text}
     entry = {"mediaType": manifest.get("mediaType", MANIFESTS[0]), "digest": digest, "size": len(raw)}
@@ -171,7 +172,7 @@ def write_archive(registry: Registry, raw: bytes, manifest: dict[str, Any], path
 
 
 def archived(path: Path) -> str:
-    """Return the digest of the manifest in an archive; empty for none."""
+    """Return the digest of the manifest in an archive; empty if there is no readable archive."""
     try:
         with tarfile.open(path) as tar, tar.extractfile("index.json") as file:  # type: ignore[union-attr]
             return str(json.load(file)["manifests"][0]["digest"])
@@ -180,7 +181,7 @@ def archived(path: Path) -> str:
 
 
 def pull(reference: Reference, *, depot: str, into: Path) -> bool:
-    """Make an image's archive if needed. Return whether it was made."""
+    """Make an image's archive, unless it is up to date. Return whether the archive was made."""
     path = into / reference.file_name
     registry = Registry(reference, depot)
     try:
@@ -194,7 +195,7 @@ def pull(reference: Reference, *, depot: str, into: Path) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Return 0 once every image has its archive, 1 when one cannot be fetched."""
+    """Return 0 once every image has its archive, or 1 if an image cannot be fetched."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--depot", default="", help="where a depot answers (https://…)")
     parser.add_argument("--into", type=Path, default=FOLDER, help=f"default: {FOLDER}")

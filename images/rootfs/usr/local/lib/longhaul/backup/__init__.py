@@ -1,4 +1,4 @@
-"""Backups of this member's etcd cluster: whose turn it is, the snapshot, where it goes, and its state.
+"""Backups of this member's etcd cluster: the schedule, the snapshot, the storage, and the state.
 
 Units: longhaul-backup.service, longhaul-backup.timer.
 Settings: components/model/backups/section.py.

@@ -1,4 +1,4 @@
-"""State of the backups for a member that decides whether it is its turn: newest, own, rejected. Pure."""
+"""Inventory of the stored backups, from which a member decides whether to make the next one. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BackupInventory:
 def take_inventory(
     listed: Iterable[StoredBackup], *, environment: str, role: str, member: str, now: datetime
 ) -> BackupInventory:
-    """Return what this member counts among the listed blobs."""
+    """Return the inventory of the listed blobs."""
     blobs = list(listed)
     good: list[StoredBackup] = []
     rejected: dict[str, str] = {}
@@ -64,7 +64,7 @@ def take_inventory(
 
 
 def _took_s(backup: StoredBackup) -> float:
-    """Return the time from its beginning to its arrival, seconds."""
+    """Return the time from a backup's beginning to its arrival in the storage, seconds."""
     return max(0.0, (backup.made - (backup.taken or backup.made)).total_seconds())
 
 

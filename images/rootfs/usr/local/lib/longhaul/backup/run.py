@@ -1,9 +1,10 @@
 """Back up this member's etcd cluster, if it is this member's turn.
 
-A timer runs it on every member. The vault's secret ``backups`` has the settings; without it there is nothing to do. The
-newest backup's age, by the storage's clock, and the members' roles decide whose turn it is, so members need not agree.
-Each member that may make backups makes one an hour, whatever the others have made; with ``--now`` at once. With
-``--without-quorum`` the learner makes a backup of its own data, when all voting members are lost and cannot be asked.
+A timer runs this program on every member. The vault's secret ``backups`` contains the settings. Without the secret
+there is nothing to do. The newest backup's age, by the storage's clock, and the members' roles decide which member
+makes the next backup, so the members need not communicate. In addition, each member that may make backups makes one
+every hour. With ``--now`` the member makes a backup at once. With ``--without-quorum`` the learner makes a backup of
+its own data, when all voting members are lost.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ from contract.documents.node_answers import BackupState, BackupStorageState, New
 from contract.paths import SSD
 
 SCRATCH = Path(SSD, "backup")
-"""Folder for a snapshot in progress, on the disk that also holds the data."""
+"""Folder for a snapshot in progress, on the member's data disk."""
 
 
 class BackupError(Exception):
-    """Raised when no backup is made, with the reason."""
+    """Raised if no backup is made. The message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backup:
-    """Makes backups of one member's etcd cluster."""
+    """One run of the program on a member."""
 
     node: NodeConfig
     settings: BackupSettings
@@ -54,7 +55,7 @@ class Backup:
     programs: Programs
     scratch: Path
     alone: bool = False
-    """True when this member does not ask the others."""
+    """True if this member does not ask the other members."""
 
     def run(self, *, now: datetime, at_once: bool) -> BackupStorageState:
         """Make a backup if it is this member's turn. Return the content of the storage afterwards."""
@@ -82,7 +83,7 @@ class Backup:
         return schedule.is_due(rank=rank, ages=ages, every_s=self.settings.every_s, took_s=there.storage.took_s)
 
     def _voices(self) -> list[schedule.AnsweringMember]:
-        """Return the members that answer; raise ``EtcdError`` when there is no quorum to list the members."""
+        """Return the members that answer. Raise ``EtcdError`` if no quorum lists the members."""
         cluster = self.etcdctl.first_cluster(
             client_url(address) for address in (self.node.address, *self.node.peers.values())
         )
@@ -142,8 +143,8 @@ class Backup:
 
 
 def look(node: NodeConfig, vault: MachineVault, *, now: datetime, at_once: bool, alone: bool = False) -> BackupState:
-    """Look, and make a backup if it is time. A failure becomes part of the state, in addition to the earlier
-    content."""
+    """Look at the storage, and make a backup if it is this member's turn. Return the state. After a failure, the state
+    contains the error and the earlier content of the storage."""
     every_s, observed = 0.0, state.last_storage_state()
     try:
         settings = BackupSettings.parse(vault.read(SECRET), vault=vault.url)
@@ -183,7 +184,7 @@ def _token(identity: OwnIdentity) -> str:
 
 
 def main() -> int:
-    """Return 0 when nothing failed."""
+    """Run the program. Return 0 if nothing failed, otherwise 1."""
     os.umask(0o077)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--now", action="store_true", help="make a backup, whatever the newest one's age")

@@ -13,18 +13,18 @@ from pathlib import Path
 from etcd.client import Etcdctl
 
 SAVE_S = 600.0
-"""Time limit in seconds for each step: 8 GiB, the largest etcd cluster, at 14 MB/s."""
+"""Longest duration of each step in seconds: the largest database, 8 GiB, at 14 MB/s."""
 
 PAGE = 512
-"""The size of etcd's database file is a multiple of this, so a hash behind it is recognised (etcd 3.6,
-etcdutl/snapshot, ``hasChecksum``)."""
+"""Number of bytes of which the size of etcd's database is a multiple. The remainder of a file's size shows whether a
+hash follows the database (etcd 3.6, etcdutl/snapshot, ``hasChecksum``)."""
 
 SPARE = 256 * 2**20
-"""Free space, in bytes, that a backup leaves to etcd, in addition to its own needs."""
+"""Free space, in bytes, that a backup leaves to etcd on the disk."""
 
 
 class SnapshotError(Exception):
-    """Raised when there is no snapshot, or it is incomplete."""
+    """Raised if there is no snapshot, if the snapshot is incomplete, or if it cannot be encrypted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +35,14 @@ class SnapshotContent:
     keys: int
     """Number of keys, in all stored revisions."""
     size: int
-    """Number of bytes of the database."""
+    """Size of the database in bytes."""
     sha256: str
-    """Hash of the database, which etcd wrote behind it; hexadecimal."""
+    """Hash of the database that etcd appended to the snapshot, hexadecimal."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Programs:
-    """The programs that are used."""
+    """Paths of the programs that check, compress and encrypt snapshots."""
 
     etcdutl: str = "/usr/local/bin/etcdutl"
     age: str = "/usr/local/bin/age"
@@ -50,7 +50,8 @@ class Programs:
 
 
 def save(etcdctl: Etcdctl, endpoint: str, file: Path, *, size: int) -> None:
-    """Save a snapshot of the member at ``endpoint``, whose database has ``size`` bytes."""
+    """Save a snapshot of the member at ``endpoint``, whose database has ``size`` bytes. Raise ``SnapshotError`` if the
+    disk has too little room."""
     free = shutil.disk_usage(file.parent).free
     if free < 2 * size + SPARE:
         raise SnapshotError(f"the disk has {free} bytes left, which a backup of {size} bytes would take from etcd")
@@ -60,7 +61,7 @@ def save(etcdctl: Etcdctl, endpoint: str, file: Path, *, size: int) -> None:
 
 
 def check(file: Path, programs: Programs) -> SnapshotContent:
-    """Return the content of a snapshot whose hash is right."""
+    """Return the content of a snapshot. Raise ``SnapshotError`` if the snapshot's hash is missing or wrong."""
     recorded = _hash_behind(file)
     answer = _run([programs.etcdutl, "snapshot", "status", str(file), "--write-out=json"])
     try:
@@ -76,7 +77,7 @@ def check(file: Path, programs: Programs) -> SnapshotContent:
 
 
 def encrypt(file: Path, target: Path, recipients: Sequence[str], programs: Programs) -> None:
-    """Compress a file, and encrypt it for every one of the recipients."""
+    """Compress a file, and encrypt it for all recipients."""
     command = [programs.age, *(f"--recipient={recipient}" for recipient in recipients), f"--output={target}"]
     with (
         subprocess.Popen([programs.gzip, "--fast", "--stdout", str(file)], stdout=subprocess.PIPE) as packed,
@@ -96,7 +97,8 @@ def encrypt(file: Path, target: Path, recipients: Sequence[str], programs: Progr
 
 
 def _hash_behind(file: Path) -> str:
-    """Return the hash behind the database; raise ``SnapshotError`` when it is not the database's."""
+    """Return the hash that follows the database. Raise ``SnapshotError`` if it is missing or is not the hash of the
+    database."""
     length = hashlib.sha256().digest_size
     size = file.stat().st_size
     if size % PAGE != length:

@@ -1,4 +1,4 @@
-"""State of the backups as this member knows it: for ``longhaul-node status``, and as metrics."""
+"""State of the backups as this member knows it, for ``longhaul-node status`` and as metrics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write(state: BackupState, role: str, folder: Path = FOLDER) -> None:
 
 
 def read(folder: Path = FOLDER) -> BackupState | None:
-    """Return the state as it was written; None when there is none."""
+    """Return the state that was written last; None if there is none, or it cannot be read."""
     try:
         return of_text(BackupState, (folder / STATE).read_text())
     except (OSError, ValueError):
@@ -47,7 +47,8 @@ def last_storage_state(folder: Path = FOLDER) -> BackupStorageState:
 
 
 def metrics(state: BackupState, role: str) -> str:
-    """Return the state as metrics. Times are exported, not ages, so that they are right whenever they are read."""
+    """Return the state as metrics. The metrics contain times, not ages, so that they are right whenever they are
+    read."""
     values: dict[Metric, float] = {}
     if state.declared:
         values[FAILED] = float(bool(state.error))

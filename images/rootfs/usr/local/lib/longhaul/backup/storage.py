@@ -20,16 +20,16 @@ from contract.azure import BLOBS_VERSION
 from contract.documents.backups import SKEW, StoredBackup, prefix_of
 
 TIMEOUT_S = 30.0
-"""Time limit of one wait for the other side, seconds."""
+"""Longest silence of the storage, seconds."""
 
 LARGEST = 5000 * 2**20
-"""Largest blob, in bytes, that one request can write (same source, "Put Blob")."""
+"""Largest blob, in bytes, that one request can write (learn.microsoft.com, "Put Blob")."""
 
 CHUNK = 2**20
 
 
 class StorageError(Exception):
-    """Raised when the storage does not answer, or refuses. The message never contains a token."""
+    """Raised if the storage does not answer or refuses, or if its clock differs. The message never contains a token."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,8 @@ class Storage:
     token: Callable[[], str]
 
     def backups(self, kept: str, role: str) -> Iterator[StoredBackup]:
-        """Yield the backups of one class of an etcd cluster, the oldest first."""
+        """Yield the blobs of one class of an etcd cluster's backups, in the order of their names, which begin with the
+        time."""
         marker = ""
         while True:
             query = {"restype": "container", "comp": "list", "include": "metadata", "prefix": prefix_of(role)}
@@ -56,8 +57,8 @@ class Storage:
                 return
 
     def put(self, kept: str, name: str, file: Path, metadata: Mapping[str, str]) -> None:
-        """Write a new blob. The storage refuses it when it did not arrive completely, or when a blob of this name
-        exists."""
+        """Write a new blob. The storage refuses the blob if its content does not arrive completely, or if a blob of
+        this name exists."""
         size = file.stat().st_size
         if size > LARGEST:
             raise StorageError(f"{name} has {size} bytes, and one request writes at most {LARGEST}")
@@ -114,7 +115,8 @@ class Storage:
 
 
 def _agree(date: str | None) -> None:
-    """Raise an error when this machine's clock differs from the storage's, which is the ``Date`` of its answer."""
+    """Raise ``StorageError`` if this machine's clock differs from the storage's clock, which is the ``Date`` of an
+    answer."""
     apart = abs(parsedate_to_datetime(date) - datetime.now(tz=UTC)) if date else timedelta()
     if apart > SKEW:
         message = (

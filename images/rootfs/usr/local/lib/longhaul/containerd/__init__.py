@@ -1,4 +1,4 @@
-"""containerd: its configuration, the images that came with the machine, and the verifier of what it pulls.
+"""containerd: its configuration, the container images in the machine's image, and the verifier of pulled images.
 
 Units: containerd.service, longhaul-images.service.
 Settings: images/rootfs/etc/containerd/conf.d, components/render/containerd.py.

@@ -1,8 +1,9 @@
-"""Make /etc/containerd/config.toml, which other tools edit, import the folder with Longhaul's settings.
+"""Make /etc/containerd/config.toml import the folder with Longhaul's settings.
 
-Keeps settings of other tools. Only a file that is missing, is not TOML, is of containerd 1 or does not import the
-folder is replaced; the old one stays beside it as config.toml.before-longhaul. Runs before containerd, with Python's
-standard library. Exit codes: 0 the file imports the folder, 1 the file cannot be read or written, 2 wrong use.
+Other tools edit the file too, and their settings are kept. The program replaces the file only if it is missing, is not
+TOML, is not of containerd 2, or does not import the folder. The former file stays beside it as
+config.toml.before-longhaul. The program runs before containerd, with Python's standard library. Exit codes: 0 the file
+imports the folder, 1 the file cannot be read or written, 2 wrong use.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ imports = ["{FOLDER}"]
 
 
 def imports(text: str) -> bool:
-    """Return whether containerd would read the folder."""
+    """Return whether containerd reads the folder with a configuration of this text."""
     try:
         config = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -35,7 +36,7 @@ def imports(text: str) -> bool:
 
 
 def ensure(path: Path) -> str:
-    """Make the file import the folder. Return a description of the change, empty when there was none."""
+    """Make the file import the folder. Return a description of the change, empty if the file was left as it is."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Container images that came with a machine's image, as archives.
+"""Archives of the container images in a machine's image.
 
-They are not in containerd's own store. Its root is the local SSD if there is one, and then containerd never reads what
-a bake left in /var/lib/containerd.
+These container images are not in containerd's own store. The store is on the local SSD if the machine has one. Then
+containerd never reads what a bake has written to /var/lib/containerd.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ ARCHIVES = Path(IMAGES)
 
 
 class ArchiveError(Exception):
-    """Raised for a file that is not an archive of named images."""
+    """Raised if a file is not an archive of named images."""
 
 
 def archives(folder: Path = ARCHIVES) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Yield every archive with its images' manifest digests by name; raise ``ArchiveError`` for a file that is not
-    one."""
+    """Yield every archive, with the digests of its images' manifests by name. Raise ``ArchiveError`` for a file that is
+    not an archive of named images."""
     for path in sorted(folder.glob("*.tar")):
         yield path, images(path)
 
 
 def images(path: Path) -> dict[str, str]:
-    """Return the digest of each image's manifest by the image's full name."""
+    """Return the digest of each image's manifest, by the image's full name."""
     try:
         with tarfile.open(path) as tar, tar.extractfile("index.json") as file:  # type: ignore[union-attr]
             index = json.load(file)

@@ -1,6 +1,6 @@
-"""Import the container images of this machine's image into containerd, so that the first pods pull nothing.
+"""Import the container images in this machine's image into containerd, so that the first pods pull nothing.
 
-An image that containerd has by the same name is left alone. A failed import does not keep the node from starting: the
+An image is skipped if containerd has one of the same name. After a failed import the node starts all the same, and the
 kubelet pulls the image like any other.
 """
 
@@ -18,13 +18,13 @@ CTR = ("/usr/local/bin/ctr", "--namespace", "k8s.io", "images")
 
 
 def wanted(available: Iterable[tuple[Path, Mapping[str, str]]], there: Iterable[str]) -> list[Path]:
-    """Return the archives with an image that containerd lacks."""
+    """Return the archives that contain an image that containerd lacks."""
     have = set(there)
     return [path for path, names in available if not have.issuperset(names)]
 
 
 def main() -> int:
-    """Return 0 when containerd has all of them."""
+    """Import the missing images. Return 0 if containerd has all images now, otherwise 1."""
     try:
         available = list(archives())
         listed = subprocess.run([*CTR, "list", "--quiet"], capture_output=True, text=True, check=True).stdout.split()

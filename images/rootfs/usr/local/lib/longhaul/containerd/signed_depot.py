@@ -1,10 +1,11 @@
-"""Tell containerd whether it may pull an image: from a depot, only images that the depot's builder has signed.
+"""Tell containerd whether it may pull an image. From a depot, containerd may pull only images that the depot's builder
+has signed.
 
-containerd asks its depot for the digest of a tag, and then this program (its docs/image-verification.md, "bindir"),
-before it fetches anything. The answer is yes when the depot's list of images has that name with that digest, and the
-builder's signature covers the list. A name with a digest already says what is wanted, and containerd verifies that
-itself. A machine without /etc/longhaul/depot.json pulls from the publishers, or from an unsigned depot: there is
-nothing to check.
+Before containerd fetches an image, it asks the depot for the digest of the tag, and then asks this program
+(containerd's docs/image-verification.md, "bindir"). The answer is yes if the depot's list of images contains the name
+with the digest, and the builder's signature covers the list. If the name contains a digest, containerd itself verifies
+the image, and the answer is yes if both digests are equal. A machine without /etc/longhaul/depot.json pulls from the
+publishers or from an unsigned depot, so the answer is always yes.
 """
 
 from __future__ import annotations
@@ -28,23 +29,24 @@ from contract.documents.depot import PATH, SignedDepot, of_text
 SETTINGS = Path(PATH)
 LIST, SIGNATURE, INDEX = "SHA256SUMS", "SHA256SUMS.gpg", "images/index.json"
 TIMEOUT_S = 10.0
-"""Longest silence of the depot in seconds; containerd waits 30 for the verdict (10-longhaul.toml)."""
+"""Longest silence of the depot in seconds. containerd waits 30 s for the verdict (10-longhaul.toml)."""
 MOST_BYTES = 64 << 20
 """Size of the largest accepted list, in bytes."""
 GOOD = frozenset(("GOODSIG", "VALIDSIG"))
 BAD = frozenset(("BADSIG", "ERRSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG"))
-"""Verdicts of gpgv (GnuPG, doc/DETAILS). It exits with 0 for a key that has expired, too."""
+"""Verdicts of gpgv (GnuPG, doc/DETAILS). gpgv exits with 0 even if the key has expired, so its verdicts are read
+too."""
 
 Fetch = Callable[[str], bytes]
 
 
 class PullRefusedError(Exception):
-    """Raised when the image may not be pulled; the message says why."""
+    """Raised if the image may not be pulled. The message says why."""
 
 
 def fetch(url: str, *, authority: str | None = None) -> bytes:
-    """Return the content at an address of the depot; raise ``PullRefusedError`` when that fails. ``authority`` is the
-    file of the authorities for its server, None for the system's store."""
+    """Return the content at an address of the depot. Raise ``PullRefusedError`` if that fails. ``authority`` is the
+    file with the certificate authorities of the depot's server, None for the system's store."""
     try:
         context = ssl.create_default_context(cafile=authority)
         with urllib.request.urlopen(url, timeout=TIMEOUT_S, context=context) as answer:  # noqa: S310 - http and https, by the file's check
@@ -57,7 +59,8 @@ def fetch(url: str, *, authority: str | None = None) -> bytes:
 
 
 def signed(content: bytes, signature: bytes, key: str) -> bool:
-    """Return whether one of the public keys made the detached signature. gpgv is installed wherever apt is."""
+    """Return whether one of the public keys in ``key`` made the detached signature. gpgv is installed on every machine
+    with apt."""
     with tempfile.TemporaryDirectory(prefix="longhaul-gpgv-") as name:
         folder = Path(name)
         for file, part in (("key", base64.b64decode(key)), ("signature", signature), ("content", content)):
@@ -70,8 +73,8 @@ def signed(content: bytes, signature: bytes, key: str) -> bool:
 
 
 def sums(content: bytes) -> dict[str, str]:
-    """Return the checksums of a list by path; raise ``PullRefusedError`` for another document, which the key may have
-    signed."""
+    """Return the checksums in a list, by path. Raise ``PullRefusedError`` for any other document, because the key may
+    also have signed other documents."""
     checksums = {}
     for line in content.decode("utf-8", errors="replace").splitlines():
         match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
@@ -82,7 +85,7 @@ def sums(content: bytes) -> dict[str, str]:
 
 
 def digests(depot: SignedDepot, get: Fetch) -> dict[str, str]:
-    """Return the digest of each image that the depot's builder has signed for, by name with tag."""
+    """Return the digest of each image that the depot's builder has signed, by name with tag."""
     url = depot.url
     listed, signature = get(f"{url}/{LIST}"), get(f"{url}/{SIGNATURE}")
     if not signed(listed, signature, depot.key):
@@ -94,7 +97,7 @@ def digests(depot: SignedDepot, get: Fetch) -> dict[str, str]:
 
 
 def judge(depot: SignedDepot, name: str, digest: str, get: Fetch = fetch) -> str:
-    """Return why the image may be pulled; raise ``PullRefusedError`` when it may not."""
+    """Return the reason why the image may be pulled. Raise ``PullRefusedError`` if it may not be pulled."""
     if "@" in name:
         if name.rpartition("@")[2] != digest:
             raise PullRefusedError(f"containerd asked for {name} and received {digest}")
@@ -108,7 +111,7 @@ def judge(depot: SignedDepot, name: str, digest: str, get: Fetch = fetch) -> str
 
 
 def main(argv: list[str] | None = None, path: Path = SETTINGS) -> int:
-    """Print why, and return 0 when the image may be pulled, else 1."""
+    """Print the reason, and return 0 if the image may be pulled, otherwise 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for option in ("name", "digest", "stdin-media-type"):
         parser.add_argument(f"-{option}")

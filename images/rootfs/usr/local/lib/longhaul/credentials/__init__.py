@@ -1,4 +1,4 @@
-"""Certificates and keys that this machine has and shows: digests, dates, and which programs still use former ones.
+"""Certificates and keys on this machine: digests, dates, served certificates, and programs that still use former files.
 
 Settings: components/model/secrets/certificates.py.
 Tests: tests/images/credentials.

@@ -14,8 +14,8 @@ BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", r
 
 
 def dates(folder: Path) -> tuple[CertificateDates, ...]:
-    """Return the dates of every certificate in the folder's files. Certificates that openssl cannot read are left out:
-    the program that uses them reports more."""
+    """Return the dates of every certificate in the folder's files. Certificates that openssl cannot read are left out,
+    because the programs that use them report the cause."""
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".pem", ".crt"))
     return tuple(validity for path in paths for validity in _of_file(path))
 

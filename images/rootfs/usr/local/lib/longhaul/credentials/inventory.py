@@ -1,8 +1,10 @@
-"""Certificates and public keys of this machine, by their digests, and those that its programs read only at their start:
-keys of service accounts (kubernetes 1.36, pkg/controlplane/apiserver/options/options.go and
-cmd/kube-controller-manager/app/service_accounts.go), the published authorities of API servers
-(cmd/kube-controller-manager/app/certificates.go), and those of an etcd cluster (etcd 3.6,
-client/pkg/transport/listener.go, which kube-apiserver uses as well)."""
+"""Digests of this machine's certificates and public keys, and restarts of programs that still use former files.
+
+Programs read three kinds of files only at their start: keys of service accounts (kubernetes 1.36,
+pkg/controlplane/apiserver/options/options.go and cmd/kube-controller-manager/app/service_accounts.go), the published
+authorities of API servers (cmd/kube-controller-manager/app/certificates.go), and the authorities of an etcd cluster
+(etcd 3.6, client/pkg/transport/listener.go, which kube-apiserver uses as well).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ COPIES = {
     CONTROLLER_MANAGER: Path("/run/longhaul-controller-manager"),
     ETCD: Path("/run/longhaul"),
 }
-"""Folders into which units copy, at their start, the files that they read only then: the copies are in use."""
+"""Folders into which units copy, at their start, the files that their programs read only then. The copies are the
+content in use."""
 COPIED = {
     KUBE_APISERVER: (ACCOUNTS, MEMBERS),
     CONTROLLER_MANAGER: (ACCOUNTS, KUBERNETES_AUTHORITIES),
@@ -44,11 +47,11 @@ COPIED = {
 }
 """Names of the copied files."""
 READY_S = 120.0
-"""Longest time in seconds that a member gets to commit again after its start."""
+"""Longest time in seconds until a restarted member commits again."""
 RETRY_S = 1.0
 SHOWS_S = 90.0
-"""Longest time in seconds until a program serves a new certificate without a restart: kube-apiserver reads the file
-when it changes, and once a minute (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
+"""Longest time in seconds until a program serves a new certificate without a restart. kube-apiserver reads the file
+when the file changes, and every minute (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
 
 
 def machine_credentials(node: NodeConfig, *, pki: Path) -> MachineCredentials:
@@ -63,9 +66,10 @@ def machine_credentials(node: NodeConfig, *, pki: Path) -> MachineCredentials:
 
 
 def take_over(node: NodeConfig, *, frontend: str, pki: Path, etcdctl: Etcdctl | None) -> MachineCredentials:
-    """Restart programs that were started with other content of a file than it has now, and wait until all ports serve
-    the files' certificates. kube-apiserver leaves the load balancer at ``frontend`` first; when that is empty, there is
-    no other server. A member, which has an ``etcdctl``, stops only when the others are a quorum without it."""
+    """Restart the programs that were started with former content of a file, and wait until all ports serve the files'
+    certificates. Before its restart, kube-apiserver leaves the load balancer at ``frontend``, which is empty if there
+    is no other API server. A member needs ``etcdctl``. It is restarted only if the other members are a quorum, or if
+    there is no other voter."""
     unused = _unused(node, pki)
     error = ""
     if KUBE_APISERVER in unused:
@@ -84,8 +88,8 @@ def take_over(node: NodeConfig, *, frontend: str, pki: Path, etcdctl: Etcdctl | 
 
 
 def _restart_member(node: NodeConfig, etcdctl: Etcdctl) -> str:
-    """Return why etcd was not restarted; empty when it commits through its quorum. A leader hands over before it stops
-    (etcd 3.6, server/etcdserver/server.go, ``Stop``)."""
+    """Restart etcd. Return the reason why etcd was not restarted or does not commit; empty if it commits. A leader
+    hands over before it stops (etcd 3.6, server/etcdserver/server.go, ``Stop``)."""
     survival = etcd_checks.survival(node, etcdctl, without=node.machine)
     alone = survival.member and survival.voters == 1
     if not survival.survives and not alone:
@@ -101,7 +105,7 @@ def _restart_member(node: NodeConfig, etcdctl: Etcdctl) -> str:
 
 
 def _restart_server(node: NodeConfig, *, frontend: str, pki: Path) -> str:
-    """Return why kube-apiserver was not restarted; empty when it is ready."""
+    """Restart kube-apiserver. Return the reason why it was not restarted; empty if it is ready."""
     if not frontend:
         return _done("restart", KUBE_APISERVER)
     departure = api_leave.leave(node, frontend=frontend, pki=pki)
@@ -116,7 +120,7 @@ def _restart_server(node: NodeConfig, *, frontend: str, pki: Path) -> str:
 
 
 def _done(*words: str) -> str:
-    """Run systemctl; return why it failed."""
+    """Run systemctl. Return the reason why it failed; empty if it succeeded."""
     done = subprocess.run(["systemctl", *words], check=False, capture_output=True, text=True)
     messages = done.stderr.strip().splitlines() or [f"systemctl {' '.join(words)} ended with {done.returncode}"]
     return messages[-1] if done.returncode else ""
@@ -128,9 +132,9 @@ def _unused(node: NodeConfig, pki: Path) -> tuple[str, ...]:
 
 
 def _differs(unit: str, name: str, pki: Path) -> bool:
-    """Return whether a unit was started with other content of a file than it has now. A stopped unit has no copy: it
-    starts with the file's content. kube-apiserver may have left the load balancer for a restart that is still to
-    come."""
+    """Return whether a unit uses former content of a file. A stopped unit has no copy and will start with the file's
+    content. A stopped kube-apiserver counts all the same: it may have left the load balancer for a restart that has not
+    happened yet."""
     copy = _content(COPIES[unit] / name)
     return copy != _content(pki / name) and (unit == KUBE_APISERVER or copy is not None)
 

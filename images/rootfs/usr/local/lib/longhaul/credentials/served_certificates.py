@@ -1,5 +1,5 @@
-"""Certificates that this machine's programs serve on their ports. A file has the certificate that a program should
-serve; only its port shows the one that it does."""
+"""Certificates that this machine's programs serve on their ports. A file contains the certificate that a program should
+serve. Only the program's port shows which certificate it serves."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from contract.ports import ETCD_CLIENT_PORT, ETCD_PEER_PORT
 from credentials.digests import digests
 
 TIMEOUT_S = 5.0
-"""Time limit in seconds of one look: a handshake on this machine."""
+"""Longest duration in seconds of one handshake, which is within this machine."""
 UNKNOWN = ""
-"""Digest of a port's certificate when the port does not serve one."""
+"""Digest for a port that serves no certificate."""
 
 
 def served_certificates(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, ...]]:
-    """Return the SHA-256 of the certificates (DER) that ports serve, hexadecimal, by the file from which each should
-    come. A port on which nobody listens is left out: its program starts with the file's certificate. A port that serves
-    none has :data:`UNKNOWN`."""
+    """Return the SHA-256 of the certificates (DER) that ports serve, hexadecimal, by the file from which the
+    certificate should come. A port on which no program listens is left out, because the program will start with the
+    file's certificate. A port that serves no certificate has :data:`UNKNOWN`."""
     certificates: dict[str, tuple[str, ...]] = {}
     for name, address in _ports(node):
         try:
@@ -36,12 +36,12 @@ def served_certificates(node: NodeConfig, *, pki: Path) -> dict[str, tuple[str, 
 
 
 def files_not_served(served: Mapping[str, tuple[str, ...]], pki: Path) -> tuple[str, ...]:
-    """Return the names of the files whose port serves another certificate than the file has."""
+    """Return the names of the files whose ports serve another certificate than the file contains."""
     return tuple(name for name, certificates in served.items() if {*certificates} != {_first_digest(pki / name)})
 
 
 def _first_digest(path: Path) -> str:
-    """Return the digest of a file's own certificate, which is its first."""
+    """Return the digest of the first certificate in a file, which is the one to serve."""
     try:
         return next(iter(digests(path.read_text())), UNKNOWN)
     except FileNotFoundError:
@@ -61,7 +61,7 @@ def _ports(node: NodeConfig) -> Iterator[tuple[str, tuple[str, int]]]:
 
 
 def _served(address: tuple[str, int], pki: Path) -> str:
-    """Return the digest of the certificate that a port serves; raise ``OSError`` when it serves none."""
+    """Return the digest of the certificate that a port serves. Raise ``OSError`` if the port serves none."""
     context = ssl.create_default_context()
     # Not verified: it is compared.
     context.check_hostname = False

@@ -1,10 +1,10 @@
 """Refuse a data disk whose syncs are too slow for etcd, before the member joins its cluster.
 
-Every write of an etcd cluster waits until a majority of its disks has synced it. So a member's disk is measured once,
-when it is blank; at most three times, since the kernel still writes a new file system in the background. The
-measurement writes 2,300 bytes at a time, each synced by fdatasync, like etcd's log (``fio --rw=write --ioengine=sync
---fdatasync=1 --bs=2300``). fio itself would add a dozen libraries of storage systems to the image. The result is stored
-on the disk, and as metrics in Prometheus' text format.
+Every write of an etcd cluster waits until a majority of the members' disks has synced it. So a member's disk is
+measured when it is blank. There are up to three measurements, because the kernel still writes a new file system in the
+background. A measurement writes 2,300 bytes at a time, each synced by fdatasync, like etcd's log (``fio --rw=write
+--ioengine=sync --fdatasync=1 --bs=2300``). fio itself would add a dozen libraries of storage systems to the image. The
+result is stored on the disk, and as metrics in Prometheus' text format.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from contract.paths import SSD
 DISK = Path(SSD)
 DATA = DISK / "etcd"
 """Folder that etcd's unit makes once a disk has passed, and that only etcd may read. A disk with this folder is not
-refused later: its member may be needed for a quorum."""
+refused later, because its member may be needed for a quorum."""
 RECORD = DISK / "disk-gate.json"
 LIMITS = Path(LIMITS_PATH)
 METRICS = Path("/var/lib/longhaul/metrics/disk-gate.prom")
-"""File for a collector of text files, such as node_exporter's."""
+"""File for a collector of text files, such as that of node_exporter."""
 
 SYNC = Metric(
     "longhaul_disk_sync_seconds", "Time of fdatasync on the data disk, measured when it was blank", ("quantile",)
@@ -39,17 +39,19 @@ SYNC_LIMIT = Metric(
 )
 
 BYTES = 2300
-"""Size of one write: the average in etcd's log on an observed cluster (IBM, "Using Fio to Tell Whether Your Storage is
-Fast Enough for Etcd")."""
+"""Size of one write in bytes: the average in etcd's log on an observed cluster (IBM, "Using Fio to Tell Whether Your
+Storage is Fast Enough for Etcd")."""
 
 WRITES = 2000
-"""Number of writes: enough for twenty above the 99th percentile; a local SSD needs half a second for all."""
+"""Number of writes in one measurement. Twenty of them are above the 99th percentile. A local SSD needs half a second
+for all writes."""
 
 TRIES = 3
 """Number of measurements after which a disk is refused."""
 
 LONGEST_S = 5.0
-"""Seconds after which the measurement ends: a disk that is not done by then needs 2.5 ms for a sync on average."""
+"""Longest duration of one measurement in seconds. A disk that needs longer takes more than 2.5 ms for a sync on
+average."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +77,7 @@ class Measured:
 
     @classmethod
     def read(cls, path: Path) -> Measured | None:
-        """Read an earlier result; None when there is no readable one."""
+        """Read an earlier result; None if there is no readable result."""
         try:
             raw = json.loads(path.read_text())
             return cls(**{**raw, "limits": Limits(**raw["limits"])})
@@ -84,7 +86,7 @@ class Measured:
 
 
 def declared_limits(path: Path) -> Limits:
-    """Return the environment's limits; the defaults when it declares none."""
+    """Return the environment's limits, or the defaults if the environment declares none."""
     return limits_of_text(path.read_text()) if path.exists() else Limits()
 
 
@@ -96,7 +98,7 @@ def measure(
     sync: Callable[[int], None] = os.fdatasync,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Measured:
-    """Return the times of syncs in ``folder``, whose file system must have room for 5 MB; raise ``OSError`` when it
+    """Return the times of syncs in ``folder``. The file system must have room for 5 MB. Raise ``OSError`` if the folder
     cannot be written."""
     path = folder / ".disk-gate"
     block = os.urandom(BYTES)
@@ -144,8 +146,8 @@ def judged(
     writes: int = WRITES,
     sync: Callable[[int], None] = os.fdatasync,
 ) -> Measured:
-    """Return the result from when the disk was blank, or measure it now, until it is fast enough or :data:`TRIES`
-    attempts were made. A refused disk is measured again."""
+    """Return the recorded result of a disk that has passed. Otherwise measure the disk until it is fast enough, at most
+    :data:`TRIES` times, and record the last result."""
     before = Measured.read(record)
     if before and before.fast_enough:
         return before
@@ -160,14 +162,15 @@ def judged(
 
 
 def _export(measured: Measured | None) -> None:
-    """Write the metrics to the system disk: the learner's data disk outlives it."""
+    """Write the metrics to the system disk. The learner's data disk outlives the system disk, so metrics of an earlier
+    measurement are written again."""
     with suppress(OSError):
         if measured:
             _write(METRICS, metrics(measured))
 
 
 def main() -> int:
-    """Return 0 when the disk is fast enough or has a member's data, else 1."""
+    """Return 0 if the disk is fast enough or has a member's data, otherwise 1."""
     if DATA.exists():
         print(f"{DISK} has a member's data, and is not measured again")
         _export(Measured.read(RECORD))

@@ -1,10 +1,10 @@
-"""Mount the machine's local NVMe storage at /var/lib/longhaul/ssd, after making a file system on it when it is blank.
-If /etc/longhaul/data-disk.json names a network disk, mount that instead.
+"""Mount the machine's local NVMe storage at /var/lib/longhaul/ssd. A blank disk gets a file system first. If
+/etc/longhaul/data-disk.json names a network disk, mount the network disk instead.
 
-An existing mount is used as it is. A disk with data that is not Longhaul's is never written to. With ``--if-any`` a
-machine without a local disk is not a failure: workers use disks if there are any, members of an etcd cluster need one.
-With ``--stripe`` all blank disks become one array (RAID 0). A member of an etcd cluster uses one disk: its data is
-small, and each further disk of an array would be one more whose failure loses the member.
+An existing mount stays as it is. The program never writes to a disk with data that is not Longhaul's. With ``--if-any``
+a machine without a local disk is no failure: workers use local disks if there are any, whereas members of an etcd
+cluster need one. With ``--stripe`` all blank disks become one array (RAID 0). A member of an etcd cluster uses a single
+disk, because its data is small, and the failure of any disk of an array would lose the member.
 """
 
 from __future__ import annotations
@@ -23,38 +23,39 @@ LABEL = "longhaul-ssd"
 """Label of the file system: at most 16 bytes (ext4)."""
 
 LOCAL_MODELS = ("Microsoft NVMe Direct Disk", "Amazon EC2 NVMe Instance Storage")
-"""Model names of the clouds' local disks; network disks have other models (learn.microsoft.com, "SCSI to NVMe";
+"""Model names of the clouds' local disks. Network disks have other model names (learn.microsoft.com, "SCSI to NVMe";
 docs.aws.amazon.com, "Instance store volumes")."""
 
 ARRAY = "longhaul-ssds"
 """Name of the array in its disks' superblocks, in the form ``name`` or ``host:name`` (md(4))."""
 
 NAMED = (f"--name={ARRAY}", "--homehost=any")
-"""Options that name the array whatever the machine's host name is when it is assembled: it may have been made before
-the machine had its name (mdadm(8), ``--homehost``)."""
+"""Options that name the array independently of the machine's host name, because the array may be made before the
+machine has its name (mdadm(8), ``--homehost``)."""
 
 STARTED = frozenset(("active", "active-idle", "clean", "readonly", "read-auto", "write-pending"))
 """States of an array that can be read (kernel, Documentation/admin-guide/md.rst, ``array_state``)."""
 
 SETTLE_S = 60
-"""Seconds that udev gets to assemble an array by itself."""
+"""Longest time in seconds in which udev may assemble an array by itself."""
 
 NETWORK_DISK = Path(DISK_PATH)
-"""The learner's data disk, from its user-data: the LUN at which it is attached."""
+"""File, from the learner's user data, with the LUN at which the learner's data disk is attached."""
 
 BY_LUN = ("/dev/disk/azure/data/by-lun/{lun}", "/dev/disk/azure/scsi1/lun{lun}")
-"""Links to the disk of a LUN: azure-vm-utils makes the first, for SCSI and NVMe, Azure's agent the second (Azure's
-azure-vm-utils, "Disk Identification"; learn.microsoft.com, "Troubleshoot Linux VM device name changes")."""
+"""Links to the disk of a LUN. azure-vm-utils makes the first link, for SCSI and NVMe, and Azure's agent makes the
+second (Azure's azure-vm-utils, "Disk Identification"; learn.microsoft.com, "Troubleshoot Linux VM device name
+changes")."""
 
 BLANK_BYTES = 1 << 20
 
 
 class DiskError(Exception):
-    """Raised when there is no usable disk."""
+    """Raised if there is no usable disk."""
 
 
 class NoDiskError(DiskError):
-    """Raised when the machine has no local disk."""
+    """Raised if the machine has no local disk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,13 +65,13 @@ class Disk:
     device: str
     label: str = ""
     signature: str = ""
-    """Kind of the recognised data; empty for none."""
+    """Kind of data on the disk; empty if no kind is recognised."""
     zeroed: bool = True
-    """True when its first MiB is all zeros."""
+    """True if the disk's first MiB is all zeros."""
 
     @property
     def blank(self) -> bool:
-        """Return whether nothing is lost by writing to the disk."""
+        """Return whether the disk contains no data."""
         return not self.signature and self.zeroed
 
     @property
@@ -80,10 +81,10 @@ class Disk:
 
 
 def choose(disks: list[Disk], *, stripe: bool = False) -> tuple[list[Disk], bool]:
-    """Return the disks to use, and whether they are blank; raise ``DiskError`` when none is Longhaul's or blank.
+    """Return the disks to use, and whether they are blank. Raise ``DiskError`` if no disk is Longhaul's or blank.
 
-    A machine keeps what it has: a file system on one disk, or an array. ``stripe`` applies to blank disks: use all of
-    them, or else the first.
+    Longhaul's existing file system or array comes first. Otherwise ``stripe`` decides whether all blank disks are used,
+    or only the first.
     """
     for disk in disks:
         if disk.label == LABEL:
@@ -114,7 +115,7 @@ def local_disks(sys_block: Path = Path("/sys/block")) -> list[Disk]:
 
 
 def network_disk(settings: Path = NETWORK_DISK) -> list[Disk]:
-    """Return the network disk that this machine's file names; raise ``DiskError`` when it is not attached."""
+    """Return the network disk that this machine's file names. Raise ``DiskError`` if the disk is not attached."""
     lun = lun_of_text(settings.read_text())
     names = [Path(name.format(lun=lun)) for name in BY_LUN]
     link = next((name for name in names if name.exists()), None)
@@ -127,9 +128,10 @@ def network_disk(settings: Path = NETWORK_DISK) -> list[Disk]:
 
 
 def array_of(disks: list[Disk], *, blank: bool, sys_block: Path = Path("/sys/block")) -> str:
-    """Return the device of the disks' array. Make it from blank disks; otherwise start it, unless udev has.
+    """Return the device of the disks' array. Make an array from blank disks. Start an existing array, unless udev has
+    started it.
 
-    Raise ``DiskError`` when it cannot be made, or not all of its disks are present.
+    Raise ``DiskError`` if the array cannot be made or started, or if a disk of it is missing.
     """
     devices = [disk.device for disk in disks]
     if blank:
@@ -148,7 +150,7 @@ def array_of(disks: list[Disk], *, blank: bool, sys_block: Path = Path("/sys/blo
 
 
 def _holder(device: str, sys_block: Path) -> str | None:
-    """Return the name of the array that holds a disk; None when there is none."""
+    """Return the name of the array that a disk belongs to; None if there is none."""
     holders = sorted((sys_block / Path(device).name / "holders").glob("md*"))
     return holders[0].name if holders else None
 
@@ -178,7 +180,7 @@ def _inspect(device: str) -> Disk:
 
 
 def prepare(disks: list[Disk], *, blank: bool) -> str:
-    """Return the device to mount, after making the missing array and file system."""
+    """Make a missing array and a missing file system. Return the device to mount."""
     device = disks[0].device
     if len(disks) > 1 or disks[0].in_array:
         device = array_of(disks, blank=blank)
@@ -193,7 +195,7 @@ def prepare(disks: list[Disk], *, blank: bool) -> str:
 
 
 def main() -> int:
-    """Return 0 when something is mounted at the mount point, or need not be."""
+    """Run the program. Return 0 if a disk is mounted at the mount point, or if none is needed, otherwise 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--if-any", action="store_true", help="a machine without a local disk is no failure")
     parser.add_argument("--stripe", action="store_true", help="use all blank disks as one")

@@ -1,4 +1,4 @@
-"""etcd: how a member starts, joins, votes, leaves, and what is wrong with it.
+"""etcd: how a member starts, joins, votes and leaves, and checks of its health.
 
 Units: etcd.service, etcd-promote.service.
 Settings: components/render/etcd.py, components/render/etcd_members.py; its disk: ``disks``.

@@ -17,17 +17,17 @@ from etcd import corrupt_alarm, exit_reason
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member, answering
 
 ROOM_BYTES = 1 << 30
-"""Free space below which a data disk counts as full: etcd's log grows by files of 64 MB, and a member that cannot write
-ends."""
+"""Free space in bytes below which a data disk counts as full. etcd's log grows by files of 64 MB, and a member that
+cannot write ends."""
 
 NOSPACE = "NOSPACE"
 """Alarm of a database that has reached its quota (etcd 3.6, api/etcdserverpb)."""
 
 
 def checks(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MachineCheck, ...]]:
-    """Return the id of the etcd cluster in hexadecimal (empty when this member does not answer), and the checks:
-    whether its disk is fast enough, and whether the member has started, votes, is in a quorum, and has the right
-    version. For the learner, whether it keeps up replaces whether it votes."""
+    """Return the id of the etcd cluster in hexadecimal (empty if this member does not answer), and the checks of the
+    member: the disk's speed and free space, the start, the version, the vote and the quorum. The learner's checks are
+    instead that it is a learner and that it keeps up."""
     endpoint = client_url(node.address)
     disk = (*disk_checks(disk_gate.RECORD), *room_checks(disk_gate.DISK))
     try:
@@ -63,8 +63,8 @@ def _votes(node: NodeConfig, etcdctl: Etcdctl, endpoint: str, status: EtcdMember
 
 
 def _follows(node: NodeConfig, etcdctl: Etcdctl, status: EtcdMemberStatus) -> tuple[MachineCheck, ...]:
-    """Return the checks of the member that never votes: it serves no reads that need a quorum, so its revision is
-    compared with the voting members'."""
+    """Return the checks of the member that never votes. This member serves no reads that need a quorum, so its revision
+    is compared with the revisions of the other members."""
     newest = max((answer.revision for answer in _answers(node, etcdctl)), default=None)
     behind = None if newest is None else max(0, newest - status.revision)
     if behind is None:
@@ -92,13 +92,13 @@ def _answers(node: NodeConfig, etcdctl: Etcdctl) -> Iterator[EtcdMemberStatus]:
 
 
 def disk_checks(record: Path) -> tuple[MachineCheck, ...]:
-    """Return the check of the disk's syncs; none when they were not measured."""
+    """Return the check of the disk's syncs; none if the syncs were not measured."""
     measured = disk_gate.Measured.read(record)
     return (MachineCheck(name="disk", ok=measured.fast_enough, detail=str(measured), final=True),) if measured else ()
 
 
 def room_checks(disk: Path) -> tuple[MachineCheck, ...]:
-    """Return the check of the data disk's free space; none when the disk is not mounted."""
+    """Return the check of the data disk's free space; none if the disk is not mounted."""
     if not disk.is_mount():
         return ()
     free = shutil.disk_usage(disk).free
@@ -112,7 +112,7 @@ def room_checks(disk: Path) -> tuple[MachineCheck, ...]:
 
 
 def _described(ailment: str, node: NodeConfig, etcdctl: Etcdctl) -> str:
-    """Return a description of a member's problem, and advice about an alarm that all members report."""
+    """Return the description of a member's problem, with advice if the problem is an alarm of the whole cluster."""
     if NOSPACE in ailment:
         return (
             f"alarm {NOSPACE}: a database has reached its quota, and the cluster refuses writes until it has room: "
@@ -125,7 +125,7 @@ def _described(ailment: str, node: NodeConfig, etcdctl: Etcdctl) -> str:
 
 
 def members(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]]:
-    """Return the id of the etcd cluster in hexadecimal, and every member; both empty when no member answers with a
+    """Return the id of the etcd cluster in hexadecimal, and every member. Both are empty if no member answers with a
     quorum."""
     cluster = _cluster(node, etcdctl)
     if cluster is None:
@@ -134,7 +134,7 @@ def members(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport
 
 
 def survival(node: NodeConfig, etcdctl: Etcdctl, *, without: str) -> Survival:
-    """Return whether the healthy voters other than ``without`` are a quorum of all present voters."""
+    """Return whether the healthy voters other than ``without`` are a quorum of all voters."""
     cluster = _cluster(node, etcdctl)
     if cluster is None:
         return Survival(

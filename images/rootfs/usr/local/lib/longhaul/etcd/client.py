@@ -1,4 +1,4 @@
-"""etcd client that runs etcdctl, so that machines need no client library."""
+"""Client of etcd that runs etcdctl, so that machines need no client library."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from typing import Any
 from urllib.parse import urlsplit
 
 CONNECT_S = 1.0
-"""Time limit in seconds for a connection to an address that may not exist. One round trip inside a region is below 2
+"""Longest time in seconds to connect to an address that may not exist. A round trip inside a region takes less than 2
 ms."""
 
 COMMAND_S = 5.0
-"""Time limit in seconds of a command; a command to a member without a quorum takes all of it."""
+"""Longest duration in seconds of a command. A command to a member without a quorum takes this long."""
 
 NOSPACE, CORRUPT = "NOSPACE", "CORRUPT"
 ALARMS = {1: NOSPACE, 2: CORRUPT}
-"""Names of alarms in etcdctl's output, by their numbers (etcd 3.6, api/etcdserverpb, ``AlarmType``)."""
+"""Names of the alarms whose numbers are in etcdctl's output (etcd 3.6, api/etcdserverpb, ``AlarmType``)."""
 
 
 class EtcdError(Exception):
-    """Raised when etcd refuses a command or cannot be reached."""
+    """Raised if etcd refuses a command or cannot be reached."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A member as the cluster knows it."""
+    """A member in the cluster's list of members."""
 
     id: int
     name: str
-    """Empty until the member has started once."""
+    """Name of the member; empty until the member has started once."""
     learner: bool
     peer_urls: tuple[str, ...]
     client_urls: tuple[str, ...]
@@ -55,12 +55,12 @@ class EtcdMembers:
 
 @dataclass(frozen=True, kw_only=True)
 class EtcdMemberStatus:
-    """State of a member, as it reports itself; needs no quorum."""
+    """State of a member, by its own report, which needs no quorum."""
 
     member: int
     cluster: int
     leader: int
-    """Id of the leader; 0 when the member knows of none."""
+    """Id of the leader; 0 if the member knows no leader."""
     learner: bool
     version: str
     db_size: int
@@ -71,8 +71,8 @@ class EtcdMemberStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Hash:
-    """Hash of all keys and their history up to a revision. Two are comparable when the same part of the history has
-    been dropped."""
+    """Hash of all keys and their history up to a revision. Two hashes are comparable only if their members have dropped
+    the same part of the history."""
 
     value: int
     compacted: int
@@ -81,7 +81,7 @@ class Hash:
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """An alarm that a member raised and that applies to the whole cluster."""
+    """An alarm of the whole cluster, and the member that it names."""
 
     member: int
     name: str
@@ -89,7 +89,7 @@ class Alarm:
 
 @dataclass(frozen=True, kw_only=True)
 class Etcdctl:
-    """Runs etcdctl with this machine's client identity."""
+    """Runner of etcdctl with this machine's client certificate."""
 
     program: str = "/usr/local/bin/etcdctl"
     certificate: Path
@@ -99,8 +99,8 @@ class Etcdctl:
     limit_s: float = COMMAND_S
 
     def run(self, endpoint: str, *arguments: str) -> Any:
-        """Run one command at one endpoint and return its JSON answer; raise ``EtcdError`` with the last line that
-        etcdctl wrote."""
+        """Run a command at an endpoint and return its JSON answer. If the command fails, raise ``EtcdError`` with the
+        last line that etcdctl wrote."""
         done = self._run(endpoint, *arguments)
         if done.returncode != 0:
             words = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
@@ -127,7 +127,7 @@ class Etcdctl:
             raise EtcdError(f"{endpoint}, {' '.join(arguments[:2])}: no answer") from None
 
     def cluster(self, endpoint: str) -> EtcdMembers:
-        """Return the members, by consensus: an answer means that the cluster has a quorum."""
+        """Return the members of the cluster. The answer needs consensus, so it shows that the cluster has a quorum."""
         answer = self.run(endpoint, "member", "list")
         return EtcdMembers(
             id=answer["header"]["cluster_id"],
@@ -158,7 +158,8 @@ class Etcdctl:
         )
 
     def hash(self, endpoint: str, revision: int) -> Hash:
-        """Return the hash of the data of the member at ``endpoint`` up to a revision that it has."""
+        """Return the hash of the data of the member at ``endpoint`` up to a revision. The member must have the
+        revision."""
         raw = self.run(endpoint, "endpoint", "hashkv", f"--rev={revision}")[0]["HashKV"]
         return Hash(value=raw["hash"], compacted=raw["compact_revision"])
 
@@ -167,7 +168,8 @@ class Etcdctl:
         return not self.ailment(endpoint)
 
     def ailment(self, endpoint: str) -> str:
-        """Return why the member at ``endpoint`` is not healthy, in etcdctl's words; empty when it is."""
+        """Return the reason, in etcdctl's words, why the member at ``endpoint`` is not healthy; empty if it is
+        healthy."""
         try:
             done = self._run(endpoint, "endpoint", "health")
             health = json.loads(done.stdout)[0]
@@ -178,11 +180,11 @@ class Etcdctl:
         return "" if health["health"] else str(health.get("error") or "it is not healthy")
 
     def compact(self, endpoint: str, revision: int, *, limit_s: float) -> None:
-        """Drop the history before a revision, and return when it is gone."""
+        """Drop the history before a revision, and wait until it is dropped."""
         self._run_plain(endpoint, "compaction", "--physical", str(revision), limit_s=limit_s)
 
     def defragment(self, endpoint: str, *, limit_s: float) -> None:
-        """Rewrite a member's database without its gaps. The member answers no requests meanwhile."""
+        """Rewrite a member's database without the dropped history. The member answers no requests meanwhile."""
         self._run_plain(endpoint, "defrag", limit_s=limit_s)
 
     def alarms(self, endpoint: str) -> tuple[Alarm, ...]:
@@ -213,11 +215,11 @@ class Etcdctl:
         self.run(endpoint, "member", "remove", f"{member:x}")
 
     def move_leader(self, endpoint: str, member: int) -> None:
-        """Make another member the leader; ``endpoint`` is the one that leads now."""
+        """Make another member the leader. ``endpoint`` is the endpoint of the present leader."""
         self.run(endpoint, "move-leader", f"{member:x}")
 
     def promote(self, endpoint: str, member: int) -> None:
-        """Make a learner a voting member; raise ``EtcdError`` until it has caught up with the leader."""
+        """Make a learner a voting member. Raise ``EtcdError`` if the learner has not caught up with the leader."""
         self.run(endpoint, "member", "promote", f"{member:x}")
 
 
@@ -232,8 +234,8 @@ def _member(raw: dict[str, Any]) -> Member:
 
 
 def answering(endpoints: Iterable[str]) -> Iterator[str]:
-    """Yield the endpoints that accept connections, the fastest first. All are tried at once: most addresses of a plan
-    do not exist, and each would cost its time limit."""
+    """Yield the endpoints that accept connections, the fastest first. All endpoints are tried at once, because most
+    planned addresses do not exist, and each of them would cost :data:`CONNECT_S`."""
     with contextlib.ExitStack() as stack, selectors.DefaultSelector() as selector:
         for endpoint in endpoints:
             parts = urlsplit(endpoint)
@@ -255,5 +257,5 @@ def reachable(endpoint: str) -> bool:
 
 
 def endpoints(members: Iterable[Member]) -> Iterator[str]:
-    """Return the first client URL of each voting member that has started."""
+    """Yield the first client URL of each voting member that has started."""
     return (member.client_urls[0] for member in members if member.client_urls and not member.learner)

@@ -1,10 +1,11 @@
-"""Compare the data of this member with the others', once it answers, and fail when no other member agrees: systemd then
-ends it, so that only this member refuses requests.
+"""Compare this member's data with the other members' data, once this member answers. If no other member has the same
+data, fail: systemd then ends this member, so that only this member refuses requests.
 
-etcd compares at its start (``InitialCorruptCheck``), but skips all members that have dropped more of the history than
-this one, and they drop some every five minutes (etcd 3.6, server/etcdserver/corrupt.go, ``InitialCheck``). The leader
-then finds the difference later, and the whole cluster refuses writes (:mod:`etcd.corruption`). As soon as this
-member follows the others, it has dropped as much as they have, and can be compared.
+etcd compares the data at its start (``InitialCorruptCheck``), but skips members that have dropped more of the history
+than this member. Members drop history every five minutes (etcd 3.6, server/etcdserver/corrupt.go, ``InitialCheck``).
+Without this program, the leader would find the difference later, and the whole cluster would refuse writes
+(:mod:`etcd.corrupt_alarm`). Once this member follows the others, it has dropped the same history, so the data can be
+compared.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from contract.documents.node import NodeConfig
 from etcd.client import Etcdctl, EtcdError
 
 PATIENCE_S = 15.0
-"""Seconds for which a comparison is tried. Others may be starting as well. A joining member may take longer to catch
-up, but it has no data of its own to compare."""
+"""Longest time in seconds for which a comparison is tried, because other members may be starting too. A joining member
+may take longer to catch up, but has no earlier data to compare."""
 
 RETRY_S = 0.5
 
 HASH_S = 60.0
-"""Time limit of one answer in seconds: a member reads all of its data for it."""
+"""Longest duration of one answer in seconds. A member reads all of its data for the answer."""
 
 
 def compared(node: NodeConfig, etcdctl: Etcdctl) -> bool | None:
-    """Return whether the data equals that of another member, at one revision; True when there is no other member.
-    Return None when no member that answers has dropped exactly as much of the history. Raise ``EtcdError`` when this
-    member does not answer."""
+    """Return whether this member's data equals another member's data at the same revision. Return True if there is no
+    other member. Return None if no other member that answers has dropped exactly the same history. Raise ``EtcdError``
+    if this member does not answer."""
     endpoint = client_url(node.address)
     others = [member for member in etcdctl.cluster(endpoint).members if endpoint not in member.client_urls]
     if not others:
@@ -57,8 +58,8 @@ def verdict(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
 ) -> bool:
-    """Return whether the member may go on: it agrees with another one, or cannot be compared within
-    :data:`PATIENCE_S`."""
+    """Return whether the member may go on. It may if another member has the same data, or if no comparison is possible
+    within :data:`PATIENCE_S`."""
     deadline = clock() + PATIENCE_S
     while clock() < deadline:
         try:
@@ -73,7 +74,8 @@ def verdict(
 
 
 def main() -> int:
-    """Return 0 when the member may continue; return 1, after a line in the form of etcd's last one, when it may not."""
+    """Return 0 if the member may go on. Otherwise return 1, after a line like the one with which etcd itself ends in
+    this case."""
     node = NodeConfig.read()
     if verdict(node, Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt", limit_s=HASH_S)):
         return 0

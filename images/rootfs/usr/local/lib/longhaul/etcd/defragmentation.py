@@ -1,10 +1,10 @@
-"""Make room in an etcd cluster whose database has reached its quota, and lift the alarm.
+"""Reclaim space in an etcd cluster whose database has reached its quota, and lift the alarm.
 
-The history is dropped up to the newest revision. Then each member rewrites its database without the dropped parts: one
-at a time, since a member answers no requests meanwhile, and never the leader, which hands over first. Current values
-stay.
+The history up to the newest revision is dropped. Then the members, one after the other, rewrite their databases without
+the dropped history. A member answers no requests meanwhile, so a leader hands over first. Current values stay.
 
-The learner is left as it is, since a learner cannot be defragmented: its etcd has no quota, so it raises no alarm.
+The learner is left out, because a learner cannot be defragmented. The learner's etcd has no quota, so it raises no
+alarm.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from etcd import corrupt_alarm
 from etcd.client import NOSPACE, Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member
 
 LOCK = Path("/run/longhaul-reclaim.lock")
-"""File that is locked during a reclaim: a run that lost its connection may still be going on."""
+"""File that is locked during a reclaim. A run whose operator lost the connection may still be going on."""
 
 COMMAND_S = 600.0
-"""Time limit in seconds of a member's defragmentation, for 8 GiB on a local SSD, and of the compaction."""
+"""Longest duration in seconds of the compaction, and of a member's defragmentation, which is enough for 8 GiB on a
+local SSD."""
 
 BACK_S = 60.0
-"""Seconds that a member may take to answer again after its defragmentation, or another to lead."""
+"""Longest time in seconds after a member's defragmentation until the member answers and knows a leader."""
 
 RETRY_S = 0.5
 
 COMPACTED = "required revision has been compacted"
-"""Part of etcd's error message when somebody else compacted first (etcd 3.6, api/v3rpc/rpctypes)."""
+"""Part of etcd's error message if another client has already compacted the revision (etcd 3.6, api/v3rpc/rpctypes)."""
 
 
 def reclaim(node: NodeConfig, etcdctl: Etcdctl, *, lock: Path = LOCK) -> Reclaimed:
-    """Compact the etcd cluster, defragment its members and disarm its alarm, once at a time on a machine. A member that
-    does not answer is left out, and the reason names it, as long as a quorum answers."""
+    """Compact the etcd cluster, defragment its members and lift its alarm. Only one reclaim runs at a time on a
+    machine. Members that do not answer are left out, and the result's reason names them."""
     with lock.open("w") as lock_file:
         try:
             fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,8 +73,8 @@ def _reclaim(node: NodeConfig, etcdctl: Etcdctl) -> Reclaimed:
 
 
 def _check_joining(node: NodeConfig, cluster: EtcdMembers) -> None:
-    """Raise ``EtcdError`` while a member joins. A learner cannot be defragmented, and a joining one has a quota: its
-    copy of the leader's database would raise the alarm again."""
+    """Raise ``EtcdError`` while a member joins. A joining member is a learner, which cannot be defragmented, but has a
+    quota, so its copy of the leader's database would raise the alarm again."""
     local = {} if node.learner else {peer_url(node.address): node.machine}
     voting = local | {peer_url(address): name for name, address in node.peers.items()}
     for member in cluster.members:
@@ -86,8 +87,8 @@ def _check_joining(node: NodeConfig, cluster: EtcdMembers) -> None:
 
 
 def _check_alarms(etcdctl: Etcdctl, cluster: EtcdMembers) -> None:
-    """Raise ``EtcdError`` when there is an alarm other than that of the quota whose members still exist: it would be
-    lifted as well."""
+    """Raise ``EtcdError`` if there is another alarm than ``NOSPACE``, because etcdctl would lift that alarm too. An
+    alarm ``CORRUPT`` that names no present member may be lifted."""
     names = {member.id: member.name for member in cluster.members}
     for alarm in etcdctl.alarms(cluster.endpoint):
         if alarm.name != NOSPACE and not corrupt_alarm.is_of_nobody(alarm, names):
@@ -122,7 +123,7 @@ def _status(etcdctl: Etcdctl, member: Member) -> EtcdMemberStatus | None:
 
 
 def _defragment(etcdctl: Etcdctl, cluster: EtcdMembers, member: Member) -> int:
-    """Defragment one member, and return the size of its database afterwards."""
+    """Defragment a member. Return the size of its database afterwards, in bytes."""
     endpoint = member.client_urls[0]
     _hand_over(etcdctl, cluster, member)
     etcdctl.defragment(endpoint, limit_s=COMMAND_S)
@@ -135,7 +136,7 @@ def _defragment(etcdctl: Etcdctl, cluster: EtcdMembers, member: Member) -> int:
 
 
 def _hand_over(etcdctl: Etcdctl, cluster: EtcdMembers, member: Member) -> None:
-    """Make another voting member that answers the leader, if ``member`` leads and there is one."""
+    """If ``member`` leads, make another voting member that answers the leader, if there is any."""
     if etcdctl.status(member.client_urls[0]).leader != member.id:
         return
     for other in cluster.members:

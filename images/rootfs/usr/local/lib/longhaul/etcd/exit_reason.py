@@ -1,4 +1,4 @@
-"""Reason for which an etcd member that does not answer ended, or could not start, from its journal."""
+"""Reason, from the journal, why an etcd member that does not answer has ended or could not start."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from collections.abc import Iterable
 from contract.units import ETCD
 
 LATELY = "-5min"
-"""Period in which an end counts: systemd restarts a failing member every few seconds, so its messages are recent."""
+"""Period of the journal that is read. systemd restarts a failing member every few seconds, so its messages are
+recent."""
 
 LEVELS = ("fatal", "panic")
 
 REFUSED = " does not start: "
-"""Words between the machine's name and the reason in the message of a member that may not start (etcd/join.py)."""
+"""Words between the machine's name and the reason in the message of etcd/join.py about a member that may not start."""
 
 
 def exit_reason() -> str:
-    """Return why the member recently ended or could not start; empty when neither happened, or the reason is
-    unknown."""
+    """Return the reason why the member recently ended or could not start; empty if neither happened, or if the reason
+    is unknown."""
     command = ["journalctl", f"--unit={ETCD}", f"--since={LATELY}", "--output=cat", "--no-pager"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return newest_exit_message(done.stdout.splitlines())
 
 
 def newest_exit_message(lines: Iterable[str]) -> str:
-    """Return the newest message with which it gave up: etcd logs one JSON object a line. Once etcd itself has logged
-    something, it was started."""
+    """Return the newest message about an end or a refused start. etcd logs one JSON object per line. A line of etcd
+    after a refusal shows that etcd was started after all, so the refusal no longer counts."""
     ended = refused = ""
     for line in lines:
         _, apart, why = line.partition(REFUSED)

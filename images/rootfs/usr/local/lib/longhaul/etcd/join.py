@@ -1,9 +1,9 @@
-"""Decide how this etcd member starts, before etcd does. An etcd cluster is bootstrapped once in its life, never twice.
+"""Decide, before etcd starts, how this member starts. An etcd cluster is bootstrapped exactly once in its life.
 
-With data, the member just starts, unless the cluster has removed it. Without data, it joins the cluster for which
-another member answers. Only while the vault records the cluster as new do the machines that the vault names bootstrap
-it together: the cluster is not used before the vault records that it exists. In all other cases the unit fails with the
-reason, and is tried again. The decision is written to /run/longhaul/etcd-join.env for etcd.
+A member with data starts with the data, unless the data is of another cluster or of a removed member. A member without
+data joins the cluster of a member that answers. If the vault records the cluster as new, the members that the vault
+names bootstrap it together. The cluster is not used until the vault records that it exists. In all other cases the unit
+fails with the reason, and is tried again. The decision is written to /run/longhaul/etcd-join.env for etcd.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ DATA = Path(SSD, "etcd")
 ENVIRONMENT = Path("/run/longhaul/etcd-join.env")
 
 PATIENCE_S = 60.0
-"""Seconds to try before the unit fails (and is tried again): etcd adds no member within 5 s of another one's arrival
-(etcd 3.6, server/etcdserver/server.go ``HealthInterval``), and a machine's network comes up while this runs."""
+"""Time in seconds for which the program tries before the unit fails and is tried again. etcd adds no member within 5 s
+of another member's arrival (etcd 3.6, server/etcdserver/server.go ``HealthInterval``), and the machine's network may
+still be starting."""
 
 RETRY_S = 1.0
 
@@ -50,12 +51,13 @@ class Bootstrap:
     """Decision to bootstrap the etcd cluster, together with the other founders."""
 
     founders: tuple[str, ...]
-    """Names of all machines that bootstrap it."""
+    """Names of all machines that bootstrap the cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Join:
-    """Decision to join the cluster that answers, after the removal of these members with the same name or address."""
+    """Decision to join the cluster that answers, after the removal of stale members with this machine's name or
+    address."""
 
     stale: tuple[Member, ...]
 
@@ -70,8 +72,8 @@ class Refuse:
 def decide(
     *, node: NodeConfig, local: WalIdentity | None, cluster: EtcdMembers | None, state: RecordedCluster | None
 ) -> Start | Bootstrap | Join | Refuse:
-    """Return the decision. ``cluster``: answer of another member that has a quorum; ``state``: record in the vault
-    (None when it could not be read; not needed with data)."""
+    """Return the decision. ``cluster`` is the answer of another member with a quorum. ``state`` is the vault's record
+    of the cluster, or None if the record cannot be read. A member with data (``local``) needs no record."""
     if local is not None:
         return _with_data(node, local, cluster)
     if state is None:
@@ -104,13 +106,14 @@ def _first(node: NodeConfig) -> tuple[str, ...]:
 
 
 def _awaited(node: NodeConfig, cluster: EtcdMembers) -> bool:
-    """Return whether other machines have already bootstrapped the cluster with a quorum and list this one as a member
-    that never started."""
+    """Return whether the cluster lists this machine as a member that never started: the other founders have already
+    bootstrapped the cluster."""
     return any(peer_url(node.address) in member.peer_urls and not member.client_urls for member in cluster.members)
 
 
 def _instead(node: NodeConfig) -> str:
-    """Return advice about data that has become useless. The learner's disk would come with a new machine."""
+    """Return the advice for a machine with useless data. A new machine does not help the learner, because its disk
+    outlives its machine."""
     if not node.learner:
         return "replace this machine"
     return "take the learner out of the file, run `longhaul up`, and put it back: it gets a new disk"
@@ -144,8 +147,8 @@ def _join(node: NodeConfig, cluster: EtcdMembers, state: RecordedCluster) -> Joi
 
 
 def join(node: NodeConfig, etcdctl: Etcdctl, cluster: EtcdMembers, stale: tuple[Member, ...]) -> str:
-    """Remove the stale members, lift the alarm that only they caused, become a learner, and return
-    ``ETCD_INITIAL_CLUSTER``; raise ``EtcdError`` when the cluster refuses."""
+    """Remove the stale members, lift an alarm that names only them, and add this member as a learner. Return
+    ``ETCD_INITIAL_CLUSTER``. Raise ``EtcdError`` if the cluster refuses."""
     for member in stale:
         print(f"removing the old member {member.id:x} ({member.name or 'never started'})", flush=True)
         etcdctl.remove(cluster.endpoint, member.id)
@@ -180,8 +183,8 @@ def join(node: NodeConfig, etcdctl: Etcdctl, cluster: EtcdMembers, stale: tuple[
 def prepare(
     node: NodeConfig, *, etcdctl: Etcdctl, read: Callable[[str], str], data: Path, environment: Path
 ) -> Start | Bootstrap | Join | Refuse:
-    """Decide, act, and write the environment file for etcd. Raise ``EtcdError``, ``VaultError`` or ``WalError`` when a
-    step fails."""
+    """Decide, act on the decision, and write etcd's environment file. Raise ``EtcdError``, ``VaultError`` or
+    ``WalError`` if a step fails."""
     local = identity(data)
     cluster = etcdctl.first_cluster(client_url(address) for address in node.peers.values())
     state = _state(node, read) if local is None else None
@@ -218,7 +221,7 @@ def _state(node: NodeConfig, read: Callable[[str], str]) -> RecordedCluster | No
 
 
 def attempt(node: NodeConfig) -> str:
-    """Try once. Return the reason why etcd may not start; empty when it may."""
+    """Try once. Return the reason why etcd may not start; empty if it may start."""
     etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
     vault = fetch_secrets.open_vault()
     try:
@@ -232,7 +235,7 @@ def attempt(node: NodeConfig) -> str:
 
 
 def main() -> int:
-    """Return 0 when etcd may start, 1 when it still may not after :data:`PATIENCE_S`."""
+    """Return 0 once etcd may start, or 1 if it still may not start after :data:`PATIENCE_S`."""
     node = NodeConfig.read()
     deadline = time.monotonic() + PATIENCE_S
     reported = ""

@@ -1,5 +1,5 @@
-"""Make this member a voting one as soon as it has caught up. The program ends once the member votes, and at once on the
-member that is declared a permanent learner."""
+"""Make this member a voting member as soon as it has caught up. The program ends once the member votes. On the declared
+learner, which never votes, it ends at once."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from contract.documents.node import NodeConfig
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, endpoints
 
 RETRY_S = 1.0
-"""Seconds between attempts: the leader reports whether the learner is in sync only when asked to promote it."""
+"""Seconds between attempts. Only an attempt shows whether the learner is in sync with the leader."""
 
 
 def promote(node: NodeConfig, etcdctl: Etcdctl) -> bool:
-    """Try once. Return True once this member votes; raise ``EtcdError`` when it does not answer or the cluster refuses
-    for now."""
+    """Try once. Return True if this member votes now. Raise ``EtcdError`` if this member does not answer, or if the
+    cluster refuses for now."""
     status = etcdctl.status(client_url(node.address))
     if not status.learner:
         return True
@@ -29,13 +29,12 @@ def promote(node: NodeConfig, etcdctl: Etcdctl) -> bool:
 
 
 def _voter(cluster: EtcdMembers) -> str:
-    """Return the client URL of a voting member: only voting members accept the request, and pass it on to the
-    leader."""
+    """Return the client URL of a voting member. Only voting members accept the request and forward it to the leader."""
     return next(endpoints(cluster.members), cluster.endpoint)
 
 
 def main() -> int:
-    """Return 0 once this member votes, or when it never will."""
+    """Return 0 once this member votes, or if it is the declared learner."""
     node = NodeConfig.read()
     if node.learner:
         print(f"{node.machine} stays a learner")

@@ -13,15 +13,16 @@ from etcd import corrupt_alarm
 from etcd.client import Etcdctl, EtcdError, EtcdMembers, Member
 
 PATIENCE_S = 15.0
-"""Seconds to try: etcd counts a silent member as present until its connection has timed out, and refuses while another
-arrived less than 5 s ago (etcd 3.6, server/etcdserver/server.go, ``mayRemoveMember``)."""
+"""Longest time in seconds for which the removal is tried. etcd counts a silent member as present until its connection
+has timed out, and refuses for 5 s after another member's arrival (etcd 3.6, server/etcdserver/server.go,
+``mayRemoveMember``)."""
 
 RETRY_S = 1.0
 
 
 def remove(node: NodeConfig, etcdctl: Etcdctl, *, name: str, if_dead: bool = False) -> Removal:
-    """Remove the member ``name`` unless the remaining members would have no quorum; with ``if_dead`` only a member that
-    does not answer. A leader hands over first, so that nobody waits for an election."""
+    """Remove the member ``name`` unless the remaining members would have no quorum. With ``if_dead``, remove the member
+    only if it is not healthy. A leader hands over first, so that no client waits for an election."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         removal = _tried(node, etcdctl, name, if_dead=if_dead)
@@ -59,7 +60,7 @@ def _tried(node: NodeConfig, etcdctl: Etcdctl, name: str, *, if_dead: bool) -> R
 
 
 def _lifted(etcdctl: Etcdctl, cluster: EtcdMembers, reason: str, *, gone: Sequence[Member] = ()) -> Removal:
-    """Lift the alarm that only the removed member caused, and return the result of the removal."""
+    """Lift an alarm that names only removed members, and return the result of the removal."""
     try:
         corrupt_alarm.lift(etcdctl, cluster, gone=gone)
     except EtcdError as error:
@@ -68,8 +69,8 @@ def _lifted(etcdctl: Etcdctl, cluster: EtcdMembers, reason: str, *, gone: Sequen
 
 
 def _is_at(member: Member, node: NodeConfig, address: str) -> bool:
-    """Return whether a member is at an address, since a member that never started has no name yet. Without an address
-    it is the learner: only its address belongs to no voting member."""
+    """Return whether a member has an address. A member that never started has no name, so its address identifies it. An
+    empty address stands for the learner, whose address is not among the addresses in the machine's description."""
     if address:
         return peer_url(address) in member.peer_urls
     known = {peer_url(place) for place in node.stores[node.role].values()}
@@ -77,8 +78,8 @@ def _is_at(member: Member, node: NodeConfig, address: str) -> bool:
 
 
 def _hand_over(etcdctl: Etcdctl, cluster: EtcdMembers, away: Collection[int], *, to: Member) -> None:
-    """Make another member the leader if one of ``away`` leads: members that leave, and corrupt ones, because a
-    successor gets its data from the leader."""
+    """Make ``to`` the leader if a member of ``away`` leads. ``away`` has the ids of members that leave, and of corrupt
+    members, because a successor gets its data from the leader."""
     leader = etcdctl.status(cluster.endpoint).leader
     if leader in away:
         leads = next(member for member in cluster.members if member.id == leader)

@@ -1,4 +1,4 @@
-"""Identity of an etcd member, read from its data directory without starting it.
+"""Identity of an etcd member, read from the data directory without a start of etcd.
 
 Every segment of etcd's write-ahead log begins with a checksum record and the metadata record, which holds the ids of
 the member and of the cluster (etcd 3.6, server/storage/wal: wal.go ``cut``, encoder.go ``encodeFrameSize``;
@@ -14,7 +14,7 @@ METADATA = 1
 """Type of the metadata record (wal.go, ``MetadataType``)."""
 
 HEAD_BYTES = 4096
-"""Number of bytes to read; the first two records of a segment need less."""
+"""Number of bytes to read. The first two records of a segment need less."""
 
 
 class WalError(Exception):
@@ -30,8 +30,8 @@ class WalIdentity:
 
 
 def identity(data: Path) -> WalIdentity | None:
-    """Return the identity of the data in ``data``; None without a write-ahead log, by which etcd itself recognises a
-    new member. Raise ``WalError`` when the log cannot be read."""
+    """Return the identity of the data in ``data``. Return None if there is no write-ahead log: etcd, too, regards such
+    a member as new. Raise ``WalError`` if the log is damaged."""
     segments = sorted((data / "member" / "wal").glob("*.wal"))
     if not segments:
         return None
@@ -49,7 +49,7 @@ def identity(data: Path) -> WalIdentity | None:
 
 
 def _records(head: bytes) -> list[dict[int, int | bytes]]:
-    """Return the first two records; the metadata record is the second."""
+    """Return the first two records. The second is the metadata record."""
     records: list[dict[int, int | bytes]] = []
     position = 0
     for _ in range(2):

@@ -25,9 +25,9 @@ class PreflightReport:
 
     promised: int = 0
     driver: str = ""
-    """Version of the driver that answers; empty when none does."""
+    """Version of the driver that answers; empty if no driver answers."""
     cuda: str = ""
-    """Newest CUDA version that the driver serves."""
+    """Newest CUDA version that the driver supports."""
     gpus: tuple[Gpu, ...] = ()
     findings: tuple[GpuFinding, ...] = ()
     unseen: tuple[str, ...] = ()
@@ -35,8 +35,7 @@ class PreflightReport:
 
     @property
     def exit_code(self) -> int:
-        """Exit code. Findings come before checks that could not be made; a machine is healthy only when every check was
-        made."""
+        """Exit code for the result. A machine without findings is healthy only if every check could be made."""
         if self.findings:
             return FINDINGS
         return CANNOT_LOOK if self.unseen else HEALTHY
@@ -119,8 +118,7 @@ class _Look:
         self.findings += health.links(self.gpus, promise.nvlinks)
 
     def _refused(self, error: NvmlError) -> None:
-        """Add a finding that the library does not open. As a rule the kernel side has given the reason already; then
-        nothing is added."""
+        """Add the finding that NVML does not open, unless a finding about the kernel's side already explains that."""
         if error.code == nvml_abi.LIB_RM_VERSION_MISMATCH:
             message = f"{error}: library and kernel module are of different versions: reboot"
             refusal = GpuFinding(code=Code.DRIVER_MISMATCH, message=message)
@@ -144,8 +142,8 @@ class _Look:
 
 
 def look(promise: GpuPromise, sources: Sources | None = None) -> PreflightReport:
-    """Make all checks; problems of the machine raise nothing. A machine that is promised no GPUs needs no driver: it is
-    healthy unless there are GPUs, and nothing else is checked."""
+    """Make all checks. Problems of the machine become findings, not exceptions. A machine without promised GPUs needs
+    no driver. It is healthy unless it has GPUs, and nothing else is checked."""
     sources = sources or Sources()
     if promise.gpus:
         return _Look(promise, sources).all()

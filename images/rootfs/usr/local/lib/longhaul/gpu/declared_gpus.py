@@ -10,7 +10,8 @@ from gpu.findings import LookError
 
 
 def read_declared_gpus(path: Path) -> GpuPromise:
-    """Read a machine's description; ``LookError`` when it is missing or a value has the wrong form."""
+    """Return the promised GPUs from a machine's description. Raise ``LookError`` if the description is missing, or if a
+    value has the wrong form."""
     try:
         node = json.loads(path.read_text())
     except (OSError, ValueError) as error:

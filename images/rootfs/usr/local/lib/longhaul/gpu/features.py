@@ -1,5 +1,5 @@
-"""Labels that describe a node's GPUs. Names and values are those of NVIDIA's GPU feature discovery, so that pods that
-select by them find their nodes whether the discovery runs or not."""
+"""Labels that describe a node's GPUs. NVIDIA's GPU feature discovery uses the same names and values, so pods that
+select nodes by these labels also find nodes without the discovery."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from contract.labels import CUDA_LABELS, GPU_LABEL
 from contract.resources import GPU_RESOURCE
 
 DISCOVERY = "nvidia.com/gfd.timestamp"
-"""Label that the discovery sets where it runs. The labels are then left to the discovery, because it knows more (MIG,
-sharing)."""
+"""Label that the discovery sets on nodes where it runs. On these nodes the discovery sets all labels, because it knows
+more (MIG, sharing)."""
 
 LONGEST = 63
 """Longest value of a label in characters (k8s.io/apimachinery, ``validation.LabelValueMaxLength``)."""
@@ -22,9 +22,9 @@ _FAMILIES = {5: "maxwell", 6: "pascal", 9: "hopper", 10: "blackwell", 12: "black
 
 
 def labels(report: Mapping[str, Any], *, there: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels for a preflight report. ``there``: the node's labels. Where the GPUs are of several models, the
-    labels describe the most frequent one. From github.com/NVIDIA/k8s-device-plugin v0.18.0, ``internal/lm/nvml.go`` and
-    ``resource.go``."""
+    """Return the labels for a preflight report. ``there`` has the node's present labels. If the GPUs are of several
+    models, the labels describe the most frequent model. The labels follow github.com/NVIDIA/k8s-device-plugin v0.18.0,
+    ``internal/lm/nvml.go`` and ``resource.go``."""
     gpu_labels = {GPU_LABEL: "true"}
     models = Counter(gpu["name"] for gpu in report.get("gpus", ()) if gpu["name"])
     if DISCOVERY in there or not models:
@@ -53,8 +53,8 @@ def family(major: int, minor: int) -> str:
 
 
 def _version(what: str, version: str) -> dict[str, str]:
-    """Return the labels of a version: the whole and its parts. Only a driver's version has a third part; where that is
-    missing, its label is empty."""
+    """Return the labels of a version: the whole version and its parts. Only a driver's version has a third part. The
+    label of a missing third part is empty."""
     parts = version.split(".")
     if len(parts) not in (2, 3):
         return {}
@@ -66,5 +66,6 @@ def _version(what: str, version: str) -> dict[str, str]:
 
 
 def _value(name: str) -> str:
-    """Return a label's value: words joined by hyphens, without the characters that a value cannot have."""
+    """Return the value of a label: the words of a name joined by hyphens, without characters that a label's value
+    cannot have."""
     return "-".join(re.sub(r"[^A-Za-z0-9_. -]", "", name).split())[:LONGEST].strip("-_.")

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """Codes of problems, written as Kubernetes writes the reasons of conditions and events."""
+    """Codes of problems, in the form of Kubernetes' reasons of conditions and events."""
 
     NVML_MISSING = "NvmlMissing"
     NVML_FAILED = "NvmlFailed"
@@ -40,7 +40,7 @@ class GpuFinding:
     message: str
     """Text with the observation and the advice."""
     gpu: str = ""
-    """Identity of the GPU (``GPU-…``); empty for the machine as a whole, or for a GPU that does not report its
+    """Identity of the GPU (``GPU-…``); empty for a problem of the machine, or of a GPU that does not report its
     identity."""
 
     def __str__(self) -> str:
@@ -48,4 +48,5 @@ class GpuFinding:
 
 
 class LookError(Exception):
-    """Raised when something could not be examined, so that its state is unknown; the message says what, and why."""
+    """Raised if a part of the machine cannot be examined, so that its state is unknown. The message says what, and
+    why."""

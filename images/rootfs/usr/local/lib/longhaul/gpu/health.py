@@ -1,4 +1,4 @@
-"""Health of GPUs, judged by what they report. Each rule's source: docs/gpus.md."""
+"""Health of GPUs, judged by their reports. docs/gpus.md has the source of each rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RECOVERY = {
     3: "end the programs that use it with others",
     4: "end its programs and reset it",
 }
-"""Advice by number of ``nvmlDeviceGpuRecoveryAction_t`` of nvml.h."""
+"""Advice, by the number of the recovery action (nvml.h, ``nvmlDeviceGpuRecoveryAction_t``)."""
 
 
 def memory(gpu: Gpu) -> Iterable[GpuFinding]:
@@ -54,9 +54,9 @@ def _ecc(gpu: Gpu) -> Iterable[GpuFinding]:
 
 
 def links(gpus: list[Gpu], promised: int | None) -> Iterable[GpuFinding]:
-    """Yield the GPUs with inactive NVLinks. With ``promised``, each GPU must have at least that many active links.
-    Without it, every link of a GPU must be active once any in the machine is: cards without a bridge report links
-    too."""
+    """Yield a finding for each GPU with too few active NVLinks. With ``promised``, each GPU must have at least that
+    many active links. Without ``promised``, all links must be active if any link in the machine is, because cards
+    without a bridge report inactive links."""
     if promised is None and not any(any(gpu.links) for gpu in gpus):
         return
     for gpu in gpus:
@@ -73,7 +73,7 @@ def links(gpus: list[Gpu], promised: int | None) -> Iterable[GpuFinding]:
 
 
 def number(gpus: list[Gpu], promised: int) -> Iterable[GpuFinding]:
-    """Yield a problem when there are fewer or more GPUs than promised."""
+    """Yield a finding if there are fewer or more GPUs than promised."""
     there = ", ".join(f"{gpu.uuid} at {gpu.pci}" for gpu in gpus) or "none"
     if len(gpus) < promised:
         message = (
@@ -87,8 +87,9 @@ def number(gpus: list[Gpu], promised: int) -> Iterable[GpuFinding]:
 
 
 def model(gpus: list[Gpu], promised: str) -> Iterable[GpuFinding]:
-    """Yield the GPUs that are not of the promised model: each word of it must be a word of the GPU's name. Empty: any
-    model. A GPU that does not report its name already has a finding for that."""
+    """Yield a finding for each GPU of another model than promised. Every word of ``promised`` must be a word of the
+    GPU's name. An empty ``promised`` allows any model. A GPU without a name is skipped, because it already has another
+    finding."""
     for gpu in gpus:
         if gpu.name and not _words(promised) <= _words(gpu.name):
             message = f"is a {gpu.name}, {promised} was promised"

@@ -1,4 +1,4 @@
-"""GPUs that the driver knows, and what each reports."""
+"""GPUs that the driver knows, and the values that each GPU reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu.nvml import Device, Nvml, NvmlError, Remapped
 T = TypeVar("T")
 
 _ABSENT = {nvml_abi.NOT_SUPPORTED, nvml_abi.FUNCTION_NOT_FOUND}
-"""Error codes that are no problem: the GPU lacks a feature, or the driver is too old to report it."""
+"""Error codes without a finding: the GPU lacks a feature, or the driver is too old to report the feature."""
 
 _CODES = {nvml_abi.GPU_IS_LOST: Code.GPU_LOST, nvml_abi.RESET_REQUIRED: Code.GPU_RESET_REQUIRED}
 _ADVICE = {
@@ -24,7 +24,7 @@ _ADVICE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """One GPU; ``None`` for values that it does not support."""
+    """A GPU. Values that the GPU does not report are ``None``, or an empty text."""
 
     index: int
     uuid: str
@@ -35,7 +35,7 @@ class Gpu:
     compute: tuple[int, int] | None
     """CUDA compute capability, major and minor."""
     ecc: tuple[bool, bool] | None
-    """ECC now and after the next reboot: True when it is on."""
+    """ECC now and after the next reboot: True if ECC is on."""
     uncorrected: int | None
     """Number of uncorrected ECC errors since the driver was loaded."""
     uncorrected_ever: int | None
@@ -45,11 +45,11 @@ class Gpu:
     persistence: bool | None
     recovery_action: int | None
     links: tuple[bool, ...]
-    """State of each NVLink that the GPU knows: True when it is active."""
+    """State of each NVLink of the GPU: True if the link is active."""
 
 
 class _Reader:
-    """Queries one GPU and keeps its errors: each error code once, with the function that returned it first."""
+    """Reader of one GPU's values. It keeps each error code once, with the function that returned the code first."""
 
     def __init__(self) -> None:
         self.refusals: dict[int, NvmlError] = {}
@@ -74,8 +74,8 @@ class _Reader:
 
 
 def read(nvml: Nvml) -> tuple[list[Gpu], list[GpuFinding]]:
-    """Return every GPU that can be queried, and the errors of all of them; ``NvmlError`` when they cannot even be
-    counted."""
+    """Return every GPU that can be queried, and findings for the errors of all GPUs. Raise ``NvmlError`` if the GPUs
+    cannot be counted."""
     gpus: list[Gpu] = []
     findings: list[GpuFinding] = []
     for index in range(nvml.count()):
@@ -112,8 +112,7 @@ def _read(nvml: Nvml, index: int, reader: _Reader) -> Gpu | None:
 
 
 def _links(device: Device, reader: _Reader) -> tuple[bool, ...]:
-    """Return the state of each link. The library refuses the number of a link that the GPU does not have as an invalid
-    argument."""
+    """Return the state of each link. NVML refuses the number of a missing link as an invalid argument."""
     states: list[bool] = []
     for number in range(nvml_abi.MAX_LINKS):
         try:

@@ -1,6 +1,7 @@
-"""Names for a node's GPUs in the cluster, shared by the node's own program and the node controller."""
+"""File with the id of the machine's present boot, which the node's reports contain."""
 
 from __future__ import annotations
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-"""File from which the kubelet, too, reads its Node's ``bootID`` (github.com/google/cadvisor, ``utils/sysinfo``)."""
+"""Path of the file. The kubelet reads its Node's ``bootID`` from the same file (github.com/google/cadvisor,
+``utils/sysinfo``)."""

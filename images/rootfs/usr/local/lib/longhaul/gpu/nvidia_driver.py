@@ -1,4 +1,4 @@
-"""Kernel side of the driver: the loaded module, the installed one, and the kernel that it is for."""
+"""Kernel side of NVIDIA's driver: the loaded module, the installed module, and the kernel for which it was built."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from gpu.findings import Code, GpuFinding, LookError
 
 MODULES = ("nvidia", "nvidia-current")
-"""Names of the module's file: nvidia in NVIDIA's and Ubuntu's packages, nvidia-current in Debian's."""
+"""Names of the module: nvidia in NVIDIA's and Ubuntu's packages, nvidia-current in Debian's."""
 
 _VERSION = re.compile(r"Kernel Module\D.*?\s(\d+\.\d+(?:\.\d+)*)\s")
 """Pattern of the version in /proc/driver/nvidia/version: «NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.309.01
-…», and for the open modules «NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build …»."""
+…», or with the open modules «NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build …»."""
 
 UNKNOWN = "unknown"
-"""Version of a loaded module that does not report one."""
+"""Version of a loaded module that does not report its version."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,28 +38,28 @@ class Driver:
     kernel: str
     """Release of the running kernel."""
     loaded: str = ""
-    """Version of the loaded module, or :data:`UNKNOWN`; empty when none is loaded."""
+    """Version of the loaded module, or :data:`UNKNOWN`; empty if no module is loaded."""
     installed: Module | None = None
-    """Module that would be loaded for this kernel."""
+    """Module that is installed for the running kernel."""
     elsewhere: tuple[str, ...] = ()
     """Releases of the other kernels that have a module."""
     nouveau: bool = False
-    """True when nouveau, the kernel's own driver, is loaded."""
+    """True if nouveau, the kernel's own driver, is loaded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriverPaths:
-    """Files in which the kernel's modules are found."""
+    """Files and folders with the state of the kernel's modules."""
 
     version: Path = Path("/proc/driver/nvidia/version")
     modules: Path = Path("/sys/module")
-    """One folder for each loaded module, with a file ``version`` where the module has one."""
+    """Folder with one folder for each loaded module, which contains a file ``version`` if the module has a version."""
     kernels: Path = Path("/lib/modules")
 
 
 def modinfo(name: str, kernel: str) -> str:
-    """Return modinfo's output for a module; empty when the kernel has none. ``LookError`` when modinfo cannot be
-    run."""
+    """Return modinfo's output for a module; empty if the kernel has no such module. Raise ``LookError`` if modinfo
+    cannot be run."""
     try:
         done = subprocess.run(["modinfo", "-k", kernel, name], capture_output=True, text=True, check=False)
     except OSError as error:
@@ -68,7 +68,7 @@ def modinfo(name: str, kernel: str) -> str:
 
 
 def read(paths: DriverPaths | None = None, *, kernel: str = "", ask: Callable[[str, str], str] = modinfo) -> Driver:
-    """Read the driver's state on this machine; raise ``LookError`` when a part cannot be read."""
+    """Read the driver's state on this machine. Raise ``LookError`` if modinfo cannot be run."""
     paths = paths or DriverPaths()
     kernel = kernel or os.uname().release
     modules = (parse(ask(name, kernel)) for name in MODULES)
@@ -103,8 +103,8 @@ def _loaded(paths: DriverPaths) -> str:
 
 
 def _elsewhere(kernels: Path, running: str) -> Iterable[str]:
-    """Yield the other kernels that have a module: DKMS puts it into updates/dkms, precompiled packages put it below
-    kernel."""
+    """Yield the releases of the other kernels that have a module. DKMS puts the module into updates/dkms, precompiled
+    packages put it below kernel."""
     for pattern in ("updates/dkms", "kernel/nvidia*"):
         for path in kernels.glob(f"*/{pattern}/nvidia*.ko*"):
             release = path.relative_to(kernels).parts[0]
@@ -113,7 +113,7 @@ def _elsewhere(kernels: Path, running: str) -> Iterable[str]:
 
 
 def findings(driver: Driver, *, library: str) -> list[GpuFinding]:
-    """Return the driver's problems. ``library``: version that the user-space libraries belong to; empty when it is
+    """Return the driver's problems. ``library`` is the version of the user-space libraries, or empty if it is
     unknown."""
     return list(_running(driver, library) if driver.loaded else _not_running(driver))
 
@@ -131,7 +131,8 @@ def _running(driver: Driver, library: str) -> Iterable[GpuFinding]:
 
 
 def agree(library: str, module: str) -> bool:
-    """Return whether both are the same version. Some libraries leave out the last number."""
+    """Return whether both are the same version, or the module's version is unknown. Some libraries leave out the last
+    number."""
     return module in (library, UNKNOWN) or module.startswith(f"{library}.")
 
 

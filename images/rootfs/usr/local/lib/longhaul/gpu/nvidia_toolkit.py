@@ -1,5 +1,5 @@
-"""CDI specifications, with which the container toolkit passes the driver to containers. Each is made for one driver
-version."""
+"""CDI specifications, with which the container toolkit passes the driver to containers. A specification is made for one
+version of the driver."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gpu.nvidia_driver import agree
 
 FOLDERS = (Path("/etc/cdi"), Path("/run/cdi"))
 """Folders in which container runtimes look for specifications (tags.cncf.io/container-device-interface, ``pkg/cdi``:
-/etc/cdi and /var/run/cdi, which is /run/cdi). longhaul-gpu-cdi.service writes nvidia.yaml there, as NVIDIA's own
-nvidia-cdi-refresh.service does; the device plugin writes files of its own."""
+/etc/cdi and /var/run/cdi, which is /run/cdi). longhaul-gpu-cdi.service writes nvidia.yaml there, like NVIDIA's
+nvidia-cdi-refresh.service. The device plugin writes other files there."""
 
 SUFFIXES = (".yaml", ".json")
 
@@ -27,7 +27,7 @@ _LIBRARY = re.compile(r"/lib(?:cuda|nvidia-ml)\.so\.(\d+\.\d+(?:\.\d+)*)")
 
 @dataclass(frozen=True, kw_only=True)
 class Specification:
-    """One specification file."""
+    """A specification file."""
 
     path: str
     versions: tuple[str, ...]
@@ -35,7 +35,8 @@ class Specification:
 
 
 def read(folders: Iterable[Path] = FOLDERS) -> tuple[Specification, ...]:
-    """Return NVIDIA's specifications; empty when there is no toolkit. Raise ``LookError`` when one cannot be read."""
+    """Return NVIDIA's specifications; empty if there is no toolkit. Raise ``LookError`` if a specification cannot be
+    read."""
     paths = (path for folder in folders for path in sorted(folder.glob("*")) if path.suffix in SUFFIXES)
     return tuple(specification for path in paths if (specification := _specification(path)) is not None)
 
@@ -53,9 +54,9 @@ def _specification(path: Path) -> Specification | None:
 
 
 def findings(specifications: Iterable[Specification], *, loaded: str) -> list[GpuFinding]:
-    """Return the specifications that were made for another driver than the loaded one: containers would get files
-    that no longer exist, or libraries that the kernel's module refuses. ``loaded``: version of the module; empty for
-    none."""
+    """Return a finding for each specification of another version than the loaded module's. Containers would get files
+    that no longer exist, or libraries that the module refuses. ``loaded`` is the version of the loaded module; empty if
+    none is loaded."""
     mismatches = []
     for specification in specifications if loaded else ():
         others = [version for version in specification.versions if not agree(version, loaded)]

@@ -1,5 +1,5 @@
-"""NVIDIA's management library, limited to the functions that the preflight needs. It comes with the driver and belongs
-to it. The functions are described in nvml.h (see nvml_abi.py)."""
+"""NVIDIA's management library (NVML), limited to the functions that the preflight needs. The library is part of the
+driver. nvml.h describes the functions (see nvml_abi.py)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from types import TracebackType
 from gpu import nvml_abi
 
 LIBRARY = "libnvidia-ml.so.1"
-"""File name of the library; the dynamic loader finds it."""
+"""File name by which the dynamic loader finds the library."""
 
 
 class NvmlMissingError(Exception):
-    """Raised when the library cannot be loaded; the message is the loader's."""
+    """Raised if the library cannot be loaded. The message is the loader's."""
 
 
 class NvmlError(Exception):
-    """Raised when a function returns an error."""
+    """Raised if a function returns an error."""
 
     def __init__(self, function: str, code: int) -> None:
         self.code = code
@@ -28,19 +28,19 @@ class NvmlError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Remapped:
-    """Rows of a GPU's memory that spare rows replace."""
+    """Numbers and state of the rows of a GPU's memory that spare rows replace."""
 
     correctable: int
     uncorrectable: int
     pending: bool
-    """True when more rows will be remapped at the next reset."""
+    """True if more rows will be remapped at the next reset."""
     failed: bool
-    """True when a row could not be remapped."""
+    """True if a row could not be remapped."""
 
 
 class Device:
-    """One GPU, by its handle: a struct of one pointer, which is passed like the pointer. Its functions raise
-    ``NvmlError``, with ``NOT_SUPPORTED`` for features that this GPU lacks."""
+    """A GPU, by its handle, which is a struct of one pointer and is passed like the pointer. The methods raise
+    ``NvmlError``, with ``NOT_SUPPORTED`` for features that the GPU lacks."""
 
     def __init__(self, nvml: Nvml, handle: ctypes.c_void_p) -> None:
         self._nvml, self._handle = nvml, handle
@@ -52,7 +52,7 @@ class Device:
         return self._text("nvmlDeviceGetName")
 
     def pci(self) -> str:
-        """Return the address on the PCI bus, as the kernel writes it: ``0000:18:00``."""
+        """Return the address on the PCI bus in the kernel's form, such as ``0000:18:00``."""
         info = nvml_abi.Pci()
         self._call("nvmlDeviceGetPciInfo_v3", ctypes.byref(info))
         return f"{info.domain:04x}:{info.bus:02x}:{info.device:02x}"
@@ -108,7 +108,7 @@ class Device:
         return bool(active.value)
 
     def recovery_action(self) -> int:
-        """Return the action that the driver requests: a number of ``nvmlDeviceGpuRecoveryAction_t``, 0 for none."""
+        """Return the number of the action that the driver requests (``nvmlDeviceGpuRecoveryAction_t``); 0 for none."""
         value = nvml_abi.Field(field=nvml_abi.RECOVERY_ACTION)
         self._call("nvmlDeviceGetFieldValues", ctypes.c_int(1), ctypes.byref(value))
         if value.result:
@@ -136,17 +136,17 @@ class Device:
 
 
 class Nvml:
-    """The loaded library; as a context manager, with the driver opened."""
+    """The loaded library. As a context manager, it opens the driver and closes it again."""
 
     def __init__(self, path: str = LIBRARY) -> None:
-        """Load the library; ``NvmlMissingError`` when it cannot be loaded."""
+        """Load the library. Raise ``NvmlMissingError`` if it cannot be loaded."""
         try:
             self._library = ctypes.CDLL(path)
         except OSError as error:
             raise NvmlMissingError(str(error)) from None
 
     def __enter__(self) -> Nvml:
-        """Open the driver; ``NvmlError`` when it does not answer or does not match the library."""
+        """Open the driver. Raise ``NvmlError`` if the driver does not answer or does not match the library."""
         self.call("nvmlInit_v2")
         return self
 
@@ -154,15 +154,15 @@ class Nvml:
         self.call("nvmlShutdown")
 
     def library_version(self) -> str:
-        """Return the version of the driver that the library belongs to, which is known before the library is opened,
-        too. The library's answer begins with the version of its interface, which is removed here."""
+        """Return the version of the driver to which the library belongs. No open driver is needed. The library's answer
+        begins with the version of the interface, which is removed here."""
         return self._text("nvmlSystemGetNVMLVersion").partition(".")[2]
 
     def driver_version(self) -> str:
         return self._text("nvmlSystemGetDriverVersion")
 
     def cuda_version(self) -> str:
-        """Return the newest CUDA version that the driver serves, such as ``12.2``."""
+        """Return the newest CUDA version that the driver supports, such as ``12.2``."""
         version = ctypes.c_int()
         self.call("nvmlSystemGetCudaDriverVersion", ctypes.byref(version))
         # NVML_CUDA_DRIVER_VERSION_MAJOR and _MINOR of nvml.h.
@@ -180,8 +180,8 @@ class Nvml:
         return Device(self, handle)
 
     def call(self, function: str, *arguments: object) -> None:
-        """Call a function that returns a code; ``NvmlError`` when it is not 0, and when this library lacks the
-        function."""
+        """Call a function that returns an error code. Raise ``NvmlError`` if the code is not 0, or if this library
+        lacks the function."""
         try:
             symbol = getattr(self._library, function)
         except AttributeError:

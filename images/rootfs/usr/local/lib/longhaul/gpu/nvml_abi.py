@@ -9,7 +9,7 @@ MAX_LINKS = 18
 """NVML_NVLINK_MAX_LINKS."""
 
 TEXT = 96
-"""Size of text buffers in bytes; no text that is read here is longer (NVML_DEVICE_UUID_V2_BUFFER_SIZE,
+"""Size of text buffers in bytes, which is enough for all texts that are read here (NVML_DEVICE_UUID_V2_BUFFER_SIZE,
 NVML_DEVICE_NAME_V2_BUFFER_SIZE)."""
 
 UNCORRECTED = 1
@@ -84,7 +84,7 @@ class NvmlMemory(ctypes.Structure):
 
 
 class Value(ctypes.Union):
-    """``nvmlValue_t``: eight bytes, of which an unsigned int is read here."""
+    """``nvmlValue_t``: eight bytes, from which this project reads an unsigned int."""
 
     _fields_ = (("unsigned", ctypes.c_uint), ("double", ctypes.c_double))
 

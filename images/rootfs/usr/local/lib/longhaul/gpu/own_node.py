@@ -25,11 +25,11 @@ COMPONENT = "longhaul-gpu-preflight"
 
 
 class NotRegisteredError(Exception):
-    """Raised when the kubelet has not registered the Node yet."""
+    """Raised if the kubelet has not registered the Node yet."""
 
 
 class OwnNode:
-    """The Node called ``name``. Every method may raise ``ApiError``; the caller tries again later."""
+    """The Node called ``name``. Every method that sends requests may raise ``ApiError``."""
 
     def __init__(self, api: Api, name: str, *, component: str = COMPONENT) -> None:
         """``component`` is the program that writes the Node's Events."""
@@ -38,7 +38,7 @@ class OwnNode:
         self._events = Events(api, instance=name, component=component)
 
     def read(self) -> Object:
-        """Return the Node; raise ``NotRegisteredError`` when it does not exist."""
+        """Return the Node. Raise ``NotRegisteredError`` if it does not exist."""
         node = self._api.find(self._path)
         if node is None:
             raise NotRegisteredError(f"there is no Node {self.name} yet: see kubelet.service")
@@ -51,7 +51,7 @@ class OwnNode:
         return [pod for pod in pods if pod.get("status", {}).get("phase") not in OVER]
 
     def holders(self) -> list[str]:
-        """Return the pods that have GPUs, or may have them by a claim, as namespace and name."""
+        """Return the namespace and name of each pod that has GPUs, or may have GPUs by a claim."""
         return sorted(
             f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in self.pods() if holds_gpus(pod)
         )
@@ -59,8 +59,8 @@ class OwnNode:
     def write(
         self, *, conditions: list[dict[str, str]], labels: Mapping[str, str], annotations: Mapping[str, str]
     ) -> None:
-        """Write all changes in one request, so that no reader sees only a part: a status patch may contain metadata
-        (k8s.io/component-helpers, ``node/util``, preparePatchBytesForNodeStatus)."""
+        """Write all changes in one request, so that no reader sees only a part of them. A patch of the status may
+        contain metadata (k8s.io/component-helpers, ``node/util``, preparePatchBytesForNodeStatus)."""
         metadata = {"labels": dict(labels), "annotations": dict(annotations)}
         document = {"metadata": metadata, "status": {"conditions": conditions}}
         self._api.patch(f"{self._path}/status", document, strategic=True)
@@ -72,8 +72,8 @@ class OwnNode:
 
 
 def this_node(*, agent: str, component: str) -> OwnNode:
-    """Return the Node of this machine, accessed as the kubelet. Raise ``OSError``, ``ValueError``, ``TypeError`` or
-    ``AttributeError`` while the machine does not know its place."""
+    """Return the Node of this machine, accessed with the kubelet's certificate. Raise ``OSError``, ``ValueError``,
+    ``TypeError`` or ``AttributeError`` while the machine does not know its name."""
     paths, url = worker_checks.WorkerPaths(), Worker.read(PATH).api
     name = worker_checks.name(paths)
     if not name or not urllib.parse.urlsplit(url).hostname:
@@ -83,7 +83,8 @@ def this_node(*, agent: str, component: str) -> OwnNode:
 
 
 def holds_gpus(pod: Mapping[str, Any]) -> bool:
-    """Return whether an unfinished pod has devices, or has claims; a pod does not say what its claims are for."""
+    """Return whether a pod that has not ended has GPUs, or has a claim. Every claim counts, because a pod does not show
+    what its claims are for."""
     if pod.get("status", {}).get("phase") in OVER:
         return False
     spec = pod["spec"]
@@ -101,7 +102,7 @@ def _asks(container: Mapping[str, Any]) -> bool:
 
 
 def tainted(node: Mapping[str, Any]) -> bool:
-    """Return whether the node has the taint that keeps pods away until its GPUs have passed their test."""
+    """Return whether the node has the taint that keeps pods away until the node's GPUs have passed their test."""
     return any(taint["key"] == PREFLIGHT_TAINT for taint in node.get("spec", {}).get("taints") or ())
 
 

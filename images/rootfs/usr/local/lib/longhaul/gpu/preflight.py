@@ -1,8 +1,8 @@
-"""Check that this machine's GPUs are present and healthy, as /etc/longhaul/node.json promises.
+"""Check that the GPUs that /etc/longhaul/node.json promises are present and healthy.
 
-Prints every problem in one report: one line each, or one JSON object with ``--json``. Exit codes: 0 all is healthy, 1 a
-problem was found, 2 wrong use of this command, 3 some checks could not be made and the others found no problem, 143 it
-was told to end (SIGTERM), and has ended gpu_check too.
+The program prints all problems: one line for each, or one JSON object with ``--json``. Exit codes: 0 all GPUs are
+healthy, 1 a problem was found, 2 wrong use of this command, 3 some checks could not be made and the others found no
+problem, 143 the program was ended by SIGTERM and has ended gpu_check too.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Run of the preflight in its own process: NVIDIA's library belongs to the driver, which may be replaced between two
-looks, crash, or block its caller for ever."""
+"""Run of the preflight in its own process. NVIDIA's library belongs to the driver, which may be replaced between two
+checks, may crash, or may block its caller for ever."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ from gpu.trial import LIMIT_S as TRIAL_S
 PROGRAM = (sys.executable, str(Path(__file__).parents[1] / "longhaul-program"), "gpu.preflight")
 
 LOOK_S = 120.0
-"""Time limit in seconds for everything but the trial: without persistence the driver takes seconds to wake each GPU."""
+"""Longest duration in seconds of everything but the trial. Without persistence, the driver takes seconds to wake each
+GPU."""
 
 ENDED_S = 2 * KILLED_S
-"""Seconds to wait for a preflight after its SIGTERM: it may itself wait for its trial for half of this time."""
+"""Longest time in seconds to wait for a preflight after SIGTERM. For half of this time, the preflight may itself wait
+for its trial."""
 
 ANSWERS = (0, 1, 3)
 """Exit codes that come with a report."""
 
 
 class NoReportError(Exception):
-    """Raised when there is no report; the message says why."""
+    """Raised if there is no report. The message says why."""
 
 
 class PreflightRun:
-    """Runs the preflight, one run at a time."""
+    """Runner of the preflight, for one run at a time."""
 
     def __init__(self, program: Sequence[str] = PROGRAM, *, limit_s: float = LOOK_S, trial_s: float = TRIAL_S) -> None:
         self._program, self._limit_s, self._trial_s = tuple(program), limit_s, trial_s
         self._stuck: subprocess.Popen[bytes] | None = None
 
     def run(self, *, check: bool) -> dict[str, Any]:
-        """Return the report as a JSON object; ``check`` adds the trial of memory and compute. Raise ``NoReportError``
-        when there is none."""
+        """Return the report as a JSON object. ``check`` adds the trial of memory and compute. Raise ``NoReportError``
+        if there is no report."""
         if self._stuck is not None and self._stuck.poll() is None:
             raise NoReportError("an earlier preflight of the GPUs still hangs in the driver: reboot")
         self._stuck = None
@@ -61,9 +63,9 @@ class PreflightRun:
             return _report(code, output.read())
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """End the preflight and everything that it started. Its trial has a session of its own, which only the
+        """End the preflight and all processes that it started. The trial has a session of its own, which only the
         preflight can end, so the preflight gets SIGTERM first. A process that waits inside the driver does not react,
-        and perhaps cannot be killed at all: it is remembered, so that no second one is started."""
+        and perhaps cannot be killed. Such a process is remembered, so that no second preflight is started."""
         with suppress(ProcessLookupError, subprocess.TimeoutExpired):
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(ENDED_S)

@@ -1,8 +1,8 @@
-"""Report to the cluster whether this node's GPUs are healthy: test them after each boot, and keep checking them.
+"""Test this node's GPUs after each boot, check them repeatedly, and report to the cluster whether they are healthy.
 
-The verdict is two conditions of the Node, labels that describe the GPUs, and an Event whenever the verdict changes.
-According to it, the node controller lifts the taint with which the node registered, or puts it back. A failed test is
-repeated, after longer and longer pauses. Ends with 0 on a machine without promised GPUs.
+The report consists of two conditions of the Node, labels that describe the GPUs, and an Event for each change of the
+verdict. By the conditions, the node controller removes the taint with which the node registered, or adds it again. A
+failed test is repeated after longer and longer pauses. On a machine without promised GPUs the program ends with 0.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ log = logging.getLogger("gpu.report")
 AGENT = "longhaul-gpu-report"
 
 WELL_S = 300.0
-"""Seconds between looks at healthy GPUs: as often as the kubelet reports that nothing changed (its default
+"""Seconds between checks of healthy GPUs: the interval at which the kubelet reports an unchanged status (default of
 ``nodeStatusReportFrequency``)."""
 FIRST_S = 15.0
 LAST_S = 900.0
-"""First and longest pause in seconds after a failed test; each pause is twice the one before."""
+"""First and longest pause in seconds after a failed test. Each pause is twice the previous pause."""
 WAIT_S = 30.0
-"""Longest pause in seconds while waiting for a pod's end or for the taint."""
+"""Longest pause in seconds while no test is possible: a pod still has GPUs, or the taint is missing."""
 RETRY_S = 3.0
 """Pause in seconds while the API does not answer, or the kubelet has not registered the Node."""
 
@@ -49,18 +49,18 @@ class Preflight(Protocol):
     """Source of preflight reports."""
 
     def run(self, *, check: bool) -> dict[str, Any]:
-        """Return the preflight's report; ``NoReportError`` when there is none."""
+        """Return the preflight's report. Raise ``NoReportError`` if there is none."""
 
 
 class Reporter:
-    """Determines one node's verdict and writes it to the Node."""
+    """Program that determines a node's verdict and writes it to the Node."""
 
     def __init__(self, node: OwnNode, promise: GpuPromise, preflight: Preflight, *, boot: str) -> None:
         self._node, self._promise, self._preflight, self._boot = node, promise, preflight, boot
 
     def step(self) -> GpuVerdict:
-        """Look at the GPUs and write what has changed. After ``ApiError`` or ``NotRegisteredError`` the caller tries
-        again."""
+        """Check the GPUs, write changes to the Node, and return the verdict. Raise ``ApiError`` or
+        ``NotRegisteredError`` if the Node cannot be read or written."""
         node = self._node.read()
         verdict, differs, labels = self._verdict(node)
         before = by_type(node)
@@ -87,13 +87,13 @@ class Reporter:
         return verdict, mismatch(report), features.labels(report, there=there)
 
     def _passed(self, node: Object) -> bool:
-        """Return whether the test has passed since this boot, and no look since then found a problem."""
+        """Return whether the GPUs have passed their test since this boot, and no later check found a problem."""
         boot = node["metadata"].get("annotations", {}).get(GPU_BOOT)
         return bool(boot == self._boot and by_type(node).get(GPU_HEALTHY, {}).get("status") == GOOD)
 
     def _waits(self, node: Object) -> GpuVerdict | None:
-        """Return why the trial of memory and compute cannot have all GPUs now; None when it can. The taint is checked
-        before the pods: once it is set, no further pods come."""
+        """Return the verdict for a trial of memory and compute that cannot have all GPUs now; None if it can, or if
+        none is needed. The taint is checked before the pods, because no further pods come once the taint is set."""
         if not self._promise.check or self._passed(node):
             return None
         if not tainted(node):
@@ -107,7 +107,7 @@ class Reporter:
         return GpuVerdict(status=OPEN, reason=IN_USE, message=message)
 
     def _known(self, node: Object, gpu_conditions: list[dict[str, str]], labels: dict[str, str]) -> bool:
-        """Return whether the Node already has all of these."""
+        """Return whether the Node already has these conditions and labels, written in this boot."""
         metadata, before = node["metadata"], by_type(node)
         fields = ("status", "reason", "message")
         return (
@@ -128,7 +128,7 @@ class Pace:
         self._next_s, self._reported_reason = FIRST_S, ""
 
     def after(self, verdict: GpuVerdict) -> float:
-        """Return the seconds until the next look. A new verdict begins with the shortest pause."""
+        """Return the seconds until the next check. A verdict with a new reason begins with the shortest pause."""
         if verdict.good:
             self._next_s, self._reported_reason = FIRST_S, ""
             return WELL_S

@@ -1,4 +1,4 @@
-"""Trial of the GPUs' memory and compute, by a command that the environment may name."""
+"""Trial of the GPUs' memory and compute with a command that the environment may declare."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from contract.documents.node import CHECK_S
 from gpu.findings import Code, GpuFinding
 
 LIMIT_S = CHECK_S
-"""Time limit of a trial in seconds; beyond it, the trial hangs: a GPU that does not answer blocks its programs for
-ever."""
+"""Longest duration of a trial in seconds. A trial that takes longer hangs: a GPU that does not answer blocks its
+programs for ever."""
 
 KILLED_S = 5.0
-"""Seconds to wait for a killed process: a process inside the driver perhaps cannot be killed at all."""
+"""Longest time in seconds to wait for a killed process. A process inside the driver perhaps cannot be killed."""
 
 SAID_LINES = 5
 SAID_BYTES = 4096
-"""Largest part, in bytes, of the trial's last output in the finding."""
+"""Largest size in bytes of the end of the trial's output in the finding."""
 
 
 def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[GpuFinding]:
-    """Run the command; return no finding when it ends with 0."""
+    """Run the command. Return no finding if it ends with 0."""
     # A file for the output, not a pipe: a process that cannot be killed would keep a pipe open.
     with tempfile.TemporaryFile() as output:
         process: subprocess.Popen[bytes] | None = None
@@ -54,7 +54,8 @@ def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[GpuFindin
 
 @contextmanager
 def _held_back(number: signal.Signals) -> Iterator[None]:
-    """Delay the signal until the end. It is not blocked: a process that is started meanwhile would inherit that."""
+    """Delay the signal until the end of the block. The signal is not blocked, because a process that is started in the
+    block would inherit a blocked signal."""
     came: list[int] = []
 
     def note(which: int, _: FrameType | None) -> None:
@@ -70,7 +71,7 @@ def _held_back(number: signal.Signals) -> Iterator[None]:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process and everything that it started."""
+    """Kill the process and all processes that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):

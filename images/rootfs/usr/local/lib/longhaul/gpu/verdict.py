@@ -17,12 +17,13 @@ NOT_SEEN = "GpusNotSeen"
 IN_USE = "GpusInUse"
 UNTAINTED = "PreflightTaintMissing"
 BROKE_OFF = "PreflightBrokeOff"
-"""Reasons other than those of findings. The last: the look itself did not end, or ended without a report."""
+"""Reasons other than the codes of findings. ``BROKE_OFF`` means that the preflight did not end, or ended without a
+report."""
 
 FINDING = 240
 MESSAGE = 1024
-"""Longest text in characters of one finding, and of all: the limit of an Event (k8s.io/kubernetes,
-``NoteLengthLimit``)."""
+"""Longest text, in characters, of one finding and of all findings. The latter is the limit of an Event
+(k8s.io/kubernetes, ``NoteLengthLimit``)."""
 
 _MISMATCHES = (Code.DRIVER_MISMATCH, Code.TOOLKIT_MISMATCH)
 
@@ -42,8 +43,8 @@ class GpuVerdict:
 
 
 def judge(report: Mapping[str, Any]) -> GpuVerdict:
-    """Return the verdict on the preflight's report, as its ``--json`` prints it. It is good only when every check was
-    made and found no problem."""
+    """Return the verdict on a report in the form of the preflight's ``--json``. The verdict is good only if every check
+    was made and found no problem."""
     findings = report["findings"]
     if findings:
         return GpuVerdict(status=BAD, reason=findings[0]["code"], message=_findings_text(findings))
@@ -55,8 +56,8 @@ def judge(report: Mapping[str, Any]) -> GpuVerdict:
 
 
 def mismatch(report: Mapping[str, Any]) -> GpuVerdict:
-    """Return whether the running driver, the installed one and the one passed to containers are of different
-    versions."""
+    """Return the verdict on whether the running driver, the installed driver and the driver in containers have
+    different versions."""
     mismatches = [finding for finding in report["findings"] if finding["code"] in _MISMATCHES]
     if mismatches:
         return GpuVerdict(status=GOOD, reason=mismatches[0]["code"], message=_findings_text(mismatches))
@@ -66,14 +67,16 @@ def mismatch(report: Mapping[str, Any]) -> GpuVerdict:
 
 
 def broke_off(why: str) -> GpuVerdict:
-    """Return the verdict on a look that gave no report: GPUs that block their callers are not healthy."""
+    """Return the verdict for a preflight without a report, which is bad: GPUs that block their callers are not
+    healthy."""
     return GpuVerdict(status=BAD, reason=BROKE_OFF, message=_cut(why, MESSAGE))
 
 
 def conditions(
     verdict: GpuVerdict, differs: GpuVerdict, *, before: Mapping[str, Any], now: str
 ) -> list[dict[str, str]]:
-    """Return both conditions, as the API takes them. ``before``: the Node's conditions by type; ``now`` is RFC 3339."""
+    """Return both conditions in the API's form. ``before`` has the Node's conditions by type. ``now`` is a time, RFC
+    3339."""
     return [
         _condition(type_, outcome, before.get(type_, {}), now)
         for type_, outcome in ((GPU_HEALTHY, verdict), (DRIVER_MISMATCH, differs))

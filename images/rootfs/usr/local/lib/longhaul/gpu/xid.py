@@ -1,4 +1,4 @@
-"""Xid messages: errors that NVIDIA's driver wrote to the kernel's log since boot."""
+"""Xid messages: errors that NVIDIA's driver has written to the kernel's log since boot."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ FATAL = {
     156: "memory or unit was retired",
     158: "fatal timeout of the GPU",
 }
-"""Xids after which a GPU cannot be trusted before a reset or a stronger measure. From NVIDIA's catalog
-(docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): those whose immediate action is to reset the GPU, to
-restart the machine or to check it mechanically, and 48 and 74, for which it requires a reset or reboot. The others are
-errors of applications, are harmless, or cannot be judged by their number alone (144 to 150; docs/gpus.md)."""
+"""Xids after which a GPU cannot be trusted before a reset or a stronger measure. The numbers are from NVIDIA's catalog
+(docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): Xids whose immediate action is to reset the GPU, to
+restart the machine or to check it mechanically, and 48 and 74, for which the catalog requires a reset or reboot. All
+other Xids are errors of applications, are harmless, or cannot be judged by their number alone (144 to 150;
+docs/gpus.md)."""
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:]+)[^)]*\): (\d+)(?:, *)?(.*)")
 _GPU = re.compile(r"NVRM: GPU at (?:PCI:)?([0-9a-fA-F:]+): (GPU-[0-9a-f-]+)")
-"""Patterns of the messages, as src/nvidia/src/kernel/gpu/rc/kernel_rc.c of github.com/NVIDIA/open-gpu-kernel-modules
-writes them: «NVRM: Xid (PCI:0000:18:00): 79, …», with « GPU-I:05» in the parentheses for an instance; the GPU's
-identity comes once, before its first Xid. Older drivers leave «PCI:» out."""
+"""Patterns of the driver's messages (github.com/NVIDIA/open-gpu-kernel-modules,
+src/nvidia/src/kernel/gpu/rc/kernel_rc.c), such as «NVRM: Xid (PCI:0000:18:00): 79, …», with « GPU-I:05» in the
+parentheses for an instance. A GPU's identity is written once, before its first Xid. Older drivers leave «PCI:» out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +59,11 @@ class Log:
 
     xids: tuple[Xid, ...]
     uuids: Mapping[str, str]
-    """Identities, by PCI address, of GPUs with an Xid, even of GPUs that are gone."""
+    """Identities of GPUs with an Xid, by PCI address. GPUs that are gone are included."""
 
 
 def kernel_log() -> list[str]:
-    """Return the kernel's messages since boot; raise ``LookError`` when the journal cannot be read."""
+    """Return the kernel's messages since boot. Raise ``LookError`` if the journal cannot be read."""
     command = ["journalctl", "--dmesg", "--boot", "--output=cat", "--no-pager", "--quiet"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
@@ -75,7 +76,7 @@ def kernel_log() -> list[str]:
 
 
 def parse(lines: Iterable[str]) -> Log:
-    """Return every Xid, in order, and the identities of the GPUs."""
+    """Return all Xids in their order, and the identities of the GPUs."""
     xids: list[Xid] = []
     uuids: dict[str, str] = {}
     for line in lines:
@@ -87,8 +88,8 @@ def parse(lines: Iterable[str]) -> Log:
 
 
 def findings(log: Log, uuids: Mapping[str, str]) -> list[GpuFinding]:
-    """Return one finding for each GPU and fatal number. ``uuids``: identities by PCI address, of GPUs that are
-    there."""
+    """Return a finding for each fatal Xid number of each GPU. ``uuids`` has the identities of the present GPUs, by PCI
+    address."""
     met: dict[tuple[str, int], list[Xid]] = {}
     for xid in log.xids:
         if xid.number in FATAL:

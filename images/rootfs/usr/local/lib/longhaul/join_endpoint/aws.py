@@ -1,10 +1,10 @@
-"""Identifies AWS machines. A machine signs ``GetCallerIdentity`` with the credentials of its instance profile, and STS
-returns the signer. EC2 names a role's session on an instance after the instance (docs.aws.amazon.com, "IAM roles for
+"""Identification of AWS machines. A machine signs ``GetCallerIdentity`` with the credentials of its instance profile,
+and STS returns the signer. EC2 gives a role's session the name of the instance (docs.aws.amazon.com, "IAM roles for
 Amazon EC2"), and only EC2 can assume the nodes' role.
 
-The machine sends only the signature. This module builds the URL, the body and the headers that bind the signature to
-this cluster, key and challenge, and it accepts exactly this list of signed headers. So a machine can cause no other
-request to STS, and no request to another address.
+The machine sends the signature, not the whole request. This module builds the URL, the body and the headers that bind
+the signature to the cluster, the key and the challenge, and accepts only signatures over exactly :data:`SIGNED`. So a
+machine cannot cause any other request to STS, or a request to another address.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SIGNED = (
 )
 
 BUSY = ("Throttling", "ThrottlingException", "RequestLimitExceeded")
-"""Error codes that STS returns with status 400 when it gets too many requests, whatever was signed
+"""Error codes that STS returns with status 400 after too many requests, independently of the signature
 (github.com/kubernetes-sigs/aws-iam-authenticator, issue 382 and pull request 630)."""
 
 REGION = r"[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}"
@@ -48,7 +48,7 @@ _CALLER = re.compile(r"arn:aws:sts::([0-9]{12}):assumed-role/([\w+=,.@-]{1,64})/
 
 
 class AwsProofs:
-    """Verifies AWS proofs: sends the signatures to STS."""
+    """Verifier of AWS proofs, which sends the signatures to STS."""
 
     def __init__(
         self,
@@ -59,7 +59,8 @@ class AwsProofs:
         self._url, self._now = url, now
 
     def attested(self, proof: Mapping[str, object], question: ProofQuestion) -> Attested:
-        """Return the instance, and the site whose nodes' role it has."""
+        """Return the instance, and the site whose nodes have the instance's role. Raise ``RefusedError`` if the proof
+        is wrong, and ``SourceError`` if STS does not answer."""
         region = text(proof, "region", REGION)
         environment = question.environment
         sites = [site for site in environment.sites_of("aws") if site.region == region]
@@ -91,8 +92,8 @@ class AwsProofs:
         }
 
     def _caller(self, region: str, headers: Mapping[str, str]) -> str:
-        """Return the ARN of the signer. STS's answer to a wrong signature may contain the signed text, so it is not
-        passed on."""
+        """Return the ARN of the signer. STS's answer to a wrong signature may contain the signed text, so errors
+        contain only the answer's code."""
         what = f"STS in {region}"
         try:
             answer = fetch(self._url(region), what=what, method="POST", headers=headers, body=STS_FORM)
@@ -110,7 +111,7 @@ class AwsProofs:
 
 
 def _instance(arn: str, environment: NodeEnvironment, roles: Mapping[str, str]) -> Attested:
-    """Return the machine of the session ``arn``; ``roles`` maps each nodes' role to its site."""
+    """Return the machine of the session ``arn``. ``roles`` has the site of each role of nodes."""
     match = _CALLER.fullmatch(arn)
     if match is None:
         raise RefusedError("ForeignProof", "the caller is not an instance with a role")

@@ -1,8 +1,8 @@
-"""Identifies Azure machines by two things that Azure signs for a machine and that no other machine can obtain.
+"""Identification of Azure machines by two documents that Azure signs for a machine: an attested document and a token.
 
-The attested document names the machine (``vmId``) and contains our challenge, ten digits made for one key. The token of
-the scale set's identity names the scale set; a token alone could come from any machine of the set, at any time of a
-day. Both must be of the same subscription, and a site must be in it.
+The attested document names the machine (``vmId``) and contains the endpoint's challenge, ten digits made for one key.
+The token of the scale set's identity names the scale set. A token alone would not identify the machine, because any
+machine of the scale set can have it, for a day. Both must be of the same subscription, which must contain a site.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from join_endpoint.proof import ProofQuestion, check_fresh, text
 _BASE64 = r"[A-Za-z0-9+/]{64,32768}={0,2}"
 _JWT = r"[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,16384}\.[A-Za-z0-9_-]{8,2048}"
 _CHAIN = 4
-"""Largest number of certificates between Azure's certificate and an authority; in practice there is one."""
+"""Largest number of certificates between the signer's certificate and an authority. In practice there is one."""
 _SET = re.compile(
     r"/subscriptions/([^/]+)/resourcegroups/([^/]+)/providers/microsoft\.compute/virtualmachinescalesets/([^/]+)"
 )
 
 
 class AzureProofs:
-    """Verifies Azure proofs: documents and tokens. Keeps the tenants' keys."""
+    """Verifier of Azure proofs, which consist of a document and a token. It keeps the tenants' keys."""
 
     def __init__(
         self,
@@ -41,7 +41,8 @@ class AzureProofs:
         self._tenants: dict[str, azure_tokens.Tenant] = {}
 
     def attested(self, proof: Mapping[str, object], question: ProofQuestion) -> Attested:
-        """Return the machine, and the site whose pool its scale set is."""
+        """Return the machine, and the site whose pool has the machine's scale set. Raise ``RefusedError`` if the proof
+        is wrong, and ``SourceError`` if the tenant's keys are not known now."""
         document = azure_documents.verified(_signature(proof), _chain(proof), roots=self._roots)
         if document.nonce != question.challenge:
             raise RefusedError("StaleProof", "the attested document is no answer to this challenge")
@@ -50,7 +51,7 @@ class AzureProofs:
         return Attested(site=site, machine=document.machine)
 
     def _site(self, environment: NodeEnvironment, subscription: str, token: str) -> str:
-        """Return the name of the site that has the token's scale set as a pool."""
+        """Return the name of the site whose pool has the token's scale set."""
         sites = [site for site in environment.sites_of("azure") if site.subscription.lower() == subscription]
         if not sites:
             raise RefusedError("ForeignProof", f"no site of this environment is in subscription {subscription}")
@@ -79,7 +80,7 @@ def _signature(proof: Mapping[str, object]) -> bytes:
 
 
 def _is_pem(value: object) -> bool:
-    """Return whether the value is text that can be written to a file as PEM; it is not parsed here."""
+    """Return whether the value is text that can be written to a PEM file. The text is not parsed here."""
     return isinstance(value, str) and value.isascii()
 
 

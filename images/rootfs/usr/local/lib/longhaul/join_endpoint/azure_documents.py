@@ -1,9 +1,9 @@
 """Azure's attested documents: JSON in a PKCS#7 signature, made for one machine by the metadata service of its host
 (learn.microsoft.com, "Azure Instance Metadata Service for virtual machines", Attested data).
 
-The document contains the signer's certificate but not its issuer's. The machine sends the issuer's certificate along;
-it is trusted only if it leads to one of the system's authorities. openssl does both steps, because no Python library
-offers the first.
+The document contains the signer's certificate, but not the issuer's. The machine sends the issuer's certificate along,
+which counts only if it leads to one of the system's authorities. openssl checks the signature and the certificates,
+because no Python library checks such a signature.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ROOTS = Path("/etc/ssl/certs/ca-certificates.crt")
 TIMEOUT_S = 10.0
 
 _SIGNER = re.compile(r"([a-z0-9-]+\.)*metadata\.azure\.com")
-"""Names of the signer in Azure's public cloud (same page): this name, or any name below it."""
+"""Names of the signer in Azure's public cloud (same page): ``metadata.azure.com``, or any name below it."""
 
 _CREATED = "%m/%d/%y %H:%M:%S %z"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttestedDocument:
-    """Statement of Azure about one machine."""
+    """Azure's statement about a machine."""
 
     machine: str
     """The machine's vmId."""
@@ -44,8 +44,8 @@ class AttestedDocument:
 
 
 def verified(signature: bytes, chain: Sequence[str], *, roots: Path = ROOTS) -> AttestedDocument:
-    """Return the document in ``signature`` (DER); ``chain``: certificates between the signer's and an authority, PEM.
-    Raise ``RefusedError`` when Azure has not signed it."""
+    """Return the document in ``signature`` (DER). ``chain`` has the certificates between the signer's certificate and
+    an authority, PEM. Raise ``RefusedError`` if Azure has not signed the document."""
     with tempfile.TemporaryDirectory() as folder:
         signer, between = Path(folder, "signer.pem"), Path(folder, "between.pem")
         between.write_text("".join(chain))

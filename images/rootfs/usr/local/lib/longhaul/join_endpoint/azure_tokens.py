@@ -1,4 +1,4 @@
-"""Entra ID tokens: JSON Web Tokens (RFC 7519), signed RS256 with a key that the tenant publishes."""
+"""Tokens of Entra ID: JSON Web Tokens (RFC 7519), signed RS256 with a key that the tenant publishes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from join_endpoint.outgoing_http import SourceError, fetch_json
 from join_endpoint.proof import FRESH
 
 KEYS_S = 3600.0
-"""Age in seconds after which keys are read again; the tenant changes them every few weeks (learn.microsoft.com,
+"""Age in seconds after which keys are read again. A tenant changes its keys every few weeks (learn.microsoft.com,
 "Signing key rollover in the Microsoft identity platform")."""
 
 UNKNOWN_S = 60.0
-"""Shortest time in seconds between two reads because of an unknown key, since anyone can invent one; also between two
-reads after a failure, when the key is known already."""
+"""Shortest time in seconds between two reads for an unknown key, since anyone can invent a key's name. After a failed
+read, it is the shortest time until the next read for a known key."""
 
 FAILED_S = 5.0
-"""Shortest time in seconds between two reads after a failure, when the key is unknown."""
+"""Shortest time in seconds after a failed read until the next read for an unknown key."""
 
 AUDIENCES = (AUDIENCE, AUDIENCE.rstrip("/"))
 
@@ -47,8 +47,8 @@ class Tenant:
         self._asking, self._trouble = False, ""
 
     def key(self, name: str) -> rsa.RSAPublicKey:
-        """Return the key called ``name``. Raise ``RefusedError`` when the tenant has none of that name, ``SourceError``
-        when this is not known now. Known keys stay valid while the tenant does not answer."""
+        """Return the key called ``name``. Raise ``RefusedError`` if the tenant has no such key, and ``SourceError`` if
+        that is unknown now. Known keys stay valid while the tenant does not answer."""
         if self._begins(name):
             self._renew()
         with self._lock:
@@ -60,7 +60,7 @@ class Tenant:
         raise RefusedError("ForgedProof", f"tenant {self.tenant} has no such signing key")
 
     def _begins(self, name: str) -> bool:
-        """Return whether the caller must read the keys; True for only one caller at a time."""
+        """Return whether the caller must read the keys. The answer is True for only one caller at a time."""
         with self._lock:
             known, healthy = name in self._keys, not self._trouble
             longest = (KEYS_S if healthy else UNKNOWN_S) if known else (UNKNOWN_S if healthy else FAILED_S)
@@ -70,8 +70,7 @@ class Tenant:
             return True
 
     def _renew(self) -> None:
-        """Read the keys. The lock is not held, because the answer may take
-        :data:`join_endpoint.outgoing_http.TIMEOUT_S`."""
+        """Read the keys without the lock, because the answer may take :data:`join_endpoint.outgoing_http.TIMEOUT_S`."""
         keys, trouble = None, f"{self._what}: they could not be read"
         try:
             keys, trouble = dict(self._read()), ""
@@ -92,9 +91,9 @@ class Tenant:
 
 
 def claims(token: str, tenant: Tenant, *, now: datetime) -> dict[str, Any]:
-    """Return the claims of a token that the tenant itself issued. Raise ``RefusedError`` when another issuer did, when
-    the token is not for Azure's resource manager (there is no application of our own in the directory), or when it is
-    not valid now."""
+    """Return the claims of a token of the tenant. Raise ``RefusedError`` if the tenant has not issued the token, if the
+    token is not for Azure's resource manager (Longhaul has no application of its own in the directory), or if the token
+    is not valid now."""
     head, body, signature = _parts(token)
     # The algorithm is fixed here; the token must not choose it.
     if head.get("alg") != "RS256" or not isinstance(head.get("kid"), str):

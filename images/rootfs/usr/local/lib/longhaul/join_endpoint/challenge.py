@@ -1,4 +1,4 @@
-"""Challenges: unpredictable numbers that only the machine itself can answer in time."""
+"""Challenges: unpredictable numbers that a machine's proof must contain."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import time
 from collections.abc import Callable
 
 DIGITS = 10
-"""Number of digits of a challenge: as many as Azure signs (learn.microsoft.com, "Azure Instance Metadata Service for
-virtual machines": "Nonce is an optional 10-digit string"). They are a hash of the machine's key under a secret of this
-process. An attacker who holds another machine's answer can find a key that fits it only by asking here, and each try
-succeeds with a chance of 1 in 10^10."""
+"""Number of digits of a challenge, which is the number that Azure signs (learn.microsoft.com, "Azure Instance Metadata
+Service for virtual machines": "Nonce is an optional 10-digit string"). The digits are a hash of the machine's key with
+a secret of this process. An attacker with another machine's answer would need a key with the same challenge. Only this
+endpoint makes challenges, and each try succeeds with a chance of 1 in 10^10."""
 
 PERIOD_S = 60
-"""Length of a period in seconds. A challenge is valid for one to two periods: asking the cloud and coming back takes
-seconds."""
+"""Length of a period in seconds. A challenge is valid for one to two periods, whereas a machine gets its cloud's answer
+within seconds."""
 
 
 class Challenges:
-    """Makes challenges and recognises them later, without storing any."""
+    """Maker and verifier of challenges, which are not stored."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._secret = clock, os.urandom(32)
@@ -32,7 +32,7 @@ class Challenges:
 
     def knows(self, fingerprint: str, challenge: str) -> bool:
         """Return whether the challenge was made for this key in the present or the previous period. Anything but ten
-        digits is refused first: it may contain characters that cannot be encoded."""
+        digits is refused before the comparison, because it may contain characters that cannot be encoded."""
         if re.fullmatch(rf"[0-9]{{{DIGITS}}}", challenge) is None:
             return False
         now = self._period()

@@ -19,8 +19,9 @@ from join_endpoint.https_listener import Server
 
 
 def run(about: str | None, made: Callable[[NodeConfig, Path, str], Server[Any]]) -> int:
-    """Serve the server that ``made`` returns for the machine, the folder of its certificates and the listening address;
-    return the exit code after SIGTERM. Raise ``OSError`` when the port is in use or the certificate cannot be read."""
+    """Run the server that ``made`` returns until SIGTERM, and return the exit code. The arguments of ``made`` are the
+    machine's description, the folder of its certificates and the listening address. ``about`` is the help text. Raise
+    ``OSError`` if the port is in use or the certificate cannot be read."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
     parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")

@@ -1,4 +1,4 @@
-"""HTTPS server for machines and laptops: limits the number of connections, their data and their duration."""
+"""HTTPS server for machines and laptops, with limits of the number, the data and the duration of connections."""
 
 from __future__ import annotations
 
@@ -29,36 +29,38 @@ log = logging.getLogger(__name__)
 EndpointT = TypeVar("EndpointT")
 
 CONNECTIONS = 128
-"""Connections at once; a further one is closed unread. A join uses one for a second or two, and ten joins a second are
-admitted."""
+"""Largest number of open connections. A further connection is closed unread. A join uses a connection for a second or
+two, and ten joins a second are admitted."""
 
 CONNECTIONS_OF_ONE = 8
-"""Connections at once from one address. A machine needs one, and must not shut out the others."""
+"""Largest number of open connections from one address. A machine needs one connection, and must not shut out other
+machines."""
 
 CONNECTIONS_OF_A_RANGE = 32
-"""Connections at once from one range of a node's pods (:data:`POD_PREFIX`): a compromised machine has the addresses of
-its pods, and must not fill the server with them. If the addresses belong to sixteen machines, it is two for each. In
-Azure, where they are single addresses, they may be in two or three ranges."""
+"""Largest number of open connections from one range of the size of a node's pod range (:data:`POD_PREFIX`). A
+compromised machine can use the addresses of its pods, and must not fill the server. If the sixteen addresses of a range
+belong to sixteen machines, each machine may have two connections. In Azure the addresses of a node's pods are single
+addresses, which may be in two or three ranges."""
 
 PROBE = "168.63.129.16"
-"""Address of the load balancer's probes, and of nothing else (learn.microsoft.com, "What is IP address
-168.63.129.16?"). It is exempt from the limits: otherwise the load balancer would consider a server with many
-connections dead."""
+"""Address from which only the load balancer's probes come (learn.microsoft.com, "What is IP address 168.63.129.16?").
+The address is exempt from the limits. Otherwise the load balancer would consider a server with many connections
+dead."""
 
 HEAD = 8 * 1024
-"""Largest size in bytes of a request's first line and headers; http.server itself would accept a hundred headers of 64
+"""Largest size in bytes of a request's first line and headers. http.server itself would accept a hundred headers of 64
 KiB each."""
 
 SILENCE_S = 10.0
 """Longest time in seconds without a byte."""
 
 LIFE_S = 90.0
-"""Longest life of a connection in seconds, whatever it sends: a proof, and a minute of status queries."""
+"""Longest life of a connection in seconds, which is enough for a proof and a minute of status queries."""
 
 
 @dataclass(kw_only=True)
 class _Guest:
-    """Address of a connection's sender, and the time at which it was opened."""
+    """Sender of a connection, and the time at which the connection was opened."""
 
     address: IPv4Address
     since: float
@@ -67,17 +69,17 @@ class _Guest:
 
     @property
     def range(self) -> IPv4Network:
-        """The range of pods' size that the address is in."""
+        """The range, of the size of a node's pod range, that contains the address."""
         return IPv4Network((self.address, POD_PREFIX), strict=False)
 
 
 class _Lines(io.BufferedReader):
-    """Input of a connection; limits the bytes of a request's head."""
+    """Input of a connection, with a limit for the bytes of a request's head."""
 
     left = HEAD
 
     def readline(self, size: int | None = -1) -> bytes:
-        """Read a line as a file does. Raise ``ConnectionError`` when the request's head is too long."""
+        """Read a line, like a file's ``readline``. Raise ``ConnectionError`` if the request's head is too long."""
         most = self.left + 1
         line = super().readline(most if size is None or size < 0 else min(size, most))
         self.left -= len(line)
@@ -87,8 +89,7 @@ class _Lines(io.BufferedReader):
 
 
 class Server(ThreadingHTTPServer, Generic[EndpointT]):
-    """Serves an endpoint over HTTPS. The certificate is read again whenever its file has changed, because it is renewed
-    in place."""
+    """HTTPS server of an endpoint. The certificate is renewed in place, so a changed file is read again."""
 
     daemon_threads = True
     request_queue_size = CONNECTIONS
@@ -104,10 +105,10 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         handler: type[HttpConnection] | None = None,
         patience_s: float | None = None,
     ) -> None:
-        """``healthy`` returns whether this server can help a machine; the load balancer's probe gets its result.
-        ``handler``: class that handles connections, by default :class:`JoinHandler`. ``patience_s``: seconds from the
-        start of a connection to its complete request (:meth:`note_request`); with it, a full server ends the oldest
-        connection that has sent none."""
+        """``healthy`` returns whether this server can serve machines, which is the answer to the load balancer's probe.
+        ``handler`` is the class that handles connections, by default :class:`JoinHandler`. ``patience_s`` is the
+        longest time in seconds from the start of a connection to its complete request (:meth:`note_request`). With
+        ``patience_s``, a full server ends the oldest connection without a complete request to make room."""
         self._patience_s = patience_s
         self.endpoint, self.healthy, self._certificate, self._clock = endpoint, healthy, certificate, clock
         self._lock = threading.Lock()
@@ -117,7 +118,7 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         super().__init__(address, handler or JoinHandler)
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context with the present certificate; raise ``OSError`` when there is none."""
+        """Return the TLS context with the present certificate. Raise ``OSError`` if the certificate cannot be read."""
         # Noted before the file is read, so that a change during the read is noticed at the next connection.
         now = self._certificate.stat()
         version = (now.st_mtime_ns, now.st_ino, now.st_size)
@@ -131,8 +132,8 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         return self._context
 
     def get_request(self) -> tuple[ssl.SSLSocket, Any]:
-        """Return a connection before its TLS handshake, which its own thread does: a client that does not speak TLS
-        delays no others."""
+        """Return a connection before its TLS handshake. The connection's own thread makes the handshake, so that a
+        client that does not speak TLS does not delay others."""
         plain, address = super().get_request()
         try:
             connection = self.context().wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
@@ -143,7 +144,7 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         return connection, address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Return whether there is room for one more connection, in total, from this address and from its range."""
+        """Return whether there is room for one more connection in total, from its address and from its range."""
         guest = _Guest(address=IPv4Address(client_address[0]), since=self._clock())
         with self._lock:
             near = [each.address for each in self._open.values() if each.range == guest.range]
@@ -154,13 +155,14 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         return True
 
     def note_request(self, request: socket.socket) -> None:
-        """Note that a connection has sent a complete request: it keeps its place until it is answered."""
+        """Note that a connection has sent a complete request. The connection then keeps its place until the answer."""
         with self._lock:
             if request in self._open:
                 self._open[request].has_asked = True
 
     def _has_room(self) -> bool:
-        """Return whether there is room, or room could be made. Called with the lock held."""
+        """Return whether there is room for a connection, and make room if that is possible. The caller holds the
+        lock."""
         if len(self._open) < CONNECTIONS:
             return True
         # In the order in which they were opened.
@@ -172,13 +174,13 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         return True
 
     def shutdown_request(self, request: Any) -> None:
-        """Forget a connection when it ends, whichever side ended it."""
+        """Forget a connection that either side has ended."""
         with self._lock:
             self._open.pop(request, None)
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
-        """End connections that have lived too long; runs twice a second between connections."""
+        """End connections that have lived too long. The server calls this method twice a second."""
         now = self._clock()
         with self._lock:
             old = [each for each, guest in self._open.items() if now - guest.since > self._life_s(guest)]
@@ -189,19 +191,19 @@ class Server(ThreadingHTTPServer, Generic[EndpointT]):
         return LIFE_S if guest.has_asked or self._patience_s is None else self._patience_s
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """Log failures of this program; a connection that broke off is not logged."""
+        """Log failures of this program, but not broken connections."""
         if not isinstance(sys.exc_info()[1], OSError):
             log.exception("%s: not answered", client_address)
 
 
 def _end(connection: socket.socket) -> None:
-    """End a connection; its own thread notices it and closes it."""
+    """End a connection. The connection's own thread then closes it."""
     with contextlib.suppress(OSError):
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 class HttpConnection(BaseHTTPRequestHandler):
-    """Handles one connection. HTTP/1.1: several requests on it."""
+    """Handler of one connection, which may have several requests (HTTP/1.1)."""
 
     head = HEAD
     protocol_version = "HTTP/1.1"
@@ -211,14 +213,14 @@ class HttpConnection(BaseHTTPRequestHandler):
     rfile: _Lines
 
     def setup(self) -> None:
-        """Do the TLS handshake first."""
+        """Make the TLS handshake, then prepare the connection."""
         self.request.settimeout(SILENCE_S)
         self.request.do_handshake()
         super().setup()
         self.rfile = _Lines(self.rfile.detach())
 
     def handle_one_request(self) -> None:
-        """Allow each request its own ``head`` bytes."""
+        """Handle a request, whose head may have ``head`` bytes."""
         self.rfile.left = self.head
         super().handle_one_request()
 
@@ -237,16 +239,16 @@ class HttpConnection(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: endpoints log what matters."""
+        """Log nothing, because endpoints log what matters."""
 
 
 class JoinHandler(HttpConnection):
-    """Handles one connection of a machine that joins."""
+    """Handler of one connection of a machine that joins."""
 
     server: Server[JoinEndpoint]
 
     def do_GET(self) -> None:
-        """Answer with a challenge or with the state of a request."""
+        """Answer a probe, or answer with a challenge or with the state of a request."""
         if self.path == JOIN_HEALTH_PATH:
             self._say(JoinAnswer(status=200 if self.server.healthy() else 503, body={}))
         elif self.path.startswith(CHALLENGE):
@@ -273,5 +275,5 @@ class JoinHandler(HttpConnection):
 
 
 def length_of(text: str) -> int:
-    """Parse a Content-Length; -1 when it is not a number."""
+    """Parse a Content-Length. Return -1 if it is not a number of at most nine digits."""
     return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1

@@ -1,7 +1,8 @@
-"""Join endpoint: verifies a machine's proof and creates a certificate request for that machine.
+"""Join endpoint, which verifies a machine's proof and creates a certificate request for the machine.
 
-It grants nothing. The request goes to the API with the proved identity as annotations, and the node controller decides
-on it as on every other request: only machines that exist, only free names, and a limited number per second.
+The endpoint grants nothing. It sends the request to the API with the proved identity as annotations. The node
+controller decides on the request as on every other: it admits only machines that exist and names that are free, and a
+limited number of machines per second.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ ENVIRONMENT_S = 5.0
 """Age in seconds after which the environment is read again."""
 
 MACHINE_A_SECOND, MACHINE_AT_ONCE = 1 / 15, 4.0
-"""Requests made for one machine, per second and at once: a stolen identity must not be enough to fill the API with
-requests."""
+"""Largest number of requests for one machine, per second and at once, so that a stolen identity cannot fill the API
+with requests."""
 
 SENDER_A_SECOND, SENDER_AT_ONCE = 1.0, 10.0
-"""Proofs from one address, per second and at once: a pod, which cannot have a valid proof, must not take the capacity
-of machines, which need one proof each."""
+"""Largest number of proofs from one address, per second and at once. A machine needs one proof. A pod, which cannot
+have a valid proof, must not take the machines' capacity."""
 
 LOOKS_A_SECOND, LOOKS_AT_ONCE = 5.0, 50.0
-"""Challenges and status queries for one address, per second and at once: each status query asks the API server. A
-waiting machine asks first five times a second, and later every other second."""
+"""Largest number of challenges and status queries from one address, per second and at once, because each status query
+becomes a request to the API server. A waiting machine first asks five times a second, later every two seconds."""
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
@@ -57,14 +58,14 @@ _NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 @dataclass(frozen=True, kw_only=True)
 class JoinAnswer:
-    """Response to a machine, or to a laptop."""
+    """Answer to a machine or a laptop."""
 
     status: int
     body: Mapping[str, object]
 
 
 class JoinEndpoint:
-    """Answers machines, from many threads."""
+    """The endpoint's answers to machines. Threads may share the object."""
 
     def __init__(
         self,
@@ -88,7 +89,7 @@ class JoinEndpoint:
         self._read_at = 0.0
 
     def challenge(self, fingerprint: str, *, sender: str) -> JoinAnswer:
-        """Return a challenge for the holder of a key; ``sender`` is its address."""
+        """Return a challenge for the holder of a key. ``sender`` is the holder's address."""
         if not self._lookers.take(sender):
             return _TOO_OFTEN
         if not _FINGERPRINT.fullmatch(fingerprint):
@@ -96,7 +97,8 @@ class JoinEndpoint:
         return JoinAnswer(status=200, body={"challenge": self._challenges.make(fingerprint)})
 
     def join(self, posted: bytes, *, sender: str) -> JoinAnswer:
-        """Make a certificate request for the machine that ``posted`` proves to come from; ``sender`` is its address."""
+        """Make a certificate request for the machine whose proof is in ``posted``. ``sender`` is the machine's
+        address."""
         if not (self._senders.take(sender) and self._all.take("")):
             return _answer(429, "TooMany", "there is more to look at than this server does: ask again")
         claimed = ""
@@ -121,7 +123,7 @@ class JoinEndpoint:
         return JoinAnswer(status=202, body={})
 
     def look(self, fingerprint: str, *, sender: str) -> JoinAnswer:
-        """Return the state of a key's request; ``sender`` is the address that asks."""
+        """Return the state of a key's request. ``sender`` is the client's address."""
         if not self._lookers.take(sender):
             return _TOO_OFTEN
         if not _FINGERPRINT.fullmatch(fingerprint):
@@ -150,9 +152,9 @@ class JoinEndpoint:
         return verifier.attested(proof, question)
 
     def _known(self) -> NodeEnvironment:
-        """Return the environment, read again after :data:`ENVIRONMENT_S`. While the ConfigMap is missing or not
-        readable, return the last good one; raise ``SourceError`` when there is none. Raise ``ApiError`` when the API
-        does not answer."""
+        """Return the environment, which is read again after :data:`ENVIRONMENT_S`. While the ConfigMap is missing or
+        unreadable, return the last good environment, or raise ``SourceError`` if there is none. Raise ``ApiError`` if
+        the API does not answer."""
         with self._lock:
             cached, age = self._environment, self._clock() - self._read_at
         if cached is not None and age < ENVIRONMENT_S:
@@ -170,8 +172,8 @@ class JoinEndpoint:
         return environment
 
     def _ask(self, document: Object, request: Request, attested: Attested) -> None:
-        """Make the request; a key has only one. Raise ``RefusedError`` when another machine has already made one with
-        this key."""
+        """Make the certificate request, unless the key already has a request. Raise ``RefusedError`` if the key's
+        request is another machine's."""
         document["metadata"]["annotations"] = notes = {PROVED_SITE: attested.site, PROVED_MACHINE: attested.machine}
         try:
             self._api.post(REQUESTS, document)
@@ -218,13 +220,13 @@ def _read(posted: bytes) -> tuple[Object, Request, Mapping[str, object], str]:
 
 
 def _name(fingerprint: str) -> str:
-    """Return the name of a key's request. It depends only on the key, so a machine that asks again finds its earlier
-    request."""
+    """Return the name of a key's request. The name depends only on the key, so a machine that asks again finds its
+    earlier request."""
     return f"longhaul-join-{fingerprint[:40]}"
 
 
 def _printable(text: str) -> str:
-    """Return ``text`` as at most one line for the journal, whatever a stranger wrote."""
+    """Return text from a stranger as one short line for the journal."""
     return "".join(each if each.isprintable() else "?" for each in text[:500])
 
 

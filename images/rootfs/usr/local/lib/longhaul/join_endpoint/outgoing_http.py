@@ -1,4 +1,4 @@
-"""HTTP requests to what verifies proofs."""
+"""HTTP requests to the services of clouds that verify proofs."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from contract.json_object import json_object
 TIMEOUT_S = 20.0
 
 LARGEST = 64 * 2**20
-"""Largest size of one answer in bytes: a page of 1,000 EC2 instances has about 6 MB."""
+"""Largest size of one answer in bytes. A page of 1,000 EC2 instances has about 6 MB."""
 
 
 BROKEN = (OSError, http.client.HTTPException)
-"""Exceptions from a connection that breaks off. An answer that is cut short or is not HTTP raises no ``OSError``."""
+"""Exceptions from a broken connection. An answer that is cut short or is not HTTP raises an ``HTTPException``."""
 
 
 class SourceError(Exception):
-    """Raised when a source gave no answer, or only part of one."""
+    """Raised if a source gives no answer, an incomplete answer, or an answer that cannot be used."""
 
 
 class AnswerError(SourceError):
-    """Raised when the server answered, but not with the requested document."""
+    """Raised if a server answers with an error. ``status`` is the HTTP status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -33,17 +33,17 @@ class AnswerError(SourceError):
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    """Does not follow redirections: what is sent is meant only for the named host."""
+    """Handler that does not follow redirections, because requests are meant only for the named host."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Treat a redirection as any other answer."""
+        """Return None, so that a redirection becomes an error answer."""
 
 
 def fetch(
     url: str, *, what: str, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None
 ) -> bytes:
-    """Return the answer. ``SourceError`` names ``what`` was asked and what came instead; it is an ``AnswerError`` when
-    the server answered with an error."""
+    """Send a request and return the answer. Raise ``AnswerError`` if the server answers with an error, and
+    ``SourceError`` after any other failure. The message begins with ``what``, the name of the requested document."""
     # No proxy: the metadata service must be asked directly, and the requests contain tokens.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Stay())
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers or {}))  # noqa: S310
@@ -69,7 +69,8 @@ def _text(error: urllib.error.HTTPError) -> str:
 
 
 def fetch_json(url: str, *, what: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the answer as a JSON object."""
+    """Return the answer as a JSON object. Raise ``SourceError`` like :func:`fetch`, or if the answer is anything
+    else."""
     try:
         return json_object(fetch(url, what=what, headers=headers))
     except ValueError as error:

@@ -12,11 +12,11 @@ from contract.certificate_requests import Attested, RefusedError
 from contract.documents.node_controller import NodeEnvironment
 
 FRESH = timedelta(minutes=5)
-"""Largest age of a proof, by its own signed date, and largest time by which a machine's clock may be ahead."""
+"""Largest age of a proof by its signed date, and largest time by which a machine's clock may be ahead."""
 
 
 OBJECTS = "bring up the objects (`longhaul up --only objects`)"
-"""Advice in messages when the cluster lacks something that is needed here."""
+"""Advice in messages about objects that the cluster lacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +33,13 @@ class Verifier(Protocol):
     """Verifies the proofs of one cloud."""
 
     def attested(self, proof: Mapping[str, object], question: ProofQuestion) -> Attested:
-        """Return the machine that the proof identifies. Raise ``RefusedError`` when it is not a machine of this
-        environment, ``SourceError`` when this cannot be determined now. Neither message contains the proof's
-        secrets."""
+        """Return the machine that the proof identifies. Raise ``RefusedError`` if it is not a machine of this
+        environment, and ``SourceError`` if that cannot be determined now. The messages contain no secrets of the
+        proof."""
 
 
 def text(proof: Mapping[str, object], key: str, pattern: str) -> str:
-    """Return a field of a proof; raise ``RefusedError`` when it does not have the form."""
+    """Return a field of a proof. Raise ``RefusedError`` if the field is missing or does not match ``pattern``."""
     value = proof.get(key)
     if not isinstance(value, str) or re.fullmatch(pattern, value) is None:
         raise RefusedError("Malformed", f"the proof's {key} is missing or not of its form")

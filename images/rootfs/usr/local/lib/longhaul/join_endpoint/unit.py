@@ -1,4 +1,4 @@
-"""Serves the join endpoint on every API server machine, for cloud machines that have no certificate yet.
+"""Program of the join endpoint, which runs on every API server machine and serves cloud machines without a certificate.
 
 The endpoint identifies a machine by a proof. On Azure, the cloud has signed the proof. On AWS, the machine has signed a
 ``GetCallerIdentity`` request, and STS returns the signer. The endpoint then makes a certificate request in the
@@ -39,8 +39,8 @@ def make_server(node: NodeConfig, pki: Path, address: str) -> Server[JoinEndpoin
 
 
 def _there(port: int) -> bool:
-    """Return whether this machine's API server accepts connections. Without it, this endpoint can help no machine;
-    another one can."""
+    """Return whether this machine's API server accepts connections. Without an API server, machines must use another
+    machine's endpoint."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1.0):
             return True

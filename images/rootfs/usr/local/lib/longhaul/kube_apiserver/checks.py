@@ -1,4 +1,4 @@
-"""Health checks of an API server machine: each of its programs is asked on its own loopback port."""
+"""Health checks of an API server machine. Each program is asked on its loopback port."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from contract.paths import KUBERNETES_AUTHORITIES
 from contract.ports import AUTOSCALER_PORT, JOBSET_HEALTH_PORT, KUEUE_HEALTH_PORT, NODE_CONTROLLER_PORT
 
 READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness-0"
-"""Health path of kube-apiserver. It leaves out the events etcd, because its loss must not take an API server out of
-service."""
+"""Path of kube-apiserver's readiness without the events etcd, whose loss must not take an API server out of service."""
 
 ALIVE = "/livez?exclude=etcd&exclude=etcd-override-0"
-"""Path that kube-apiserver answers whatever the state of its etcd clusters."""
+"""Path of kube-apiserver's health without its etcd clusters."""
 
 ALIVE_S = 15.0
-"""Time limit of that request, seconds: a busy server is slow, but not hung. The same as kubeadm's liveness probe
-(kubernetes 1.36, cmd/kubeadm/app/util/staticpod/utils.go)."""
+"""Longest wait for the answer at :data:`ALIVE`, seconds, because a busy server is slow but not hung. kubeadm's liveness
+probe has the same limit (kubernetes 1.36, cmd/kubeadm/app/util/staticpod/utils.go)."""
 
 CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
 NODE_SIGNER = "https://127.0.0.1:10262/healthz"
@@ -34,17 +33,18 @@ QUEUES = {
     "kueue": f"http://127.0.0.1:{KUEUE_HEALTH_PORT}/readyz",
     "jobset": f"http://127.0.0.1:{JOBSET_HEALTH_PORT}/readyz",
 }
-"""A manager is ready when it answers webhooks."""
+"""Addresses of the readiness of the managers of queues. A manager is ready when it answers webhooks."""
 GROUPS = {"kueue": "kueue.x-k8s.io", "jobset": "jobset.x-k8s.io"}
-"""API group of each one's objects."""
+"""API group of the objects of each manager of queues."""
 TIMEOUT_S = 5.0
 ELSEWHERE_S = 2.0
-"""Timeout in seconds for an address that may not exist; shorter than :data:`TIMEOUT_S`."""
+"""Longest wait in seconds for an answer from another API server."""
 
 
 def checks(node: NodeConfig, *, pki: Path) -> tuple[MachineCheck, ...]:
-    """Check that kube-apiserver is ready and of the right version, and that controller-manager, node signer, scheduler,
-    node controller, autoscaler, join endpoint and, where there are any, the managers of queues are healthy."""
+    """Return the checks that kube-apiserver is ready and has the right version, and that controller-manager, node
+    signer, scheduler, node controller, autoscaler, join endpoint and the managers of queues, if there are any, are
+    healthy."""
     return (
         server(node, pki=pki),
         _version(f"{_url(node)}/version", _context(pki), wanted=node.version),
@@ -65,8 +65,8 @@ def server(node: NodeConfig, *, pki: Path) -> MachineCheck:
 
 
 def _queues(node: NodeConfig, name: str, url: str, *, pki: Path) -> MachineCheck:
-    """Check that a manager of queues is ready. It cannot be ready before its objects are in the cluster, which are made
-    once the API servers are ready; until then nobody calls it."""
+    """Check that a manager of queues is ready. A manager whose objects are not in the cluster yet also passes: the
+    objects are made only after the API servers are ready, and until then nobody calls the manager."""
     check = health(name, url, unverified())
     if not check.ok and _is_unknown(f"{_url(node)}/apis/{GROUPS[name]}", pki=pki):
         return MachineCheck(name=name, ok=True, detail="its objects are not in the cluster yet")
@@ -81,7 +81,8 @@ def _is_unknown(url: str, *, pki: Path) -> bool:
 
 
 def why_silent(node: NodeConfig) -> str:
-    """Return why kube-apiserver counts as silent; empty when it gives any answer, even a refusal, or does not run."""
+    """Return the reason why kube-apiserver counts as silent; empty if it gives any answer, even a refusal, or if it
+    does not run."""
     try:
         _get(_url(node) + ALIVE, unverified(), timeout_s=ALIVE_S)
     except TimeoutError as error:
@@ -94,7 +95,7 @@ def why_silent(node: NodeConfig) -> str:
 
 
 def answers(frontend: str, *, pki: Path) -> bool:
-    """Return whether a ready API server answers at ``frontend``, an address other than this machine's own."""
+    """Return whether a ready API server answers at ``frontend``, which is not this machine's own address."""
     try:
         status, _ = _get(f"https://{frontend}{READY}", _context(pki), timeout_s=ELSEWHERE_S)
     except OSError:
@@ -107,7 +108,7 @@ def _url(node: NodeConfig) -> str:
 
 
 def _context(pki: Path) -> ssl.SSLContext:
-    """Return a TLS context with controller-manager's certificate: kube-apiserver names failed checks only to
+    """Return a TLS context with controller-manager's certificate, because kube-apiserver names failed checks only to
     authenticated clients."""
     context = ssl.create_default_context(cafile=str(pki / KUBERNETES_AUTHORITIES))
     context.load_cert_chain(pki / "controller-manager.pem")
@@ -115,7 +116,7 @@ def _context(pki: Path) -> ssl.SSLContext:
 
 
 def unverified() -> ssl.SSLContext:
-    """Return a TLS context without verification, for loopback ports whose program makes its own certificate at each
+    """Return a TLS context without verification, for loopback ports of programs that make a new certificate at each
     start."""
     context = ssl.create_default_context()
     context.check_hostname = False
@@ -133,7 +134,7 @@ def _get(url: str, context: ssl.SSLContext, *, timeout_s: float = TIMEOUT_S) -> 
 
 
 def health(name: str, url: str, context: ssl.SSLContext) -> MachineCheck:
-    """Check that a program answers 200."""
+    """Check that a program answers with status 200."""
     try:
         status, body = _get(url, context)
     except OSError as error:

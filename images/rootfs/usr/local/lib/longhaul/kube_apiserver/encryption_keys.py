@@ -1,4 +1,4 @@
-"""Encryption keys of this API server, and those with which its objects were written."""
+"""Encryption keys that this API server uses, and encryption keys of the stored objects."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ METRIC = "apiserver_encryption_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
 pkg/server/options/encryptionconfig/metrics)."""
 RETRY_S = 2.0
-"""Seconds between looks: kube-apiserver reads the file once a minute, and does not announce it."""
+"""Seconds between two checks. kube-apiserver reads the file once a minute, and does not announce that."""
 
 STORED = "/registry/secrets/"
 """Prefix of the keys under which kube-apiserver stores Secrets, the only encrypted objects
 (components/model/secrets/encryption_keys.py, ENCRYPTED)."""
 PREFIX = re.compile(rb"k8s:enc:secretbox:v1:([^:]+):")
-"""Prefix of an encrypted value, before its key's name (k8s.io/apiserver, ``secretboxTransformerPrefixV1``)."""
+"""Pattern of the beginning of an encrypted value, with the name of its encryption key (k8s.io/apiserver,
+``secretboxTransformerPrefixV1``)."""
 PAGE = 50
-"""Number of values in one answer, each of at most 1.5 MiB."""
+"""Largest number of values in one answer. A value has at most 1.5 MiB."""
 
 
 def server_keys(node: NodeConfig, *, pki: Path) -> ServerKeys:
-    """Return the keys of this API server."""
+    """Return the encryption keys of this API server."""
     names: tuple[str, ...] = ()
     try:
         content = (pki / FILE).read_bytes()
@@ -46,8 +47,8 @@ def server_keys(node: NodeConfig, *, pki: Path) -> ServerKeys:
 
 
 def await_held(node: NodeConfig, *, pki: Path, wanted: tuple[str, ...], wait_s: float) -> ServerKeys:
-    """Return the keys once kube-apiserver uses the ``wanted`` ones, or the last answer after ``wait_s`` seconds. When
-    the file has another list, return at once."""
+    """Wait until kube-apiserver uses the keys ``wanted``, at most ``wait_s`` seconds, and return its keys. If the file
+    has other keys, return at once."""
     return poll_until(
         lambda: server_keys(node, pki=pki),
         lambda answer: answer.loaded or answer.keys != wanted,
@@ -57,7 +58,7 @@ def await_held(node: NodeConfig, *, pki: Path, wanted: tuple[str, ...], wait_s: 
 
 
 def count_objects(endpoint: str, etcdctl: Etcdctl) -> ObjectsByKey:
-    """Count the stored objects by the key with which each was written; raise ``EtcdError`` when etcd does not
+    """Count the stored objects by the encryption key with which they were written. Raise ``EtcdError`` if etcd does not
     answer."""
     objects: Counter[str] = Counter()
     end = STORED.removesuffix("/") + chr(ord("/") + 1)

@@ -1,10 +1,10 @@
 """Tell kube-apiserver at its start which etcd members exist.
 
-Its configuration names every address that an etcd cluster may ever have, so that a new member does not change it. Most
-of them do not exist, and kube-apiserver would dial them for ever, from a client for each resource. So this program asks
-the etcd cluster for its members. When it does not answer, kube-apiserver gets every address and finds the members that
-are up by then. The events cluster must not keep it from starting: for that, it gets the relay's address instead
-(kube_apiserver/events_relay.py).
+The machine's description names every address that an etcd cluster may ever have, so that a new member does not change
+it. Most of these addresses do not exist, and kube-apiserver would try them for ever, from a client for each resource.
+So this program asks each etcd cluster for its members. If the main etcd cluster does not answer, kube-apiserver gets
+every address and finds the members that are up by then. The events etcd must not keep kube-apiserver from starting. If
+the events etcd does not answer, kube-apiserver gets the relay's address instead (kube_apiserver/events_relay.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ ENVIRONMENT = Path("/run/longhaul-api/etcd-servers.env")
 
 
 def servers(candidates: dict[str, str], etcdctl: Etcdctl) -> tuple[str, ...]:
-    """Return the client URLs of an etcd cluster's members, sorted; those of every candidate when no member answers."""
+    """Return the client URLs of an etcd cluster's members, sorted. If no member answers, return the client URLs of all
+    candidates."""
     urls = [client_url(address) for address in candidates.values()]
     cluster = etcdctl.first_cluster(urls)
     member_urls = sorted(endpoints(cluster.members)) if cluster else []
@@ -29,7 +30,7 @@ def servers(candidates: dict[str, str], etcdctl: Etcdctl) -> tuple[str, ...]:
 
 
 def events(candidates: dict[str, str], etcdctl: Etcdctl) -> tuple[str, ...]:
-    """Return the client URLs of the events etcd's members, sorted; the relay's when no member answers."""
+    """Return the client URLs of the events etcd's members, sorted. If no member answers, return the relay's URL."""
     cluster = etcdctl.first_cluster(client_url(address) for address in candidates.values())
     return tuple(sorted(endpoints(cluster.members)) if cluster else ()) or (events_relay.URL,)
 

@@ -1,11 +1,11 @@
 """Let kube-apiserver start while no member of the events etcd cluster answers.
 
-kube-apiserver ends when an etcd cluster offers no HTTP/2 connection within 20 s of its start (kubernetes 1.36,
-apiserver/pkg/storage/storagebackend/factory/etcd3.go, ``grpc.WithBlock``). So a server that starts while the events
-cluster is away gets this relay as the cluster's address (kube_apiserver/etcd_endpoints.py). The relay passes each
-connection on to a member. While there is none, it greets like an HTTP/2 server but answers no request, and ends the
-connection as soon as a member is back: then kube-apiserver connects again, through to that member. Events are written
-nowhere else.
+kube-apiserver ends if an etcd cluster offers no HTTP/2 connection within 20 s of kube-apiserver's start (kubernetes
+1.36, apiserver/pkg/storage/storagebackend/factory/etcd3.go, ``grpc.WithBlock``). So a kube-apiserver that starts while
+the events etcd does not answer gets this relay as the events etcd's address (kube_apiserver/etcd_endpoints.py). The
+relay passes each connection on to a member. While no member answers, the relay greets like an HTTP/2 server, but
+answers no request. As soon as a member answers, the relay ends the connection. kube-apiserver then connects again, and
+the relay passes the new connection on to the member. The relay stores no events.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ GREETING = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 """Empty SETTINGS frame, with which an HTTP/2 server begins (RFC 9113, 3.4)."""
 
 CONNECT_S = 2.0
-"""Time limit of a connection to a member, seconds: one round trip inside a region is below 2 ms."""
+"""Longest time to connect to a member, seconds. A round trip inside a region takes less than 2 ms."""
 
 RETRY_S = 2.0
-"""Seconds between looks for a member while there is none."""
+"""Seconds between two searches for a member that answers."""
 
 CHUNK = 1 << 16
 
@@ -46,7 +46,8 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(frozen=True, kw_only=True)
 class Relay:
-    """Passes connections of this user's programs on to members: no other program of the machine may use them."""
+    """The relay. It accepts only connections from programs of its own user, because other programs of the machine may
+    not reach the members."""
 
     addresses: tuple[str, ...]
     """Addresses that members may have."""
@@ -68,7 +69,7 @@ class Relay:
             await asyncio.gather(_copy(reader, member[1]), _copy(member[0], writer))
 
     async def member(self) -> Streams | None:
-        """Return a connection to the first member that answers; None when none does."""
+        """Return a connection to the first member that answers; None if no member answers."""
         tries = [asyncio.create_task(self._connect(address)) for address in self.addresses]
         try:
             left = set(tries)
@@ -89,7 +90,7 @@ class Relay:
         return await asyncio.wait_for(asyncio.open_connection(address, self.port, ssl=context), CONNECT_S)
 
     async def _hold(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Keep a connection for which there is no member yet, until there is one or its client leaves."""
+        """Keep a connection open, without answers, until a member answers or the client leaves."""
         writer.write(GREETING)
         client = asyncio.create_task(_drain(reader))
         while not client.done():
@@ -101,7 +102,7 @@ class Relay:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy until one side ends, then end the other."""
+    """Copy data until the reader's side ends, then close the writer's side."""
     try:
         while data := await reader.read(CHUNK):
             writer.write(data)
@@ -131,7 +132,7 @@ async def _dropped(tasks: Iterable[asyncio.Task[object]]) -> None:
 
 
 def is_own(peer: tuple[str, int], *, table: Path = Path("/proc/net/tcp")) -> bool:
-    """Return whether the other end of a connection on loopback is a program of this user."""
+    """Return whether the other end of a loopback connection is a program of this user."""
     packed = int.from_bytes(ipaddress.IPv4Address(peer[0]).packed, sys.byteorder)
     end = f"{packed:08X}:{peer[1]:04X}"
     rows = (line.split() for line in table.read_text().splitlines()[1:])

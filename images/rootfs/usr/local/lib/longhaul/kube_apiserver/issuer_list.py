@@ -1,4 +1,4 @@
-"""The issuers whose tokens people sign in with, as this API server machine has them
+"""Issuers of the tokens with which people sign in, as this API server machine has them
 (/etc/longhaul/authentication.yaml)."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ METRIC = "apiserver_authentication_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
 pkg/server/options/authenticationconfig/metrics)."""
 RETRY_S = 1.0
-"""Seconds between looks: kube-apiserver reads the file when it changes, and does not announce it."""
+"""Seconds between two checks. kube-apiserver reads the file when the file changes, and does not announce that."""
 
 
 def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> ServerIssuers:
@@ -39,8 +39,9 @@ def issuers(node: NodeConfig, *, pki: Path, path: Path = FILE) -> ServerIssuers:
 
 
 def await_issuers(node: NodeConfig, *, pki: Path, wait_s: float, path: Path = FILE) -> ServerIssuers:
-    """Return the issuers once kube-apiserver uses them, or the last answer after ``wait_s`` seconds. It uses a new list
-    only when every issuer of it has answered (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authenticator/config.go)."""
+    """Wait until kube-apiserver uses the issuers in the file, at most ``wait_s`` seconds, and return the issuers.
+    kube-apiserver uses a new list only after every issuer in it has answered (k8s.io/kubernetes 1.36,
+    pkg/kubeapiserver/authenticator/config.go)."""
     return poll_until(
         lambda: issuers(node, pki=pki, path=path), lambda answer: answer.loaded, wait_s=wait_s, pause_s=RETRY_S
     )

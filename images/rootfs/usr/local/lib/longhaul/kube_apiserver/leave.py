@@ -1,4 +1,4 @@
-"""Take an API server out of the load balancer. It stops only when another one serves in its place."""
+"""Take an API server out of the load balancer, if another API server serves in its place."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from contract.units import KUBE_APISERVER
 from kube_apiserver import checks as api_checks
 
 WAIT_S = 60.0
-"""Longest wait in seconds for another server to receive connections: the load balancer must have found it ready twice,
-5 s apart (components/azure/load_balancer.py)."""
+"""Longest wait in seconds until another server receives connections. The load balancer must have found that server
+ready twice, 5 s apart (components/azure/load_balancer.py)."""
 
 STOP_S = 60.0
-"""Longest time in seconds that kube-apiserver may accept connections after its stop: --shutdown-delay-duration and a
-margin."""
+"""Longest time in seconds for which kube-apiserver may accept connections after its stop: --shutdown-delay-duration and
+a margin."""
 
 RETRY_S = 1.0
 
@@ -27,9 +27,8 @@ RETURN = "kube-apiserver-return.timer"
 
 
 def leave(node: NodeConfig, *, frontend: str, pki: Path) -> Departure:
-    """Wait until another server answers at ``frontend`` (address and port), then stop kube-apiserver. The cloud's load
-    balancer never connects a server to itself: such a connection gets no answer, so any answer comes from another
-    server."""
+    """Wait until another server answers at ``frontend`` (address and port), then stop kube-apiserver. Any answer comes
+    from another server, because the cloud's load balancer never connects a machine to itself."""
     if not api_checks.server(node, pki=pki).ok:
         return Departure(left=True, reason="kube-apiserver does not serve")
     deadline = time.monotonic() + WAIT_S

@@ -14,9 +14,9 @@ TIMEOUT_S = 10.0
 
 
 def loaded(node: NodeConfig, metric: str, *, pki: Path) -> str:
-    """Return the label ``hash`` of a metric, which identifies the configuration that kube-apiserver uses; empty when
-    there is none. Raise ``OSError`` or ``HTTPException`` when the server does not answer. The request uses the
-    certificate whose group may read metrics."""
+    """Return the label ``hash`` of a metric, which identifies the configuration that kube-apiserver uses; empty if
+    there is no such metric. Raise ``OSError`` or ``HTTPException`` if the server does not answer. The client
+    certificate is the one whose group may read metrics."""
     wanted = re.compile(rb"^" + metric.encode() + rb'\{.*hash="(sha256:[^"]+)"')
     context = ssl.create_default_context(cafile=str(pki / KUBERNETES_AUTHORITIES))
     context.load_cert_chain(pki / "kubelet-client.pem")

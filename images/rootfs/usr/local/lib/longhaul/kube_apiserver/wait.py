@@ -1,5 +1,5 @@
-"""Wait until kube-apiserver is ready. It reports its start to systemd before its own roles and first informers exist,
-and programs that start then are refused."""
+"""Wait until kube-apiserver is ready. kube-apiserver reports its start to systemd before its own roles and first
+informers exist, and refuses programs that start at that time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contract.documents.node import NodeConfig
 from kube_apiserver import checks as api_checks
 
 RETRY_S = 0.5
-"""Seconds between two checks; the unit's TimeoutStartSec= limits the total wait."""
+"""Seconds between two checks. The unit's TimeoutStartSec= limits the total wait."""
 
 
 def main() -> int:

@@ -1,9 +1,9 @@
 """Kill a kube-apiserver that is hung, so that systemd starts it again.
 
-kube-apiserver only tells systemd that it has started, so systemd's own watchdog cannot judge it. The load balancer
-drops a hung server, but its connected clients wait: only its end breaks their connections. Any answer is enough, even a
-refusal or a failed check: a restart would not repair those, and the caches of a server that serves are worth keeping.
-After a kill the server is left alone for a while: if all servers are busy, each kill would move its load to the others.
+kube-apiserver tells systemd only that it has started, so systemd's own watchdog cannot judge it. The load balancer
+drops a hung server, but clients with open connections to the server wait until it ends. Any answer shows that the
+server is not hung, even a refusal or a failed check: a restart would not repair these, and would lose the server's
+caches. After a kill, the watchdog pauses for a while: if all servers are busy, each kill would move load to the others.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from contract.units import KUBE_APISERVER
 from kube_apiserver import checks as api_checks
 
 PERIOD_S = 5.0
-"""Seconds between two questions."""
+"""Seconds between two requests."""
 
 MOST_FAILURES = 8
-"""Number of unanswered questions in a row after which the server counts as hung, as in kubeadm's liveness probe: at 15
-s each, within three minutes."""
+"""Number of consecutive requests without an answer after which the server counts as hung, as in kubeadm's liveness
+probe. With 15 s for each request, that takes less than three minutes."""
 
 KILLED = Path("/run/kube-apiserver-watchdog/killed")
-"""File that is written whenever a server is killed."""
+"""File whose time is the time of the last kill."""
 
 APART_S = 900.0
 """Shortest time between two kills, seconds."""
 
 KILL = ("systemctl", "kill", "--kill-whom=main", "--signal=KILL", KUBE_APISERVER)
-"""SIGKILL, because a process that hangs does not react to other signals."""
+"""Command that kills kube-apiserver. The signal is SIGKILL, because a hung process does not react to other signals."""
 
 
 def await_hung(silent: Callable[[], str], *, sleep: Callable[[float], None] = time.sleep) -> str:
-    """Ask until the server is hung, and return the last reason. ``silent`` returns why the server counts as silent,
-    empty when it answers."""
+    """Send requests until the server counts as hung, and return the last reason. ``silent`` returns the reason why the
+    server counts as silent, or an empty text if it answers."""
     failures = 0
     while True:
         why = silent()
@@ -54,7 +54,7 @@ def await_hung(silent: Callable[[], str], *, sleep: Callable[[float], None] = ti
 
 
 def spared_s(killed: Path, now: float) -> float:
-    """Return the remaining seconds, after the last kill, in which the server is not killed."""
+    """Return the remaining seconds of the watchdog's pause after the last kill."""
     try:
         return max(0.0, min(APART_S, killed.stat().st_mtime + APART_S - now))
     except FileNotFoundError:
@@ -62,7 +62,7 @@ def spared_s(killed: Path, now: float) -> float:
 
 
 def main() -> int:
-    """Return 0 once a hung server was killed."""
+    """Return 0 once a hung server is killed."""
     node = NodeConfig.read()
     if spared := spared_s(KILLED, time.time()):
         print(f"kube-apiserver was killed because it hung; the watchdog pauses for {spared:.0f} s", flush=True)

@@ -1,6 +1,7 @@
-"""The kubelet: its record of processors, the authorities that it trusts, and its Node when that is lost.
+"""The kubelet: its record of assigned CPUs, the authorities that it trusts, and the registration of a deleted Node.
 
-``node`` (join.py) gets its first certificate before it starts; the kubelet renews later ones itself.
+``node`` (join.py) gets the kubelet's first certificate before the kubelet starts. The kubelet itself renews the
+certificate.
 
 Units: kubelet.service, longhaul-authorities.service, longhaul-authorities.timer, longhaul-registered.service,
 longhaul-registered.timer.

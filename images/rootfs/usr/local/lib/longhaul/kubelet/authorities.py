@@ -1,12 +1,14 @@
-"""Make this node trust the authorities that the cluster publishes for its API servers, and report which it trusts.
+"""Make this node trust the authorities that the cluster publishes for its API servers, and report the trusted
+authorities.
 
-kube-controller-manager publishes them in each namespace as ``kube-root-ca.crt``. A node reads that over a connection
-that it already trusts, so it gets new authorities only from an API server that it knew before. While an authority is
-replaced there are two (docs/rotation.md), and the rotation waits for each node's report, an annotation of its Node.
+kube-controller-manager publishes the authorities in each namespace as ``kube-root-ca.crt``. A node reads this ConfigMap
+over a connection that it trusts, so it gets new authorities only from an API server that it trusts already. While an
+authority is replaced there are two authorities (docs/rotation.md), and the rotation waits for each node's report, which
+is an annotation of the Node.
 
-The kubelet reads the file once for its own connections (kubernetes 1.36, ``pkg/kubelet/certificate/transport.go``), so
-it is restarted, which its pods do not notice. kube-proxy reads it again by itself (client-go 0.36,
-``transport/ca_rotation.go``), and so do checks of the kubelet's clients.
+The kubelet reads the file of authorities only once for its own connections (kubernetes 1.36,
+``pkg/kubelet/certificate/transport.go``). So the kubelet is restarted, which its pods do not notice. kube-proxy reads a
+changed file by itself (client-go 0.36, ``transport/ca_rotation.go``), and so does the kubelet's check of its clients.
 """
 
 from __future__ import annotations
@@ -37,17 +39,17 @@ CACHED = {"resourceVersion": "0"}
 
 @dataclass(frozen=True, kw_only=True)
 class Authorities:
-    """Authorities of API servers as this node has them."""
+    """Authorities of API servers on this node."""
 
     api: MachineApi
     node: str
     used: Path = Path("/run/longhaul-kubelet/kubernetes-ca.crt")
-    """Copy that the kubelet's unit makes at its start."""
+    """Copy of the file that the kubelet's unit makes at its start."""
     boot: Path = Path(BOOT_ID)
 
     def follow(self) -> None:
-        """Trust the published authorities, and report which are trusted; raise ``ApiError`` or ``OSError`` when that
-        fails."""
+        """Trust the published authorities, and report the trusted authorities. Raise ``ApiError``, ``OSError`` or
+        ``ValueError`` if that fails."""
         self._take_over(str((self.api.get(PUBLISHED, **CACHED).get("data") or {}).get(AUTHORITIES_KEY) or ""))
         if not self._is_used():
             # A kubelet that somebody stopped stays stopped.
@@ -56,8 +58,8 @@ class Authorities:
             self._tell()
 
     def _take_over(self, published: str) -> None:
-        """Replace the file, unless it has the same content, or the API servers' own certificates would not be valid
-        with the new one."""
+        """Replace the file by the published authorities, if they differ. Raise ``ApiError``, and keep the file, if an
+        API server's certificate is not valid with the new authorities."""
         file = self.api.authority
         if digests(published) == digests(file.read_text()):
             return
@@ -80,7 +82,7 @@ class Authorities:
         print(f"{file}: {', '.join(digests(published))}", flush=True)
 
     def _is_used(self) -> bool:
-        """Return whether the kubelet was started with the file as it is."""
+        """Return whether the kubelet was started with the present content of the file."""
         try:
             return self.used.read_bytes() == self.api.authority.read_bytes()
         except FileNotFoundError:
@@ -98,7 +100,7 @@ class Authorities:
 
 
 def main() -> int:
-    """Look once, and return 0: while nobody answers, the trusted authorities stay."""
+    """Run once, and return 0, also after a failure: the trusted authorities then stay as they are."""
     paths = worker_checks.WorkerPaths()
     name = worker_checks.name(paths)
     # A node without a place or a certificate has not joined: the kubelet's own start handles that.

@@ -1,11 +1,13 @@
-"""Before the kubelet starts, make sure that its record of assigned CPUs does not keep it from starting.
+"""Before the kubelet starts, remove a record of assigned CPUs that would keep it from starting.
 
-A kubelet whose CPU manager policy, reserved CPUs or CPUs differ from its state file ends at once, at every start
-(k8s.io/kubernetes v1.36, pkg/kubelet/cm/cpumanager: ``state_checkpoint.go`` restoreState, ``policy_static.go``
+At every start, a kubelet ends at once if its CPU manager policy, its reserved CPUs or its CPUs differ from its state
+file (k8s.io/kubernetes v1.36, pkg/kubelet/cm/cpumanager: ``state_checkpoint.go`` restoreState, ``policy_static.go``
 validateState). kubernetes.io, "Control CPU Management Policies on the Node", tells people to drain the node and delete
-the file. Only containers of Guaranteed pods ever get CPUs of their own. So when no process of such a pod is left (after
-a boot, or once they have ended), nothing in the record is true any more, and the file is deleted. When one is left, it
-keeps its CPUs: a drop-in makes the kubelet keep its former policy until a later start.
+the file.
+
+Only containers of Guaranteed pods get CPUs of their own. If no process of such a pod is left, for example after a boot,
+the record is outdated, and this program deletes the file. If a process is left, it keeps its CPUs: a drop-in makes the
+kubelet keep its former policy until a later start.
 """
 
 from __future__ import annotations
@@ -20,24 +22,25 @@ from pathlib import Path
 from kubelet.pod_processes import CGROUPS, GUARANTEED, running
 
 NONE = "none"
-"""Policy of the kubelet when its configuration names none."""
+"""The kubelet's policy if its configuration names none."""
 
 POLICY = re.compile(r"^cpuManagerPolicy: *(\w+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class KubeletPaths:
-    """Files and folders that are read and written."""
+    """Files and folders that the program reads and writes."""
 
     configuration: Path = Path("/etc/longhaul/kubelet.yaml")
     state: Path = Path("/var/lib/kubelet/cpu_manager_state")
     kept: Path = Path("/etc/longhaul/kubelet.conf.d/50-cpu-policy.conf")
-    """Drop-in; overrides the configuration while it exists."""
+    """Drop-in, which overrides the configuration while it exists."""
     cgroups: Path = CGROUPS
 
 
 def settle(paths: KubeletPaths) -> str:
-    """Make the kubelet able to start. Return a description of the change; raise ``OSError`` when it cannot be made."""
+    """Make the kubelet able to start, and return a description of the result. Raise ``OSError`` if a file cannot be
+    read or written."""
     paths.kept.unlink(missing_ok=True)
     if not paths.state.exists():
         return "nothing is remembered"
@@ -54,7 +57,7 @@ def settle(paths: KubeletPaths) -> str:
 
 
 def remembered(state: Path) -> str:
-    """Return the policy under which the file was written; raise ``OSError`` when the file is not the kubelet's."""
+    """Return the policy with which the kubelet wrote its state file. Raise ``OSError`` if the file is malformed."""
     try:
         return str(json.loads(state.read_text())["policyName"])
     except (ValueError, KeyError, TypeError) as error:
@@ -64,8 +67,8 @@ def remembered(state: Path) -> str:
 
 
 def kept(policy: str) -> str:
-    """Return the drop-in. The configured options belong to the other policy, and ``none`` refuses any, so null removes
-    them (the kubelet merges by RFC 7396)."""
+    """Return the drop-in that keeps ``policy``. The configured options belong to the other policy, and the policy
+    ``none`` refuses options, so null removes them (the kubelet merges drop-ins by RFC 7396)."""
     value = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -85,7 +88,7 @@ def _write(path: Path, content: str) -> None:
 
 
 def main() -> int:
-    """Return 0 when the kubelet can start."""
+    """Return 0 if the kubelet can start, otherwise 1."""
     try:
         print(settle(KubeletPaths()), flush=True)
     except OSError as error:

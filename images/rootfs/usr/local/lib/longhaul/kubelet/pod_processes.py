@@ -1,4 +1,4 @@
-"""Search for processes of pods on this node, by the cgroups that the kubelet makes for them."""
+"""Search for processes of pods on this node, by the cgroups that the kubelet makes for pods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ALL = ("kubepods.slice", "kubepods")
 node_container_manager_linux.go, and cgroup_manager_linux.go, ToSystemd)."""
 
 GUARANTEED = ("kubepods.slice/kubepods-pod*", "kubepods/pod*")
-"""Cgroups of Guaranteed pods; those of other classes are one level below, in ``burstable`` and ``besteffort``
+"""Cgroups of Guaranteed pods. The cgroups of other pods are one level below, in ``burstable`` and ``besteffort``
 (pod_container_manager_linux.go, GetPodContainerName)."""
 
 

@@ -1,12 +1,12 @@
-"""Restarts the kubelet when its Node no longer exists in the API. The kubelet then registers the Node again.
+"""Restart the kubelet if its Node no longer exists in the API. The kubelet then registers the Node again.
 
-A kubelet registers its Node only at its start; later it only updates it (k8s.io/kubernetes v1.36,
-``pkg/kubelet/kubelet_node_status.go``: ``registrationCompleted`` is never reset). It renews no lease without its Node.
-So a deleted Node would stay away until the next restart.
+A kubelet registers its Node only at its start, and later updates the Node (k8s.io/kubernetes v1.36,
+``pkg/kubelet/kubelet_node_status.go``: ``registrationCompleted`` is never reset). Without a Node the kubelet renews no
+lease. So a deleted Node would be missing until the kubelet's next restart.
 
 This program reads the Node with the kubelet's own certificate. The Node authorizer allows that even if the Node does
-not exist. The program restarts the kubelet only after two answers of 404; silence and refusals do not count. It waits
-between the two answers, because somebody may have deleted the Node on purpose and will soon end the machine.
+not exist. The program restarts the kubelet only after two answers with status 404. Silence and refusals do not count.
+It waits between the two answers, because somebody may have deleted the Node on purpose and will soon end the machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CACHED = "?resourceVersion=0"
 
 
 def is_gone(paths: worker_checks.WorkerPaths, worker: Worker, name: str, *, query: str = "") -> bool:
-    """Return whether the API reports that there is no Node ``name``; False when it does not answer."""
+    """Return whether the API reports that there is no Node ``name``. Return False if the API does not answer."""
     try:
         worker_checks.read_node(paths, worker, name, query=query)
     except urllib.error.HTTPError as error:
@@ -43,8 +43,8 @@ def is_gone(paths: worker_checks.WorkerPaths, worker: Worker, name: str, *, quer
 
 
 def stays_gone(gone: Callable[[str], bool], *, grace_s: float, sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Return whether the Node is gone now and still gone after about ``grace_s`` seconds. ``gone`` looks with a query:
-    the first look may use the servers' cache, the second may not, since the cache may lag."""
+    """Return whether the Node is missing now, and still missing after about ``grace_s`` seconds. ``gone`` takes a
+    query. The first request may use the API servers' cache. The second may not, because the cache may lag."""
     if not gone(CACHED):
         return False
     # Nodes that were deleted together must not come back together.
@@ -53,7 +53,7 @@ def stays_gone(gone: Callable[[str], bool], *, grace_s: float, sleep: Callable[[
 
 
 def main() -> int:
-    """Do one check, and return 0 unless the kubelet could not be restarted."""
+    """Check once. Return 0 unless the kubelet could not be restarted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grace", type=float, default=GRACE_S, metavar="SECONDS", help="mean time between both looks")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Places of a control-plane machine: its certificates, and etcd's addresses."""
+"""Folder of a control-plane machine's certificates, and URLs of etcd members."""
 
 from __future__ import annotations
 

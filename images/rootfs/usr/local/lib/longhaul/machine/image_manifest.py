@@ -1,7 +1,8 @@
 """Write the content of this machine to /usr/share/longhaul/image.json, as the last step of a bake.
 
-Run it on the machine that is baked, so that the file lists what is installed and not what was requested. The same
-machine gives the same file: it contains no date. Prints `written`, or `the same` when the file was up to date already.
+The program runs on the machine that is baked, so that the file lists what is installed, not what was requested. The
+same machine gives the same file, because the file contains no date. The program prints `the manifest is written`, or
+`the manifest is unchanged`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from contract.documents.image_manifest import PATH, ImageContent
 BINARIES = Path("/usr/local/bin")
 KERNELS = Path("/lib/modules")
 NVIDIA = ("nvidia", "nvidia-current")
-"""Names of the driver's module: nvidia in NVIDIA's own packages and Ubuntu's, nvidia-current in Debian's."""
+"""Names of the driver's module: nvidia in NVIDIA's and Ubuntu's packages, nvidia-current in Debian's."""
 RELEASES = {"kubernetes": "kubelet", "etcd": "etcd"}
-"""Releases whose versions machines must have, each with a binary that prints it."""
+"""Binary that prints the version, for each release whose version the machines' descriptions name."""
 
 
 def packages(root: Path) -> dict[str, str]:
@@ -39,8 +40,8 @@ def binaries(folder: Path) -> dict[str, str]:
 
 
 def versions(folder: Path) -> dict[str, str]:
-    """Return the version of each release, as its binary prints it. A binary that is missing, or cannot run here, has
-    none."""
+    """Return the version of each release, as its binary prints it. A release whose binary is missing, or cannot run
+    here, is left out."""
     by_release = {}
     for release, name in RELEASES.items():
         try:
@@ -58,8 +59,8 @@ def _sha256(path: Path) -> str:
 
 
 def kernels(root: Path) -> dict[str, dict[str, str]]:
-    """Return every kernel by its release, with the version of the NVIDIA module that was built for it; empty in a
-    container."""
+    """Return the version of the NVIDIA module of every kernel, by the kernel's release and the module's name; empty in
+    a container."""
     folder = root / KERNELS.relative_to("/")
     releases = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return {release: _nvidia(release, root) for release in releases if (folder / release / "modules.dep").exists()}
@@ -98,7 +99,7 @@ def content(root: Path, *, kind: str, commit: str, sources: str) -> ImageContent
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Return 0 once the file is written, 1 when this machine cannot be described."""
+    """Return 0 once the file is written, or 1 if this machine cannot be described."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", default="node", help="what was baked (node)")
     parser.add_argument("--version", default="", help="the image's version (one that the content makes)")

@@ -1,26 +1,28 @@
 """Print the state of this machine as one JSON object on standard output.
 
-- ``ready``: exit code 0 only when the machine does its work; ``--wait SECONDS`` waits that long for it.
-- ``status``: the same object, the etcd cluster's members and the certificates' dates; exit code 0 in any case.
-- ``leave``: take an API server out of the load balancer, once another one serves there.
-- ``backup``: back up the etcd cluster of this member now, unless it leads; with ``--without-quorum``, on the learner,
-  without the other members.
-- ``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only
-  when it does.
-- ``remove --member NAME``: remove a member from the etcd cluster for good, before its machine is deleted; with
-  ``--if-dead`` only a member that does not answer.
-- ``reclaim``: make room in this member's etcd cluster when its database has reached its quota; exit code 0 only when
-  all of it was done.
-- ``encryption``: on an API server the encryption keys that it uses, with ``--wait SECONDS`` once it uses those of
-  ``--keys``; on a member the number of objects that each key has encrypted.
-- ``credentials``: the digests of the keys and authorities that the machine trusts and signs with. With ``--take-over``
-  programs that were started with other ones are restarted first: kube-apiserver once another server answers at
-  ``--frontend``, a member once the others are a quorum without it.
-- ``quarantine``: on an API server the machines that it refuses, with ``--wait SECONDS`` once its server uses the list
-  of ``--names``; with ``--end-connections`` once no connection is left that was opened before.
-- ``revoked``: the same for the people whose access was revoked; on a VPN machine their sessions are ended first.
-- ``issuers``: on an API server the issuers whose tokens people sign in with, with ``--wait SECONDS`` once its server
-  uses them.
+- ``ready``: exit code 0 only if the machine does its work. With ``--wait SECONDS``, wait at most that long for it.
+- ``status``: the same object with the etcd cluster's members, the backups, the dates of certificates and the
+  credentials. The exit code is always 0.
+- ``leave``: take an API server out of the load balancer, once another API server serves there.
+- ``backup``: back up the etcd cluster of this member now, unless this member leads. With ``--without-quorum``, on the
+  learner, ask no other member.
+- ``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME. The exit code is 0
+  only if it does.
+- ``remove --member NAME``: remove a member from the etcd cluster for good, before its machine is deleted. With
+  ``--if-dead``, remove the member only if it is not healthy.
+- ``reclaim``: reclaim space in this member's etcd cluster, whose database has reached its quota. The exit code is 0
+  only if every step was done.
+- ``encryption``: on an API server, the encryption keys that it uses. With ``--wait SECONDS``, wait until it uses the
+  keys of ``--keys``. On a member, the number of objects that each key has encrypted.
+- ``credentials``: the digests of the keys and authorities that the machine trusts and signs with. With ``--take-over``,
+  first restart programs that use former files: kube-apiserver once another server answers at ``--frontend``, a member
+  once the other members are a quorum.
+- ``quarantine``: on an API server, the machines that it refuses. With ``--wait SECONDS``, wait until the server uses
+  the list with the digest ``--digest``. With ``--end-connections``, restart the server if it has connections from
+  before the list changed.
+- ``revoked``: the same for people whose access was revoked. A VPN machine ends these people's sessions first.
+- ``issuers``: on an API server, the issuers of the tokens with which people sign in. With ``--wait SECONDS``, wait
+  until the server uses the issuers.
 - ``restore STEP``: one step of a restore from a backup (restore/steps.py), for ``longhaul restore``.
 """
 
@@ -55,20 +57,20 @@ from machine.config import PKI, client_url
 
 BACKUP = ("/usr/local/lib/longhaul/longhaul-program", "backup.run")
 FOLDERS = {str(backups.FOLDER): "0755", f"{SSD}/backup": "0700"}
-"""Folders of backups and their modes, as in longhaul-backup.service."""
+"""Folders of backups with their modes, as in longhaul-backup.service."""
 
 RETRY_S = 0.5
-"""Seconds between looks while waiting: nothing outside signals that an etcd cluster has a leader or a server its first
-informers."""
+"""Seconds between two checks during a wait. No signal shows that an etcd cluster has a leader, or that an API server
+has its first informers."""
 
 
 def role() -> str:
-    """Return the machine's role; raise ``OSError``, ``ValueError`` or ``KeyError`` when it has none yet."""
+    """Return the machine's role. Raise ``OSError``, ``ValueError`` or ``KeyError`` if the machine has no role yet."""
     return role_of(PATH.read_text())
 
 
 def worker_report() -> NodeReport:
-    """Check all tasks of a worker."""
+    """Return the report on all tasks of a worker."""
     paths = worker_checks.WorkerPaths()
     checks = worker_checks.checks(paths, Worker.read())
     return NodeReport(
@@ -77,8 +79,8 @@ def worker_report() -> NodeReport:
 
 
 def report(node: NodeConfig, *, with_members: bool) -> NodeReport:
-    """Check all tasks of a control-plane machine; with ``with_members``, add the members of its etcd cluster, its
-    backups and the dates of its certificates."""
+    """Return the report on all tasks of a control-plane machine. ``with_members`` adds the members of its etcd cluster,
+    its backups, its certificates' dates, its encryption keys, its credentials and the machines that it refuses."""
     cluster = ""
     members: tuple[MemberReport, ...] = ()
     if node.role == "api":
@@ -108,7 +110,8 @@ def report(node: NodeConfig, *, with_members: bool) -> NodeReport:
 
 
 def await_ready(*, worker: bool, wait_s: float) -> NodeReport:
-    """Return the report once everything is healthy, or the last one after ``wait_s`` seconds."""
+    """Return the report once the machine is ready or a final check has failed, or the last report after ``wait_s``
+    seconds."""
     deadline = time.monotonic() + wait_s
     while True:
         latest = worker_report() if worker else report(NodeConfig.read(), with_members=False)
@@ -124,7 +127,7 @@ def member_etcdctl() -> Etcdctl:
 
 
 def _backup(*options: str) -> int:
-    """Make a backup like the unit does, as etcd's own user, and print the state of the backups afterwards."""
+    """Make a backup as etcd's user, like longhaul-backup.service, and print the state of the backups afterwards."""
     if Records().under_way() is not None:
         error = "a restore is half done here: no backup is made before it is finished"
         _print(BackupState(declared=True, looked=0.0, error=error))
@@ -145,7 +148,7 @@ def _print(value: Any) -> None:
 
 
 def _of_backups(arguments: argparse.Namespace) -> int:
-    """Back up, or do one step of a restore."""
+    """Make a backup, or do one step of a restore."""
     if arguments.command == "restore":
         return etcd_restore.main(arguments.words)
     return _backup(*(["--without-quorum"] if arguments.without_quorum else []))
@@ -167,7 +170,7 @@ def _of_cluster(node: NodeConfig, arguments: argparse.Namespace) -> int:
 
 
 def _encryption(node: NodeConfig, arguments: argparse.Namespace) -> int:
-    """Print an API server's encryption keys, or the number of objects in a member's etcd cluster that each key
+    """Print an API server's encryption keys, or the number of objects in a member's etcd cluster that each key has
     encrypted."""
     if node.role == "api":
         wanted = tuple(arguments.keys.split(","))
@@ -178,7 +181,7 @@ def _encryption(node: NodeConfig, arguments: argparse.Namespace) -> int:
 
 
 def _credentials(node: NodeConfig, arguments: argparse.Namespace) -> int:
-    """Print what a control-plane machine trusts and signs with."""
+    """Print the digests of the keys and authorities that a control-plane machine trusts and signs with."""
     if arguments.take_over:
         etcdctl = member_etcdctl() if node.is_member else None
         _print(credentials.take_over(node, frontend=arguments.frontend, pki=PKI, etcdctl=etcdctl))
@@ -188,7 +191,8 @@ def _credentials(node: NodeConfig, arguments: argparse.Namespace) -> int:
 
 
 def _of_server(node: NodeConfig, arguments: argparse.Namespace) -> int:
-    """Take an API server out of the load balancer, or print whom it refuses, or whose tokens people sign in with."""
+    """Take an API server out of the load balancer, or print the clients that it refuses or the issuers of its users'
+    tokens."""
     if arguments.command == "leave":
         departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
         _print(departure)
@@ -212,7 +216,7 @@ def main() -> int:
     """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="longhaul-node", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    ready = commands.add_parser("ready", help="exit 0 only when the machine does its work")
+    ready = commands.add_parser("ready", help="exit 0 only if the machine does its work")
     ready.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait until it does")
     commands.add_parser("status", help="the same, exit 0 in any case")
     cluster = commands.add_parser("cluster", help="whether the quorum survives the loss of a member")
@@ -221,22 +225,22 @@ def main() -> int:
     leave.add_argument("--frontend", required=True, metavar="ADDRESS:PORT")
     remove = commands.add_parser("remove", help="take a member out of the etcd cluster for good")
     remove.add_argument("--member", required=True, metavar="NAME")
-    remove.add_argument("--if-dead", action="store_true", help="leave one that answers as it is")
+    remove.add_argument("--if-dead", action="store_true", help="only if it is not healthy")
     backup = commands.add_parser("backup", help="back the etcd cluster up now, on a member that may")
     backup.add_argument("--without-quorum", action="store_true", help="on the learner: ask no other member")
     commands.add_parser("reclaim", help="compact and defragment the etcd cluster, and lift its alarms")
-    encryption = commands.add_parser("encryption", help="tell encryption keys, or what was encrypted with them")
+    encryption = commands.add_parser("encryption", help="print encryption keys, or counts of their objects")
     encryption.add_argument("--keys", default="", metavar="NAME,…", help="on an API server: the keys to wait for")
     encryption.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for them")
-    certificates = commands.add_parser("credentials", help="tell what the machine believes and signs with")
-    certificates.add_argument("--take-over", action="store_true", help="first start programs with what is there")
+    certificates = commands.add_parser("credentials", help="print which keys and authorities are in use")
+    certificates.add_argument("--take-over", action="store_true", help="first restart programs with former files")
     certificates.add_argument("--frontend", default="", metavar="ADDRESS:PORT", help="where other API servers answer")
     for command, whom in (("quarantine", "machines"), ("revoked", "people")):
-        refused = commands.add_parser(command, help=f"tell which {whom} an API server refuses")
-        refused.add_argument("--digest", default="", metavar="SHA256", help="that of the list to wait for")
+        refused = commands.add_parser(command, help=f"print the {whom} that this machine refuses")
+        refused.add_argument("--digest", default="", metavar="SHA256", help="digest of the list to wait for")
         refused.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
-        refused.add_argument("--end-connections", action="store_true", help="start kube-apiserver anew, if it must be")
-    issuers = commands.add_parser("issuers", help="tell by whose tokens people sign in")
+        refused.add_argument("--end-connections", action="store_true", help="restart kube-apiserver, if needed")
+    issuers = commands.add_parser("issuers", help="print the issuers of people's tokens")
     issuers.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for the server")
     restoring = commands.add_parser("restore", help="do one step of a restore", add_help=False)
     restoring.add_argument("words", nargs=argparse.REMAINDER)

@@ -1,8 +1,9 @@
-"""Tokens of the identity that was made for this machine in Azure, whatever other identities the machine has.
+"""Tokens of the identity that Longhaul has made for this machine in Azure. The machine may have other identities too.
 
-Companies' policies add identities to machines. A request that names none then gets another identity's token, or a
-refusal (learn.microsoft.com, "Managed identities for Azure resources frequently asked questions": the system-assigned
-identity is the default, and several user-assigned ones without it are an error).
+Companies' policies add identities to machines. A request without the name of an identity then gets another identity's
+token, or is refused (learn.microsoft.com, "Managed identities for Azure resources frequently asked questions": the
+system-assigned identity is the default, and several user-assigned identities without a system-assigned one are an
+error).
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ EARLY_S = 300.0
 """Remaining life in seconds below which a token or credentials are renewed."""
 
 TIMEOUT_S = 10.0
-"""Time limit of one request in seconds: a token that the metadata service has not cached comes from the directory."""
+"""Longest duration of one request in seconds. A token that the metadata service has not cached comes from the
+directory."""
 
 _OWN = {"Metadata": "true"}
 _MACHINE = re.compile(r"(/subscriptions/.+)/providers/Microsoft\.Compute/virtualMachines/([^/]+)", re.IGNORECASE)
 
 
 def own_identity(resource: str, *, part: str = "") -> str:
-    """Return the id of the user-assigned identity of the machine with the id ``resource``: it is in the machine's
-    group, under the machine's name (components/azure/machines.py). Return an empty text for a machine of a scale set:
-    its own identity is the system-assigned one, which is the default. ``part`` is the suffix of the name of another
-    identity, which was made for one program of the machine."""
+    """Return the id of the user-assigned identity of the machine with the id ``resource``. The identity is in the
+    machine's resource group and has the machine's name (components/azure/machines.py). With ``part``, return the id of
+    the identity for that program of the machine, whose name has the suffix ``-<part>``. Return an empty text for a
+    machine of a scale set, whose identity is the system-assigned one, the default."""
     match, end = _MACHINE.fullmatch(resource.strip()), f"-{part}" if part else ""
     return (
         ""
@@ -45,11 +47,11 @@ def own_identity(resource: str, *, part: str = "") -> str:
 
 @dataclass(kw_only=True)
 class OwnIdentity:
-    """Gives tokens of this machine's own identity for one audience."""
+    """Source of tokens of this machine's identity for one audience."""
 
     audience: str
     part: str = ""
-    """Program of the machine that has an identity of its own; empty for the machine's."""
+    """Program of the machine whose identity is used; empty for the machine's identity."""
     metadata: str = METADATA
     wall: Callable[[], float] = time.time
     _query: dict[str, str] | None = None
@@ -58,8 +60,8 @@ class OwnIdentity:
     _token: str = field(default="", repr=False)
 
     def token(self) -> str:
-        """Return a token that is valid for some minutes more; raise ``NotYetError`` when the metadata service gives
-        none. The error never contains a token."""
+        """Return a token that stays valid for some minutes. Raise ``NotYetError`` if the metadata service gives no
+        token. The error never contains a token."""
         if self.wall() > self.until - EARLY_S:
             self._token, self.until = self._new()
         return self._token

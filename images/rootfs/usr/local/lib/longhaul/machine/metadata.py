@@ -25,20 +25,21 @@ machines")."""
 
 
 class NotYetError(Exception):
-    """Raised when the place is not known yet; a later attempt may succeed."""
+    """Raised if the metadata service does not answer yet, or the place is not known yet. A later attempt may
+    succeed."""
 
 
 class NotThereError(NotYetError):
-    """Raised when the metadata service has no such document."""
+    """Raised if the metadata service has no such document."""
 
 
 class PlaceError(Exception):
-    """Raised when the place is wrong; another attempt does not help."""
+    """Raised if the place is wrong. A later attempt will fail too."""
 
 
 def find(kind: str, *, metadata: str = METADATA, host_place: Path = HOST_PLACE) -> NodePlace:
-    """Return the place of a machine on a site of ``kind``; raise ``NotYetError`` or ``PlaceError`` when there is
-    none."""
+    """Return the place of this machine, on a site of ``kind``. Raise ``NotYetError`` if the place is not known yet, and
+    ``PlaceError`` if it is wrong."""
     ways: dict[str, Callable[[], NodePlace]] = {
         "aws": lambda: aws(metadata),
         "azure": lambda: azure(metadata, address=own_address()),
@@ -50,8 +51,8 @@ def find(kind: str, *, metadata: str = METADATA, host_place: Path = HOST_PLACE) 
 
 
 def aws(metadata: str) -> NodePlace:
-    """Return the place of an EC2 instance. Its pods have the prefix of its first interface, which EC2 adds a moment
-    after the instance starts (docs.aws.amazon.com, "Instance metadata categories")."""
+    """Return the place of an EC2 instance. Its pods get the prefixes of its first interface, which EC2 adds a moment
+    after the instance's start (docs.aws.amazon.com, "Instance metadata categories")."""
     life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_LIFE_S)}
     token = ask(f"{metadata}/latest/api/token", headers=life, method="PUT")
 
@@ -76,8 +77,8 @@ def aws(metadata: str) -> NodePlace:
 
 
 def azure(metadata: str, *, address: IPv4Address) -> NodePlace:
-    """Return the place of a scale set's machine. Its pods have the addresses of its interface except ``address``, the
-    machine's."""
+    """Return the place of a machine of a scale set. Its pods get the addresses of its interfaces except ``address``,
+    which is the machine's own."""
     text = ask(f"{metadata}/metadata/instance?api-version={AZURE_VERSION}", headers={"Metadata": "true"})
     try:
         document = json_object(text)
@@ -105,7 +106,8 @@ def azure(metadata: str, *, address: IPv4Address) -> NodePlace:
 
 
 def host(path: Path, *, address: IPv4Address) -> NodePlace:
-    """Return the place of a host from its file, after checking that the file has this host's address."""
+    """Return the place of a host from its file. Raise ``PlaceError`` if the file is malformed or has another
+    address."""
     try:
         place = node_place.of_text(path.read_text())
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -117,7 +119,7 @@ def host(path: Path, *, address: IPv4Address) -> NodePlace:
 
 
 def own_address() -> IPv4Address:
-    """Return the address from which this machine sends; raise ``NotYetError`` while it has none."""
+    """Return the address from which this machine sends. Raise ``NotYetError`` while the machine has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             # Sends nothing, only looks up the route. The address is reserved for documentation (RFC 5737).
@@ -142,8 +144,8 @@ def _ranges(addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
 def ask(
     url: str, *, headers: dict[str, str], method: str = "GET", body: str | None = None, timeout_s: float = TIMEOUT_S
 ) -> str:
-    """Return the metadata service's answer. Raise ``NotYetError`` when it gives none within ``timeout_s`` seconds,
-    ``NotThereError`` for a status of 404."""
+    """Return the metadata service's answer. Raise ``NotThereError`` for status 404, and ``NotYetError`` for any other
+    error or without an answer within ``timeout_s`` seconds."""
     # No proxy: the metadata service must be asked directly.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     data = None if body is None else body.encode()

@@ -1,4 +1,4 @@
-"""Polls a state that nothing announces, until it is as wanted."""
+"""Polling of a state whose changes are not announced."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 
 def poll_until(look: Callable[[], T], over: Callable[[T], bool], *, wait_s: float, pause_s: float) -> T:
-    """Poll every ``pause_s`` seconds. Return the first result that satisfies ``over``, or the last one within
-    ``wait_s`` seconds."""
+    """Call ``look`` every ``pause_s`` seconds. Return the first result that satisfies ``over``, or the last result
+    within ``wait_s`` seconds."""
     deadline = time.monotonic() + wait_s
     while True:
         observed = look()

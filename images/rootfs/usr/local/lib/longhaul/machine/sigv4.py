@@ -1,4 +1,4 @@
-"""AWS Signature Version 4 (docs.aws.amazon.com, "Create a signed AWS API request") for a posted form."""
+"""AWS Signature Version 4 for a posted form (docs.aws.amazon.com, "Create a signed AWS API request")."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def headers(
     now: datetime,
     more: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the headers of a POST of ``body`` to ``url``, which has no query; ``now`` in UTC. ``more``: further
-    headers by lower-case name; they are signed too and are among those returned."""
+    """Return the headers of a POST of ``body`` to ``url``, which has no query. ``now`` is in UTC. ``more`` has further
+    headers by lower-case name, which are signed and returned too."""
     extra = dict(more or {})
     parts = urllib.parse.urlsplit(url)
     stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")

@@ -1,5 +1,5 @@
-"""A worker node: how it finds its place, proves what it is and joins; its checks, its performance, and notices that its
-cloud takes it back.
+"""A worker node: how it finds its place, proves its identity and joins, its checks, its performance settings, and
+notices that its cloud takes it back.
 
 The other side of the proof is ``join_endpoint``.
 

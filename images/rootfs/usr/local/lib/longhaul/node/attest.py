@@ -1,6 +1,6 @@
-"""First certificate of a cloud machine: it proves its identity to the join endpoint (package ``attest``).
+"""First certificate of a cloud machine, which proves its identity to the join endpoint (:mod:`join_endpoint`).
 
-The machine's key is made here and never leaves it. The key is kept from one attempt to the next: a machine that
+The machine makes its key, which never leaves the machine. The key is kept from one attempt to the next. A machine that
 requests again with the same key gets the certificate that was granted before.
 """
 
@@ -33,23 +33,23 @@ from contract.users import NODE_USER, NODES_GROUP
 from node.place import write
 
 TIMEOUT_S = 15.0
-"""Timeout in seconds for one answer: the join endpoint asks the cloud before it answers."""
+"""Longest wait in seconds for one answer. The join endpoint asks the cloud before it answers."""
 
 FIRST_LOOK_S, LAST_LOOK_S, DECIDED_S = 0.2, 2.0, 60.0
-"""Seconds between looks at a request's state, at first and after a while, and seconds after which the attempt is given
-up: nothing outside signals that the node controller has decided."""
+"""First and longest pause in seconds between two queries of a request's state, and longest wait in seconds for the node
+controller's decision. No signal shows that the node controller has decided."""
 
 
 class JoinError(Exception):
-    """Raised when the attempt failed; another attempt may succeed."""
+    """Raised if the attempt fails. Another attempt may succeed."""
 
 
 class JoinRefusedError(JoinError):
-    """Raised when the join endpoint refused, and will refuse for a while."""
+    """Raised if the join endpoint refuses, and will refuse for a while."""
 
 
 class BusyError(JoinError):
-    """Raised when the join endpoint is busy; an earlier request remains valid."""
+    """Raised if the join endpoint is busy. An earlier request remains valid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class JoinPaths:
 
 @dataclass(frozen=True, kw_only=True)
 class ProofRequest:
-    """Cluster, key and challenge that a proof is made for."""
+    """Cluster, key and challenge for which a proof is made."""
 
     cluster: str
     fingerprint: str
@@ -77,11 +77,11 @@ class ProofRequest:
 
 
 Prove = Callable[[ProofRequest], Mapping[str, object]]
-"""Makes a proof; raises ``JoinError`` when it cannot."""
+"""Makes a proof. Raises ``JoinError`` if no proof can be made."""
 
 
 class Service(http.client.HTTPSConnection):
-    """One connection to the join endpoint: made to an address, verified by the endpoint's name."""
+    """A connection to the join endpoint's address, with a certificate for the endpoint's name."""
 
     def __init__(self, settings: JoinSettings, *, authority: Path) -> None:
         self._name = settings.name
@@ -89,14 +89,14 @@ class Service(http.client.HTTPSConnection):
         super().__init__(settings.address, settings.port, timeout=TIMEOUT_S, context=self._tls)
 
     def connect(self) -> None:
-        """Connect as HTTPSConnection does, but verify the certificate against the endpoint's name."""
+        """Connect, and verify the certificate against the endpoint's name instead of the address."""
         plain = socket.create_connection((self.host, self.port), self.timeout)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock = self._tls.wrap_socket(plain, server_hostname=self._name)
 
     def ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> tuple[int, dict[str, Any]]:
-        """Return the answer. Raise ``JoinRefusedError`` when it is a refusal, ``BusyError`` when the endpoint is busy,
-        ``JoinError`` otherwise."""
+        """Return the status and the answer. Raise ``JoinRefusedError`` if the endpoint refuses, ``BusyError`` if it is
+        busy, and ``JoinError`` after any other failure."""
         content = None if body is None else json.dumps(body).encode()
         try:
             self.request(method, path, body=content, headers={"Content-Type": "application/json"} if content else {})
@@ -111,7 +111,7 @@ class Service(http.client.HTTPSConnection):
 
 
 def join(node: str, settings: JoinSettings, prove: Prove, *, paths: JoinPaths) -> None:
-    """Get a certificate for ``node`` and install it; raise ``JoinError`` when this fails."""
+    """Get a certificate for ``node`` and install it. Raise ``JoinError`` if that fails."""
     key = load_key(paths.key)
     service = Service(settings, authority=paths.authority)
     try:
@@ -140,7 +140,7 @@ def _granted(service: Service, print_: str) -> str:
 
 
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """Return the machine's key. Make one when there is no readable one."""
+    """Return the machine's key. Make a key if there is no readable key."""
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
         if isinstance(key, ec.EllipticCurvePrivateKey):
@@ -153,7 +153,7 @@ def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
 
 
 def request(node: str, key: ec.EllipticCurvePrivateKey) -> str:
-    """Return the certificate request that the kubelet itself would make, PEM."""
+    """Return a certificate request like the kubelet's own, PEM."""
     subject = x509.Name(
         [
             x509.NameAttribute(NameOID.ORGANIZATION_NAME, NODES_GROUP),
@@ -165,7 +165,7 @@ def request(node: str, key: ec.EllipticCurvePrivateKey) -> str:
 
 
 def usable(path: Path, *, now: datetime | None = None) -> bool:
-    """Return whether there is a certificate that has not expired."""
+    """Return whether the file contains a certificate that has not expired."""
     try:
         certificate = x509.load_pem_x509_certificate(path.read_bytes())
     except (OSError, ValueError):
@@ -176,8 +176,8 @@ def usable(path: Path, *, now: datetime | None = None) -> bool:
 
 
 def install(certificate: str, key: ec.EllipticCurvePrivateKey, *, paths: JoinPaths) -> None:
-    """Write the certificate to where the kubelet looks for it: a file with certificate and key, and a link to it
-    (client-go, ``certificate.NewFileStore``)."""
+    """Write a file with the certificate and the key, and the kubelet's link to the file (client-go,
+    ``certificate.NewFileStore``). Raise ``JoinError`` if the certificate is not the key's."""
     try:
         given = x509.load_pem_x509_certificate(certificate.encode())
     except ValueError as error:
@@ -197,7 +197,7 @@ _PUBLIC = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicK
 
 
 def write_kubeconfig(api: str, *, paths: JoinPaths) -> None:
-    """Write the kubeconfig of kubelet and kube-proxy: JSON, which is YAML too."""
+    """Write the kubeconfig of kubelet and kube-proxy, as JSON, which is also YAML."""
     cluster = {"server": api, "certificate-authority": str(paths.authority)}
     user = {"client-certificate": str(paths.current), "client-key": str(paths.current)}
     value = {
@@ -217,7 +217,7 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _write_secret(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, readable only by its owner from the first byte on."""
+    """Replace a file in one step. Only the owner can ever read it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.new")
     beside.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Health checks of a worker node: each of its programs is asked locally, and its Node object is read."""
+"""Health checks of a worker node. Each program is asked locally, and the Node is read from the API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerPaths:
-    """Files that a worker's identity is read from."""
+    """Files with a worker's identity."""
 
     environment: Path = Path("/run/longhaul/node.env")
     """File that node/place.py writes."""
@@ -34,7 +34,7 @@ class WorkerPaths:
 
 
 def name(paths: WorkerPaths) -> str:
-    """Return the node's name; empty while its place is not known."""
+    """Return the node's name; empty while the node's place is not known."""
     try:
         lines = paths.environment.read_text().splitlines()
     except OSError:
@@ -43,8 +43,8 @@ def name(paths: WorkerPaths) -> str:
 
 
 def checks(paths: WorkerPaths, worker: Worker) -> tuple[MachineCheck, ...]:
-    """Check that the place is known, the programs are healthy, and the node has joined, is Ready and has the right
-    version."""
+    """Return the checks that the place is known, that the programs are healthy, and that the node has joined, is Ready
+    and has the right version."""
     node_name = name(paths)
     place = MachineCheck(
         name="place", ok=bool(node_name), detail=node_name or "not known yet: see longhaul-node-place.service"
@@ -83,7 +83,7 @@ def _answers(program: str, url: str) -> MachineCheck:
 
 
 def _node(paths: WorkerPaths, worker: Worker, node_name: str) -> tuple[MachineCheck, ...]:
-    """Check the node's state in the API, read with the node's own identity."""
+    """Return the checks of the Node in the API, read with the node's own certificate."""
     try:
         node = read_node(paths, worker, node_name)
         ready, runs = ready_condition(node), node["status"]["nodeInfo"]["kubeletVersion"]
@@ -99,8 +99,8 @@ def _node(paths: WorkerPaths, worker: Worker, node_name: str) -> tuple[MachineCh
 
 
 def read_node(paths: WorkerPaths, worker: Worker, name: str, *, query: str = "") -> dict[str, Any]:
-    """Return the Node ``name``, read as the kubelet; raise ``OSError`` or ``ValueError`` when it cannot be read,
-    ``HTTPError`` among them."""
+    """Return the Node ``name``, read with the kubelet's certificate. Raise ``ValueError`` or ``OSError``, of which
+    ``HTTPError`` is one, if it cannot be read."""
     context = ssl.create_default_context(cafile=str(paths.authority))
     context.load_cert_chain(paths.certificate)
     return dict(json.loads(_get(f"{worker.api}/api/v1/nodes/{name}{query}", context)))

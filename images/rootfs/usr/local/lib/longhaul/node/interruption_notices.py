@@ -1,4 +1,4 @@
-"""Notices of a cloud that it takes this machine back, from its metadata service."""
+"""Notices in the cloud's metadata service that the cloud takes this machine back."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ ENDS = {"Preempt": "preempts this spot machine", "Terminate": "deletes this mach
 
 
 class Notices(Protocol):
-    """Notices to one machine. Every method raises ``NotYetError`` when the metadata service gives no answer."""
+    """Notices to one machine. Every method raises ``NotYetError`` if the metadata service gives no answer."""
 
     def spot(self) -> bool:
-        """Return whether the cloud may take the machine back at all."""
+        """Return whether the cloud may take the machine back, and gives notice of that."""
 
     def interruption(self) -> str:
-        """Return when and why the machine ends, as a sentence; empty when there is no such notice."""
+        """Return when and why the machine ends, as a sentence; empty if there is no such notice."""
 
     def recommendation(self) -> str:
-        """Return a sentence when the cloud recommends to replace the machine, which may end soon; else empty."""
+        """Return the cloud's recommendation to replace the machine, which may end soon, as a sentence; empty without
+        one."""
 
     def awaits_approval(self) -> bool:
-        """Return whether the machine may declare that it is ready to end, minutes before the time of its
-        interruption."""
+        """Return whether the machine may declare, before the time of its interruption, that it is ready to end."""
 
     def approve(self) -> None:
         """Tell the cloud that the machine is ready to end."""
@@ -52,12 +52,13 @@ class AwsNotices:
         return self._tell("instance-life-cycle").strip() == "spot"
 
     def interruption(self) -> str:
-        """Return what will happen to the instance, and when."""
+        """Return EC2's action on the instance and its time, as a sentence; empty without a notice."""
         notice = self._document("spot/instance-action")
         return f"EC2 will {notice.get('action')} this spot instance at {notice.get('time')}" if notice else ""
 
     def recommendation(self) -> str:
-        """Return since when, according to EC2, the risk of an interruption is higher."""
+        """Return the time since which EC2 reports a higher risk of an interruption, as a sentence; empty without a
+        notice."""
         notice = self._document("events/recommendations/rebalance")
         return f"EC2 says since {notice.get('noticeTime')} that this instance may be interrupted soon" if notice else ""
 
@@ -82,25 +83,25 @@ class AwsNotices:
 
 class AzureNotices:
     """Notices to a machine of a scale set: scheduled events (learn.microsoft.com, "Azure Metadata Service: Scheduled
-    Events for Linux VMs") of the type ``Preempt``, at least 30 seconds before the end of a spot machine, and
-    ``Terminate``, at least five minutes before the deletion of a machine whose set requests that notice. All machines
-    of a scale set may get the events of each."""
+    Events for Linux VMs"). An event ``Preempt`` comes at least 30 seconds before the end of a spot machine. An event
+    ``Terminate`` comes at least five minutes before the deletion of a machine whose scale set requests such notices. A
+    machine may also get the events of other machines of its scale set."""
 
     def __init__(self, metadata: str = METADATA, *, deletion_notice: bool = False) -> None:
-        """``deletion_notice``: the machine's set requests notices of deletions."""
+        """``deletion_notice`` is true if the machine's scale set requests notices of deletions."""
         self._metadata, self._deletion_notice = metadata, deletion_notice
         self._name = ""
 
     def spot(self) -> bool:
-        """Return whether the machine gets notices: it is a spot machine, or its set requests them. Other machines never
-        read them, because Azure delays restarts of machines that have once requested events."""
+        """Return whether the machine is a spot machine, or its scale set requests notices. Other machines never read
+        events, because Azure delays restarts of machines that have once requested events."""
         document = self._document("instance", AZURE_VERSION).get("compute")
         compute = document if isinstance(document, dict) else {}
         self._name = str(compute.get("name") or "")
         return self._deletion_notice or compute.get("priority") == "Spot"
 
     def interruption(self) -> str:
-        """Return when the machine is preempted or deleted."""
+        """Return when the machine is preempted or deleted, as a sentence; empty without an event."""
         for event in self._events():
             return f"Azure {ENDS[event['EventType']]} {_not_before(str(event.get('NotBefore') or ''))}"
         return ""
@@ -110,8 +111,8 @@ class AzureNotices:
         return ""
 
     def awaits_approval(self) -> bool:
-        """Return whether the machine is to be deleted, which takes at least five minutes without its approval. The half
-        minute before an eviction is too short for one."""
+        """Return whether the machine is to be deleted, which takes at least five minutes without the machine's
+        approval. A preempted machine approves nothing, because it has only half a minute."""
         return any(map(_is_open, self._events()))
 
     def approve(self) -> None:
@@ -137,8 +138,8 @@ class AzureNotices:
 
 
 def notices(kind: str, *, deletion_notice: bool = False) -> Notices | None:
-    """Return the notices of the cloud ``kind``; None for a site whose machines nobody takes back. ``deletion_notice``:
-    the machine's group requests notices of deletions."""
+    """Return the notices of the cloud ``kind``; None for a site of hosts. ``deletion_notice`` is true if the machine's
+    group requests notices of deletions."""
     match kind:
         case "aws":
             return AwsNotices()
@@ -159,7 +160,7 @@ def _is_event(event: object) -> bool:
 
 
 def _is_open(event: Mapping[str, Any]) -> bool:
-    """Return whether an event is a deletion of one machine that has not begun."""
+    """Return whether an event is the deletion of a single machine, and the deletion has not begun."""
     only = len(event["Resources"]) == 1
     return only and event["EventType"] == "Terminate" and event.get("EventStatus") == "Scheduled"
 
@@ -172,7 +173,8 @@ def _mapping(text: str) -> dict[str, Any]:
 
 
 def _not_before(text: str) -> str:
-    """Return Azure's time in RFC 3339; it is empty for an event that has begun."""
+    """Return Azure's time as words with a time in RFC 3339. An empty text, for an event that has begun, becomes the
+    present time."""
     try:
         return f"at {parsedate_to_datetime(text).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     except ValueError:

@@ -1,7 +1,7 @@
-"""Tell the cluster when the cloud takes this machine back.
+"""Report to the cluster that the cloud takes this machine back.
 
-The node controller then closes the node and has its pods ended, so that they can write their checkpoints. Ends with 0
-on a machine that no cloud takes back.
+The node controller then adds a taint to the node, by which the node's pods are ended, so that the pods can write their
+checkpoints. The program ends with 0 on a machine that no cloud takes back.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ log = logging.getLogger("interruption")
 COMPONENT = "longhaul-interruption"
 
 POLL_S = 5.0
-"""Seconds between two looks, as AWS recommends (docs.aws.amazon.com, "Spot Instance interruption notices")."""
+"""Seconds between two polls, as AWS recommends (docs.aws.amazon.com, "Spot Instance interruption notices")."""
 RETRY_S = 1.0
-"""Seconds until the next attempt to tell the cluster: there are two minutes, on Azure half a minute."""
+"""Seconds until the next attempt to report to the cluster. On AWS there are two minutes for it, on Azure half a
+minute."""
 
 
 class Watcher:
-    """Reports each notice to the cluster once."""
+    """Watcher of the notices, which reports each notice to the cluster once."""
 
     def __init__(self, node: OwnNode, source: Notices) -> None:
         self._node, self._notices = node, source
         self._recommendation = ""
 
     def step(self) -> bool:
-        """Return whether there is nothing left to do: the cluster knows that the machine ends and, if the cloud waits
-        for that, the cloud knows that the pods have ended. After ``ApiError``, ``NotRegisteredError`` or
-        ``NotYetError`` the caller tries again."""
+        """Read the notices and report them. Return True once nothing is left to do: the cluster knows that the machine
+        ends, and a cloud that waits for approval knows that the pods have ended. Raise ``ApiError``,
+        ``NotRegisteredError`` or ``NotYetError`` if the step must be tried again."""
         why = self._notices.interruption()
         if why:
             self._interrupted(why)
@@ -67,7 +68,7 @@ class Watcher:
         log.warning("%s", why)
 
     def _released(self) -> bool:
-        """Tell the cloud that the machine is ready to end if its pods have ended, and return whether they have."""
+        """Return whether the machine's pods have ended, and tell the cloud if they have."""
         if not all(map(stays, self._node.pods())):
             return False
         self._notices.approve()
@@ -76,8 +77,8 @@ class Watcher:
 
 
 def stays(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod stays until the machine ends: it tolerates the controller's taint for ever, like those of
-    most DaemonSets, or it is the kubelet's own."""
+    """Return whether a pod stays until the machine ends. Such pods tolerate the node controller's taint for ever, as
+    most daemon sets' pods do, or are the kubelet's own."""
     if MIRROR in (pod["metadata"].get("annotations") or {}):
         return True
     return any(
@@ -90,7 +91,7 @@ def stays(pod: Mapping[str, Any]) -> bool:
 
 
 def awaited(source: Notices, *, sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Wait until the cloud answers, and return whether it may take the machine back at all."""
+    """Wait until the cloud answers, and return whether the cloud may take the machine back."""
     reported = ""
     while True:
         try:
@@ -101,7 +102,7 @@ def awaited(source: Notices, *, sleep: Callable[[float], None] = time.sleep) -> 
 
 
 def run(watcher: Watcher, *, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Look until cluster and cloud know that the machine ends."""
+    """Run steps until the cluster and the cloud know that the machine ends."""
     reported = ""
     while True:
         pause = POLL_S

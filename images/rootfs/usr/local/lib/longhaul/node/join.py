@@ -1,9 +1,9 @@
 """Wait until this node has a certificate, or until the API servers would accept its kubelet's request for one.
 
-A cloud machine gets its certificate here: it proves its identity to the join endpoint (``node/attest.py``). A host's
-kubelet requests its own with a one-time token. But a kubelet that is refused waits longer each time, up to half a
-minute, and a node may be up before the control plane, before the tunnel to it, or before its token is valid. So this
-program first checks, and often, whether the token may make a certificate request.
+A cloud machine gets its certificate from this program, which proves the machine's identity to the join endpoint
+(``node/attest.py``). A host's kubelet itself requests its certificate with a one-time token. A refused kubelet waits
+longer each time, up to half a minute, and a host may be up before the control plane, before the tunnel to it, or before
+its token is valid. So this program checks, at short intervals, whether the token may make a certificate request.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ CERTIFICATE = Path("/var/lib/kubelet/pki/kubelet-client-current.pem")
 """Path of the kubelet's link to its newest certificate."""
 
 CONSOLE = Path("/dev/console")
-"""The machine's console. Clouds show it, while the journal of a machine that has not joined can be read only on the
+"""The machine's console, which clouds show. The journal of a machine that has not joined can be read only on the
 machine."""
 
 TIMEOUT_S = 3.0
 FIRST_RETRY_S = 0.2
 LAST_RETRY_S = 2.0
-"""Mean pause in seconds after a long wait. Each pause is random, so that machines that start together do not ask
-together."""
+"""Longest mean pause in seconds between checks of the token. Each pause is random, so that machines that start together
+do not ask together."""
 LAST_PROOF_S = 15.0
-"""Mean pause in seconds between proofs after a long wait: each proof is work for the join endpoint and for the cloud,
-which hundreds of machines share."""
+"""Longest mean pause in seconds between proofs. A proof is work for the join endpoint and for the cloud, which hundreds
+of machines share."""
 REFUSED_RETRY_S = 15.0
-"""Mean pause in seconds after the join endpoint has refused: its answer may stay the same for two minutes."""
+"""Mean pause in seconds after a refusal by the join endpoint, whose answer may stay the same for two minutes."""
 
 
 def refusal(join: JoinKubeconfig) -> str:
-    """Return why a certificate request would fail now; empty when it would be accepted."""
+    """Return the reason why a certificate request would fail now; empty if it would be accepted."""
     asked = {"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "create"}
     body = {
         "apiVersion": "authorization.k8s.io/v1",
@@ -80,8 +80,8 @@ def refusal(join: JoinKubeconfig) -> str:
 
 
 def attested(node: Worker, settings: JoinSettings, *, paths: JoinPaths) -> None:
-    """Return once there is a valid certificate, which the machine gets by proof. Raise ``ValueError``, ``KeyError`` or
-    ``TypeError`` when this node's files lack the settings for that."""
+    """Get a certificate by proofs, and return once there is a valid one. Raise ``ValueError``, ``KeyError`` or
+    ``TypeError`` if settings for that are missing."""
     from node.attest import JoinError, JoinRefusedError, join, usable, write_kubeconfig
     from node.proofs import prover
 
@@ -103,7 +103,7 @@ def attested(node: Worker, settings: JoinSettings, *, paths: JoinPaths) -> None:
 
 
 def invited() -> None:
-    """Return once the token may make a request, or there is a certificate."""
+    """Wait until the token may make a certificate request, or there is a certificate."""
     reported, pause = "", FIRST_RETRY_S
     while not CERTIFICATE.exists():
         try:
@@ -118,7 +118,7 @@ def invited() -> None:
 
 
 def _not_yet(reason: str, reported: str) -> str:
-    """Print why the node still waits, unless it was printed last. Return the reason."""
+    """Print the reason why the node still waits, unless it was printed last. Return the reason."""
     if reason != reported:
         print(f"not yet: {reason}", file=sys.stderr, flush=True)
         with suppress(OSError):

@@ -1,8 +1,8 @@
-"""Find out where this node is, and write the values that its programs need at their start: the kubelet's name and
-address, its provider id, and the pods' network.
+"""Find this node's place, and write the values that its programs need at their start: the Node's name and address, the
+provider id, and the pods' network.
 
-Waits as long as necessary: a cloud may add a machine's pod addresses a moment after its start. Everything is read again
-at each boot, because a machine that is stopped and started elsewhere keeps only its name.
+The program waits until the place is known, because a cloud may add a machine's pod addresses a moment after its start.
+All values are read again at each boot, because a machine that is stopped and started elsewhere keeps only its name.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from contract.documents.node_place import NodePlace
 from contract.labels import IMAGE_LABEL, ZONE_LABEL
 
 RESOLVED = Path("/run/systemd/resolve/resolv.conf")
-"""File with the DNS servers behind systemd-resolved's own, which pods cannot reach."""
+"""File with the DNS servers that systemd-resolved uses. Pods cannot reach systemd-resolved itself."""
 
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 2.0
 
 
 def documents(worker: Worker, place: NodePlace, *, resolver: Path | None, image: str = "") -> dict[str, str]:
-    """Return the content of every file by its path. ``resolver``: file with DNS servers for the kubelet, when it is not
-    /etc/resolv.conf. ``image``: version of the machine's image; empty when it has none, such as a host."""
+    """Return the content of every file, by path. ``resolver`` is the kubelet's file with DNS servers, or None for
+    /etc/resolv.conf. ``image`` is the version of the machine's image; empty for a machine without an image, such as a
+    host."""
     labels = {**worker.labels, ZONE_LABEL: place.zone, **({IMAGE_LABEL: image} if image else {})}
     environment = {
         "NODE_NAME": place.name,
@@ -55,9 +56,9 @@ def network(worker: Worker, place: NodePlace) -> dict[str, Any]:
     """Return the pods' network: a link between pod and host, an address from the node's own ranges, and no address
     translation.
 
-    The subnet is the whole supernet and the gateway is the node's address. So every address of the ranges can be a
-    pod's, and packets from the node itself (probes) have the node's address. Leases live until the machine stops, like
-    pods: after a power cut none remains.
+    The subnet is the whole supernet, and the gateway is the node's address. So pods can have all addresses of the
+    ranges, and packets from the node itself (probes) have the node's address. Leases of addresses end with the machine,
+    as pods do, so none remains after a power cut.
     """
     ranges = [
         {
@@ -84,7 +85,7 @@ def network(worker: Worker, place: NodePlace) -> dict[str, Any]:
 
 
 def check(worker: Worker, place: NodePlace) -> None:
-    """Raise ``PlaceError`` when an address is not in the environment."""
+    """Raise ``PlaceError`` if an address of the place is not in the environment's supernet."""
     supernet = IPv4Network(worker.supernet)
     outside = [str(range_) for range_ in place.pods if not range_.subnet_of(supernet)]
     if place.address not in supernet or outside:
@@ -93,8 +94,8 @@ def check(worker: Worker, place: NodePlace) -> None:
 
 
 def wait(worker: Worker) -> NodePlace:
-    """Return the place once it is known; raise ``PlaceError`` when it is wrong. Print each new reason for waiting
-    once."""
+    """Wait until the place is known, and return it. Raise ``PlaceError`` if it is wrong. Print each new reason for
+    waiting once."""
     reported, pause = "", FIRST_RETRY_S
     while True:
         try:
@@ -108,7 +109,7 @@ def wait(worker: Worker) -> NodePlace:
 
 
 def image_version(path: Path = image_manifest.PATH) -> str:
-    """Return the version of the machine's image; empty when it has none."""
+    """Return the version of the machine's image; empty for a machine without an image."""
     try:
         return image_manifest.version_of(path.read_text())
     except FileNotFoundError:
@@ -125,7 +126,7 @@ def write(path: Path, content: str, *, mode: int = 0o644) -> None:
 
 
 def main() -> int:
-    """Return 0 once everything is written, 1 when the place is wrong."""
+    """Return 0 once all values are written, or 1 if the place is wrong."""
     worker = Worker.read()
     try:
         place = wait(worker)

@@ -1,4 +1,4 @@
-"""Proofs of a machine's identity, made from data that its cloud's metadata service gives only to this machine."""
+"""Proofs of a machine's identity, made from data that the cloud's metadata service gives only to this machine."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from machine.metadata import AZURE_VERSION, METADATA, TOKEN_LIFE_S, NotYetError,
 from node.attest import JoinError, ProofRequest, Prove
 
 CHAIN = 2
-"""Largest number of certificates to fetch between the signer's and an authority; in practice there is one."""
+"""Largest number of certificates to fetch between the signer's certificate and an authority. In practice there is
+one."""
 
 CERTIFICATE = 16 * 1024
-"""Largest size of such a certificate in bytes."""
+"""Largest size of a fetched certificate in bytes."""
 
 
 def prover(kind: str, *, metadata: str = METADATA) -> Prove:
-    """Return the function that makes proofs for a machine on a site of ``kind``; raise ``ValueError`` when there is
+    """Return the function that makes proofs for a machine on a site of ``kind``. Raise ``ValueError`` if there is
     none."""
     known = {"aws": aws, "azure": azure}
     if kind not in known:
@@ -41,8 +42,7 @@ def prover(kind: str, *, metadata: str = METADATA) -> Prove:
 
 
 def aws(asked: ProofRequest, *, metadata: str) -> Mapping[str, object]:
-    """Return a signed ``GetCallerIdentity``, which only STS can verify. The secret that signs it stays on this
-    machine."""
+    """Return a signed ``GetCallerIdentity``, which only STS can verify. The signing secret stays on this machine."""
     try:
         life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_LIFE_S)}
         token_header = {"X-aws-ec2-metadata-token": ask(f"{metadata}/latest/api/token", headers=life, method="PUT")}
@@ -92,9 +92,9 @@ def _url(metadata: str, path: str, query: Mapping[str, str]) -> str:
 
 
 def _chain(signature: bytes) -> Iterator[str]:
-    """Yield the certificates above the signer's, which the document lacks. Each certificate names the address of its
-    issuer's certificate. They are public, and the receiver verifies them, so they may come over plain HTTP, as intended
-    (RFC 5280, 4.2.2.1)."""
+    """Yield the certificates between the signer's certificate and an authority, which the document lacks. Each
+    certificate names the address of its issuer's certificate. The certificates are public, and the join endpoint
+    verifies them, so they may come over plain HTTP, as intended (RFC 5280, 4.2.2.1)."""
     certificates = pkcs7.load_der_pkcs7_certificates(signature)
     current = certificates[0] if certificates else None
     for _ in range(CHAIN):
@@ -118,7 +118,8 @@ def _issuer_url(certificate: x509.Certificate) -> str:
 
 
 def _fetch(url: str) -> x509.Certificate | None:
-    """Return one certificate, or None when it cannot be fetched; then the join endpoint reports that it is missing."""
+    """Return the certificate at an address, or None if it cannot be fetched. The join endpoint then refuses the
+    incomplete chain."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=5.0) as response:
@@ -128,5 +129,5 @@ def _fetch(url: str) -> x509.Certificate | None:
 
 
 def _safe(error: Exception) -> Any:
-    """Return the error without the text that was read, which may contain a secret."""
+    """Return the error without text from the metadata service, which may contain a secret."""
     return error if isinstance(error, NotYetError) else type(error).__name__

@@ -1,5 +1,5 @@
-"""The lists of clients that this API server machine refuses: machines in quarantine (/etc/longhaul/quarantine.json),
-and people whose access was revoked (/etc/longhaul/revoked.json), whom VPN machines refuse as well."""
+"""Clients that this API server machine refuses, by two lists: machines in quarantine (/etc/longhaul/quarantine.json),
+and people whose access was revoked (/etc/longhaul/revoked.json). VPN machines refuse these people too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ METRIC = "apiserver_authorization_config_controller_last_config_info"
 """Metric with the hash of the configuration that kube-apiserver uses (k8s.io/apiserver 0.36,
 pkg/server/options/authorizationconfig/metrics)."""
 RETRY_S = 1.0
-"""Seconds between looks: kube-apiserver reads the file when it changes, and does not announce it."""
+"""Seconds between two checks. kube-apiserver reads the file when the file changes, and does not announce that."""
 
 
 def refused(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:
@@ -43,8 +43,8 @@ def refused(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients
 
 
 def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, path: Path = LIST) -> RefusedClients:
-    """Return the refused clients once kube-apiserver uses the list with the digest ``wanted``, or the last answer after
-    ``wait_s`` seconds. When the file has another list, return at once."""
+    """Wait until kube-apiserver uses the list with the digest ``wanted``, at most ``wait_s`` seconds, and return the
+    refused clients. If the file has another list, return at once."""
     return poll_until(
         lambda: refused(node, pki=pki, path=path),
         lambda answer: answer.loaded or answer.digest != wanted,
@@ -54,9 +54,9 @@ def await_refused(node: NodeConfig, *, pki: Path, wanted: str, wait_s: float, pa
 
 
 def end_connections(node: NodeConfig, *, pki: Path, path: Path = LIST) -> RefusedClients:
-    """Restart kube-apiserver unless it was started after the list changed, and return what it refuses then. A watch is
-    authorized when it begins and may go on for an hour (``--min-request-timeout``): with a stolen certificate it would
-    report every change until then. The load balancer leaves out a server that is ending
+    """Restart kube-apiserver unless it was started after the list changed, and return the clients that it refuses. A
+    watch is authorized only when it begins, and may last for an hour (``--min-request-timeout``). A watch with a stolen
+    certificate would report changes for that long. The load balancer leaves out a server that is ending
     (``--shutdown-delay-duration``)."""
     if not refused(node, pki=pki, path=path).ended:
         subprocess.run(["systemctl", "restart", KUBE_APISERVER], check=True, capture_output=True)
@@ -64,7 +64,7 @@ def end_connections(node: NodeConfig, *, pki: Path, path: Path = LIST) -> Refuse
 
 
 def _started() -> float:
-    """Return when kube-apiserver was started, in seconds since 1970, by the present clock."""
+    """Return the time of kube-apiserver's start, in seconds since the epoch, by the present clock."""
     words = ["systemctl", "show", "--property=ExecMainStartTimestampMonotonic", "--value", KUBE_APISERVER]
     started_us = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
     return time.time() - (time.monotonic() - int(started_us or 0) / 1e6)

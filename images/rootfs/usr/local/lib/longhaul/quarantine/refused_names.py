@@ -1,4 +1,4 @@
-"""The lists of refused clients: machines in quarantine, and people whose access was revoked."""
+"""Files with the names of refused clients: machines in quarantine, and people whose access was revoked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _READERS = {LIST.name: quarantine.names_of, PEOPLE.name: revoked.names_of}
 
 
 def names(path: Path) -> tuple[str, ...]:
-    """Return the names in a file; raise ``OSError`` or ``ValueError`` when it cannot be read."""
+    """Return the names in a file. Raise ``OSError`` or ``ValueError`` if the file cannot be read."""
     try:
         return _READERS[path.name](path.read_text())
     except (KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Restore of this member's etcd cluster from a backup: its steps on this machine, the data, and the units.
+"""Restore of this member's etcd cluster from a backup: the steps on this machine, the data, and the units.
 
 ``longhaul-node restore`` (machine/longhaul_node.py) runs each step.
 

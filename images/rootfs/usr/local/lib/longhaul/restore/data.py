@@ -1,6 +1,6 @@
-"""The data of a member that is restored: the old data is set aside, the new is made from a backup.
+"""Data of a restored member: the old data is set aside, and new data is made from a backup.
 
-Nothing is started here, and only remains of an earlier attempt of the same restore are deleted.
+This module starts no unit, and deletes only remains of an earlier attempt.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from contract.documents.restore import BackupSource
 from restore.record import RestoreError, sync_folder
 
 LIMIT_S = 3600.0
-"""Time limit of each program in seconds: 8 GiB, the largest etcd cluster, at 3 MB/s."""
+"""Longest duration of each program in seconds: the largest database, 8 GiB, at 3 MB/s."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Membership:
-    """The etcd cluster for which the data is made."""
+    """The new etcd cluster, and this member of it."""
 
     name: str
     """Name of this member."""
     peers: Mapping[str, str]
-    """Peer URLs of all members by name."""
+    """Peer URLs of all members, by name."""
     token: str
-    """Word from which the ids of cluster and members are made. A word that was never used gives new ids, so that a
-    member with old data is refused."""
+    """Token from which etcd derives the ids of the cluster and of the members. A token that was never used gives new
+    ids, so the new cluster refuses a member with old data."""
     bump: int
-    """Number of revisions by which the data is ahead of the backup."""
+    """Number of revisions by which the new data is ahead of the backup."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """The data folder of this machine's member, and the folders beside it."""
+    """Data folder of this machine's member, and the folders beside it."""
 
     disk: Path
-    """Mount point of the disk that holds it."""
+    """Mount point of the data disk."""
     programs: Programs
     owner: str = "etcd"
     """User and group of the data."""
@@ -52,11 +52,11 @@ class Data:
 
     @property
     def folder(self) -> Path:
-        """Return the folder that etcd starts with."""
+        """Return etcd's data folder."""
         return self.disk / "etcd"
 
     def aside(self, id_: str) -> Path:
-        """Return the folder into which a restore moves existing data."""
+        """Return the folder into which the restore ``id_`` moves existing data."""
         return self.disk / f"etcd-aside-{id_}"
 
     def asides(self) -> list[str]:
@@ -64,11 +64,12 @@ class Data:
         return sorted(str(path) for path in self.disk.glob("etcd-aside-*"))
 
     def free(self) -> int:
-        """Return the free bytes of the disk."""
+        """Return the free space of the disk in bytes."""
         return shutil.disk_usage(self.disk).free if self.disk.is_dir() else 0
 
     def cluster(self) -> str:
-        """Return the id of the etcd cluster of the data, hexadecimal; empty without data, or when it is damaged."""
+        """Return the id of the etcd cluster to which the data belongs, hexadecimal; empty without data, or if the data
+        is damaged."""
         try:
             wal = identity(self.folder)
         except (WalError, OSError):
@@ -76,7 +77,8 @@ class Data:
         return f"{wal.cluster:x}" if wal else ""
 
     def set_aside(self, id_: str) -> None:
-        """Move the data to this restore's folder. Data that is already there is kept, and never overwritten."""
+        """Move the data to the folder of the restore ``id_``. Raise ``RestoreError`` if no disk is mounted, or if that
+        folder already exists."""
         if not self.is_mounted(self.disk):
             raise RestoreError(f"no disk is mounted at {self.disk}: journalctl --unit longhaul-local-ssd says why")
         if not self.folder.exists():
@@ -90,7 +92,7 @@ class Data:
             sync_folder(self.disk)
 
     def put_back(self, id_: str) -> None:
-        """Move the data back that a restore set aside here."""
+        """Move the data back that the restore ``id_`` has set aside. Raise ``RestoreError`` if there is other data."""
         if not self.aside(id_).exists():
             return
         if self.folder.exists():
@@ -107,7 +109,8 @@ class Data:
         key: Path,
         note: Callable[[WalIdentity], None],
     ) -> None:
-        """Make new data from the backup. ``note`` is called with the data's cluster before the data gets its name."""
+        """Make new data from the backup. ``note`` is called with the identity of the data just before the data becomes
+        etcd's."""
         work = self.disk / "restore"
         shutil.rmtree(work, ignore_errors=True)
         self._require_room(source)
@@ -177,7 +180,7 @@ class Data:
         )
 
     def _without_gaps(self, made: Path) -> None:
-        """Rewrite the database without its gaps: the quota counts the file, and a learner's is never rewritten."""
+        """Rewrite the database without its gaps, because the quota applies to the size of the file."""
         _run([self.programs.etcdutl, "defrag", f"--data-dir={made}"])
 
     def _into_place(self, made: Path, note: Callable[[WalIdentity], None]) -> None:

@@ -1,4 +1,4 @@
-"""One-time key of a restore; the operator wraps the backup's key for it."""
+"""One-time key of a restore, for which the operator encrypts the backup's key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from restore.record import RestoreError
 
 
 def recipient(folder: Path, *, keygen: str) -> str:
-    """Return the public half of the one-time key in a folder; make a new key if it is gone."""
+    """Return the public half of the one-time key in a folder. Make a key if there is none."""
     key = folder / "key"
     if not key.exists():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
-"""Record of a restore on this machine: its identity, and its progress. It survives a restart of the machine."""
+"""Record of a restore on this machine: the restore's id and its progress. The record survives a restart of the
+machine."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ from pathlib import Path
 from contract.documents.restore import Record, Step
 
 FOLDER = Path("/var/lib/longhaul-restore")
-"""Folder of the record, on the system disk: the data disk may be lost with its content. While its file ``record``
-exists, no backup is made; while ``hold`` exists, neither etcd nor kube-apiserver starts (their units)."""
+"""Folder of the record. It is on the system disk, because the data disk may be lost. While the file ``record`` exists,
+no backup is made. While the file ``hold`` exists, neither etcd nor kube-apiserver starts (by conditions of their
+units)."""
 
 
 class RestoreError(Exception):
-    """Raised when a step is not done, with the reason."""
+    """Raised if a step is not done. The message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,7 @@ class Records:
     folder: Path = FOLDER
 
     def read(self) -> Record | None:
-        """Return the restore under way, or the last one that was finished; None without any."""
+        """Return the record of the restore under way, or of the last finished restore; None without any."""
         for name in ("record", "finished"):
             try:
                 return Record(**json.loads((self.folder / name).read_text()))
@@ -39,7 +41,7 @@ class Records:
         return None
 
     def under_way(self) -> Record | None:
-        """Return the restore that is under way; None without any."""
+        """Return the record of the restore under way; None without any."""
         return self.read() if (self.folder / "record").exists() else None
 
     def write(self, record: Record) -> Record:
@@ -48,34 +50,35 @@ class Records:
         return record
 
     def hold(self, id_: str) -> None:
-        """Keep etcd or kube-apiserver from being started, by any means."""
+        """Keep this machine's etcd or kube-apiserver from being started in any way."""
         self._put("hold", id_ + "\n")
 
     def holding_restore(self) -> str:
-        """Return the restore that keeps this machine's service from being started; empty without one."""
+        """Return the id of the restore that keeps this machine's service from being started; empty without one."""
         try:
             return (self.folder / "hold").read_text().strip()
         except FileNotFoundError:
             return ""
 
     def release(self) -> None:
-        """Let this machine's service be started again."""
+        """Allow this machine's service to be started again."""
         (self.folder / "hold").unlink(missing_ok=True)
         sync_folder(self.folder)
 
     def forget(self) -> None:
-        """Delete the record of a restore."""
+        """Delete the record of the restore under way."""
         (self.folder / "record").unlink(missing_ok=True)
         sync_folder(self.folder)
 
     def finish(self, record: Record) -> None:
-        """Record that the restore is over."""
+        """Record that the restore is finished."""
         self._put("finished", json.dumps({**asdict(record), "step": int(Step.FINISHED)}) + "\n")
         self.forget()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Do one step at a time: the command that began another step may have been killed."""
+        """Wait until no other step runs, and hold the lock during the block. Another step may still run after its
+        command was killed."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("w") as lock:
             flock(lock, LOCK_EX)
@@ -93,7 +96,7 @@ class Records:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder, so that a power cut loses none."""
+    """Sync the names in a folder, so that a power cut loses no name."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

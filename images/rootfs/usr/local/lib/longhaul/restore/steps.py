@@ -1,9 +1,9 @@
-"""Steps of a restore on this machine, each of which may be repeated; ``longhaul restore`` requests them one by one.
+"""Steps of a restore on this machine. ``longhaul restore`` runs the steps one by one, and may repeat each of them.
 
-A member: ``look``, ``stop`` (and set the data aside), ``rebuild``, ``start``, ``finish``; before ``rebuild`` also
-``give-up``, which moves the data back. An API server: ``look``, ``stop``, ``finish``. The learner: the same, with its
-data set aside, since it joins the new etcd cluster as it joined the old one. Each prints one JSON object; its ``error``
-is the reason why a step was not done.
+A member's steps are ``look``, ``stop`` (which also sets the data aside), ``rebuild``, ``start`` and ``finish``. Before
+``rebuild``, ``give-up`` moves the data back. An API server's steps are ``look``, ``stop`` and ``finish``. The learner
+has the same three steps, and ``stop`` sets its data aside: it joins the new etcd cluster like a member without data.
+Each step prints one JSON object. Its ``error`` is the reason why the step was not done.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from restore.record import Records, RestoreError
 from restore.units import CLIENTS, MEMBER, SERVER, Units
 
 KEYS = Path("/run/longhaul-restore")
-"""Folder of the one-time key, in memory: nobody can read it after a restart of the machine."""
+"""Folder of the one-time key. It is in memory, so that nobody can read the key after a restart of the machine."""
 
 DISK = Path(SSD)
 
 RETRY_S = 0.5
-"""Seconds between looks at etcd: nothing outside signals that it has a leader."""
+"""Seconds between two checks of etcd. No signal shows that etcd has a leader."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restore:
-    """Restores one machine."""
+    """Steps of a restore on one machine. Every step but ``look`` raises ``RestoreError`` if it cannot be done."""
 
     node: NodeConfig
     etcdctl: Etcdctl
@@ -61,7 +61,7 @@ class Restore:
     keygen: str = "/usr/local/bin/age-keygen"
 
     def look(self) -> dict[str, Any]:
-        """Return this machine's state, and change nothing."""
+        """Return this machine's state. Change nothing."""
         noted = self.records.read()
         record = self._checked(noted)
         known = MachineLook(
@@ -90,18 +90,19 @@ class Restore:
         return self.etcdctl.first_cluster(map(client_url, self.node.stores[self.node.role].values()))
 
     def _made(self, record: Record) -> bool:
-        """Return whether a restore made the data here."""
+        """Return whether the data on the disk is the new data of the restore."""
         return bool(record.cluster) and self.data.cluster() == record.cluster
 
     def _checked(self, record: Record | None) -> Record | None:
-        """Return a record, corrected by the disk's content: without the new data, a member is only stopped."""
+        """Return the record, corrected by the content of the disk: a member without the new data is only stopped."""
         if record is None or not Step.REBUILT <= record.step <= Step.STARTED or self._made(record):
             return record
         return replace(record, step=Step.STOPPED)
 
     def stop(self, id_: str, backup: str, *, instead: str, although_healthy: bool) -> dict[str, Any]:
-        """Stop the service of this machine and keep it from being started. A member's data is set aside; its answer
-        has the public half of a key that is used once. A member refuses while its etcd cluster has a quorum."""
+        """Stop this machine's service and keep it from being started. Set a member's data aside; a voting member's
+        answer contains the public half of a one-time key. A voting member refuses while its etcd cluster has a quorum,
+        unless ``although_healthy``. ``instead`` is the id of a restore that this one replaces."""
         if self.node.role == "api":
             self.records.hold(id_)
             self.units.stop(*CLIENTS)
@@ -139,7 +140,7 @@ class Restore:
         return self.records.write(record)
 
     def rebuild(self, id_: str, plan: str) -> dict[str, Any]:
-        """Make new data from the backup that the plan names."""
+        """Make new data from the backup in the plan."""
         record = self._mine(id_, at_least=Step.STOPPED)
         if record.step == Step.STOPPED:
             if not (record.cluster and self.data.cluster() == record.cluster):
@@ -166,8 +167,8 @@ class Restore:
         return self.records.under_way() or made
 
     def start(self, id_: str, *, wait_s: float) -> dict[str, Any]:
-        """Start etcd with the new data, and wait until it commits. A backup contains its alarms (etcd 3.6,
-        etcdutl/snapshot, ``saveDB`` drops only the members): they are lifted."""
+        """Start etcd with the new data, and wait until etcd commits, at most ``wait_s`` seconds. Lift the alarms in the
+        backup (etcd 3.6, etcdutl/snapshot, ``saveDB``, drops only the members)."""
         record = self._mine(id_, at_least=Step.REBUILT)
         if record.step < Step.STARTED:
             record = self.records.write(replace(record, step=Step.STARTED))
@@ -189,8 +190,9 @@ class Restore:
             time.sleep(RETRY_S)
 
     def _lift(self) -> list[str]:
-        """Lift the alarms that came with the backup, and return their names. They name members of the former cluster:
-        the new cluster's ids are new. An alarm of a new member keeps all: etcdctl lifts all or none."""
+        """Lift the alarms from the backup, and return their names. These alarms name members of the former cluster,
+        whose ids the new cluster does not have. If an alarm names a new member, lift none, because etcdctl lifts all
+        alarms or none."""
         url = client_url(self.node.address)
         members = {member.id for member in self.etcdctl.cluster(url).members}
         alarms = self.etcdctl.alarms(url)
@@ -200,7 +202,7 @@ class Restore:
         return sorted({alarm.name for alarm in alarms})
 
     def give_up(self, id_: str) -> dict[str, Any]:
-        """Return to the data that was set aside; raise ``RestoreError`` once there is new data."""
+        """Move the data back that was set aside, and start the service. Raise ``RestoreError`` if there is new data."""
         record = self.records.under_way()
         if record is not None and record.id == id_:
             if record.step >= Step.REBUILT or self._made(record):
@@ -212,8 +214,8 @@ class Restore:
         return self._started()
 
     def finish(self, id_: str, *, joined: bool) -> dict[str, Any]:
-        """End the restore here: start the service, and resume backups. ``joined``: the others have a quorum without
-        this member, which joins them like a member without data."""
+        """End the restore on this machine: start the service, and resume backups. ``joined`` is true if the other
+        members have a quorum and this member joins them without data."""
         if self.node.role == "api":
             self.records.release()
             self.units.start("longhaul-api.target", *SERVER)
@@ -245,7 +247,7 @@ class Restore:
 
 
 def of_this_machine() -> Restore:
-    """Return the restore of this machine."""
+    """Return the steps for this machine."""
     node = NodeConfig.read()
     part = "etcd-client" if node.role == "api" else "client"
     return Restore(
@@ -274,7 +276,7 @@ def _storage() -> Storage:
 
 
 def run(restore: Restore, words: Sequence[str]) -> dict[str, Any]:
-    """Do one step, and return its answer."""
+    """Run one step, and return its answer."""
     parser = argparse.ArgumentParser(prog="longhaul-node restore", description=__doc__)
     parser.add_argument("step", choices=("look", "stop", "rebuild", "start", "finish", "give-up"))
     parser.add_argument("--id", default="")
@@ -304,7 +306,7 @@ def run(restore: Restore, words: Sequence[str]) -> dict[str, Any]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Do one step, print its answer, and return 0 when it is done."""
+    """Run one step and print its answer. Return 0 if the step was done, otherwise 1."""
     os.umask(0o077)
     try:
         answer = run(of_this_machine(), words)

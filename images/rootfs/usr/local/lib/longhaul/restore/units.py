@@ -21,20 +21,21 @@ CLIENTS = (
     "jobset.service",
 )
 SERVER = (*CLIENTS, KUBE_APISERVER)
-"""All units that keep something of the cluster in memory, the API server last."""
+"""All units that keep the cluster's content in memory, the API server last."""
 
 END_S = 30.0
-"""Seconds that an API server gets to end: its shutdown delay of 15, and the same again for requests. Without etcd it
-takes minutes (one still ran after 240 s), because it tries to renew its lease five times, 34 s each (Kubernetes 1.36,
-component-helpers/apimachinery/lease/controller.go, ``maxUpdateRetries``; apiserver/pkg/endpoints/handlers/rest.go,
-``requestTimeoutUpperBound``). A kill loses nothing: it keeps no state, and its own leases expire."""
+"""Longest time in seconds for an API server to end before it is killed: its shutdown delay of 15 s, and 15 s for
+requests. Without etcd, an API server takes minutes to end (240 s were observed), because it tries to renew its lease
+five times, 34 s each (Kubernetes 1.36, component-helpers/apimachinery/lease/controller.go, ``maxUpdateRetries``;
+apiserver/pkg/endpoints/handlers/rest.go, ``requestTimeoutUpperBound``). A kill loses nothing, because an API server
+keeps no state and its leases expire."""
 
 LIMIT_S = 180.0
-"""Time limit in seconds: longer than any of these units may take to stop."""
+"""Longest duration of a command in seconds, which is longer than any of these units may take to stop."""
 
 
 class StillRunningError(RestoreError):
-    """Raised when systemctl does not finish in time."""
+    """Raised if systemctl does not finish in time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +45,11 @@ class Units:
     program: str = "systemctl"
 
     def stop(self, *units: str) -> None:
-        """Stop units, and return when none of them runs; raise ``RestoreError`` when one still runs."""
+        """Stop units, and wait until none of them runs. Raise ``RestoreError`` if one still runs."""
         self._run("stop", *units)
 
     def end(self, unit: str) -> None:
-        """Stop a unit, and kill processes that have not ended after :data:`END_S`; raise ``RestoreError`` when it still
-        runs."""
+        """Stop a unit, and kill its processes after :data:`END_S`. Raise ``RestoreError`` if the unit still runs."""
         try:
             self._run("stop", unit, limit_s=END_S)
         except StillRunningError:
@@ -58,7 +58,7 @@ class Units:
             self.stop(unit)
 
     def start(self, *units: str) -> None:
-        """Begin to start units."""
+        """Start units, without waiting for them."""
         self._run("start", "--no-block", *units)
 
     def restart(self, unit: str) -> None:
@@ -66,7 +66,7 @@ class Units:
         self._run("restart", unit)
 
     def _run(self, verb: str, *words: str, limit_s: float = LIMIT_S) -> None:
-        """Run systemctl; raise ``RestoreError`` when it refuses or does not finish in time: the job that it started
+        """Run systemctl. Raise ``RestoreError`` if it refuses or does not finish in time. A job that it has started
         goes on."""
         what = f"systemctl {verb} {' '.join(words)}"
         try:

@@ -19,16 +19,16 @@ TIMEOUT_S = 10.0
 
 
 class VaultError(Exception):
-    """Raised when the vault or the metadata service did not return the requested value. The message never contains a
+    """Raised if the vault or the metadata service does not return the requested value. The message never contains a
     secret's value."""
 
 
 class WithheldError(VaultError):
-    """Raised when the vault answers that there is no such secret, or that this machine may not read it."""
+    """Raised if the vault answers that there is no such secret, or that this machine may not read the secret."""
 
 
 class AwayError(VaultError):
-    """Raised when nothing can be read at present: there is no token, or no answer."""
+    """Raised if no secret can be read now, because there is no token or no answer."""
 
 
 def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
 
 @dataclass(kw_only=True)
 class MachineVault:
-    """One vault, read with the machine's own identity."""
+    """A vault, read with the machine's own identity."""
 
     url: str
     metadata: str
@@ -58,7 +58,7 @@ class MachineVault:
     _identity: OwnIdentity | None = None
 
     def token(self) -> str:
-        """Return this machine's access token; raise ``AwayError`` when the metadata service gives none."""
+        """Return this machine's access token. Raise ``AwayError`` if the metadata service gives none."""
         if self._identity is None:
             root = self.metadata.partition("/metadata/")[0]
             self._identity = OwnIdentity(audience=VAULT, metadata=root)
@@ -68,8 +68,7 @@ class MachineVault:
             raise AwayError(str(error)) from None
 
     def read(self, name: str) -> str:
-        """Return the current value of the secret ``name``; raise ``VaultError`` with the secret's name when it cannot
-        be read."""
+        """Return the current value of the secret ``name``. Raise ``VaultError`` if the secret cannot be read."""
         url = f"{self.url}/secrets/{urllib.parse.quote(name)}?api-version={VAULT_VERSION}"
         headers = {"Authorization": f"Bearer {self.token()}"}
         value = _get(url, what=f"secret {name}", headers=headers).get("value")

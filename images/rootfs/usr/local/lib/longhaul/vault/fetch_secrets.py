@@ -1,7 +1,7 @@
 """Write this machine's secrets from the vault into files.
 
-/etc/longhaul/secrets.json lists the files (contract/documents/secret_files.py). A file is replaced in one rename, and
-only when it changed. When the vault cannot be reached, existing files stay. No value is ever logged.
+/etc/longhaul/secrets.json lists the files (contract/documents/secret_files.py). A file is replaced by one rename, and
+only if its content changes. If the vault cannot be reached, existing files stay. Values are never logged.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from vault.client import AwayError, MachineVault, VaultError
 CONFIG = Path(PATH)
 
 RETRY_S = 1.0
-"""Seconds between attempts at boot. Azure does not announce when a role assignment comes into force, which takes up to
-ten minutes (learn.microsoft.com, "Troubleshoot Azure RBAC"), or when a missing secret is made. Secrets that were read
+"""Seconds between attempts at boot. No signal shows that a role assignment has come into force, which takes up to ten
+minutes (learn.microsoft.com, "Troubleshoot Azure RBAC"), or that a missing secret has been made. Secrets that were read
 are not read again."""
 
 
 def read(path: Path = CONFIG) -> SecretFiles:
-    """Read the document; ``OSError``, ``ValueError`` or ``KeyError`` when it is not one."""
+    """Read the document. Raise ``OSError``, ``KeyError``, ``TypeError`` or ``ValueError`` if it is missing or
+    malformed."""
     return of_text(path.read_text())
 
 
@@ -39,8 +40,8 @@ def open_vault(path: Path = CONFIG) -> MachineVault:
 
 
 def write(file: SecretFile, content: str) -> bool:
-    """Replace the file in one step; return False when it already held ``content``. Owner and mode are set before the
-    file gets its name."""
+    """Replace the file in one step. Return False if the file already has ``content``. Owner and mode are set before the
+    new file gets its name."""
     path = Path(file.path)
     if path.exists() and path.read_text() == content:
         return False
@@ -61,7 +62,7 @@ def write(file: SecretFile, content: str) -> bool:
 
 
 def fetch(files: Sequence[SecretFile], read: Callable[[str], str]) -> tuple[list[SecretFile], list[str]]:
-    """Bring every file up to date as far as the vault allows. Return the files that changed, and the problems."""
+    """Bring every file up to date whose secrets the vault returns. Return the changed files, and the problems."""
     values: dict[str, str] = {}
     problems: list[str] = []
     for name in sorted(frozenset[str]().union(*(file.secrets for file in files))):
@@ -83,7 +84,7 @@ def fetch(files: Sequence[SecretFile], read: Callable[[str], str]) -> tuple[list
 
 
 def main() -> int:
-    """Return 0 when every file has the vault's content, or, at boot, when every file at least exists."""
+    """Return 0 if every file has the vault's content, or with ``--boot-wait`` if every file exists; otherwise 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--boot-wait", type=float, default=0.0, metavar="SECONDS", help="how long files may be missing")

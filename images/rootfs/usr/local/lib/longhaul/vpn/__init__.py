@@ -1,4 +1,4 @@
-"""Machines of the laptops' VPN: who signs in, their certificates, and their sessions.
+"""Machines of the laptops' VPN: people who sign in, laptops' certificates, and laptops' sessions.
 
 Units: longhaul-vpn.service, longhaul-vpn-door.service, longhaul-vpn-signer@.service.
 Settings: components/render/vpn.py.

@@ -1,4 +1,4 @@
-"""Certificate of a laptop: made from the key of a request; the rest of the request is ignored."""
+"""Certificate of a laptop. It is made for the key in a request; the rest of the request is ignored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Key: TypeAlias = "ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey"
 
 
 class RequestError(ValueError):
-    """Raised when the request is malformed, or its key is not accepted; the message has the reason."""
+    """Raised if the request is malformed, or its key is not accepted. The message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Signer:
 
     @classmethod
     def parse(cls, pem: str) -> Signer:
-        """Parse a certificate and its key in one text; raise ``ValueError`` when it has none."""
+        """Parse a text with a certificate and its key. Raise ``ValueError`` if either is missing or malformed."""
         key = serialization.load_pem_private_key(pem[pem.index("-----BEGIN PRIVATE KEY") :].encode(), password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise ValueError("the authority's key is not one of an elliptic curve")
@@ -50,7 +50,7 @@ class Signer:
         yield x509.NameAttribute(NameOID.USER_ID, hashlib.sha256(public).hexdigest()[:MARK])
 
     def sign(self, key: Key, *, name: str, now: datetime, until: datetime) -> str:
-        """Return a client's certificate, PEM, for a person's ``name``."""
+        """Return a client certificate, PEM, for the person ``name`` and the laptop with the key ``key``."""
         usage = x509.KeyUsage(
             digital_signature=True,
             content_commitment=False,
@@ -81,8 +81,8 @@ class Signer:
 
 
 def key_of(request: str) -> Key:
-    """Return the key of a PKCS#10 request, PEM, whose holder has signed it; raise ``RequestError`` otherwise. The
-    request's subject and extensions are ignored."""
+    """Return the key in a PKCS#10 request, PEM. Raise ``RequestError`` if the key is not accepted or has not signed the
+    request. The request's subject and extensions are ignored."""
     try:
         parsed = x509.load_pem_x509_csr(request.encode())
         key = parsed.public_key()
@@ -100,5 +100,5 @@ def key_of(request: str) -> Key:
 
 
 def end(now: datetime, *, hours: float, token_ends: float) -> datetime:
-    """Return the expiry of a certificate that is made now: never later than the token's."""
+    """Return the expiry of a certificate that is made now, which is at most the expiry of the token."""
     return min(now + timedelta(hours=hours), datetime.fromtimestamp(token_ends, UTC)).replace(microsecond=0)

@@ -15,11 +15,12 @@ from contract.ports import KUBE_PROXY_HEALTH_PORT
 from vpn.sessions import SOCKET, end_sessions, sessions
 
 KUBE_PROXY = f"http://127.0.0.1:{KUBE_PROXY_HEALTH_PORT}/livez"
-"""kube-proxy's health path that ignores its Node (kubernetes 1.36, pkg/proxy/healthcheck): this machine has no Node."""
+"""kube-proxy's health path that does not depend on a Node (kubernetes 1.36, pkg/proxy/healthcheck), because this
+machine has no Node."""
 
 
 def checks(node: NodeConfig, *, management: Path = SOCKET) -> tuple[MachineCheck, ...]:
-    """Check that OpenVPN, the sign-in endpoint and kube-proxy work."""
+    """Return the checks of OpenVPN, the sign-in endpoint and kube-proxy."""
     return (
         _openvpn(management),
         # Not verified: the certificate does not name the loopback address.
@@ -36,8 +37,8 @@ def _openvpn(management: Path) -> MachineCheck:
 
 
 def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> RefusedClients:
-    """End the sessions of people whose access was revoked, and return the digest of their names. None of them gets a
-    new session: OpenVPN asks vpn/verify.py, which reads the same file."""
+    """End the sessions of people whose access was revoked, and return the digest of their names. These people get no
+    new session, because OpenVPN asks vpn/verify.py, which reads the same file."""
     people: tuple[str, ...] = ()
     try:
         people = refused_names.names(path)
@@ -49,8 +50,8 @@ def refused(*, path: Path = refused_names.PEOPLE, management: Path = SOCKET) -> 
 
 
 def await_refused(*, wanted: str, wait_s: float) -> RefusedClients:
-    """Return the same once the sessions of the list with the digest ``wanted`` have ended, or the last answer after
-    ``wait_s`` seconds. When the file has another list, return at once."""
+    """Call :func:`refused` until the sessions of the people on the list with the digest ``wanted`` have ended, at most
+    ``wait_s`` seconds, and return the last answer. If the file has another list, return at once."""
     return poll_until(
         refused,
         lambda answer: answer.loaded or bool(wanted and answer.digest != wanted),

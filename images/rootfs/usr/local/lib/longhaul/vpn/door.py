@@ -1,5 +1,5 @@
-"""Sign-in endpoint of a VPN machine: takes a person's token and a laptop's certificate request, and hands both to the
-signer. It holds no key that signs, and decides nothing."""
+"""Sign-in endpoint of a VPN machine. It takes a person's token and a laptop's certificate request, and passes both to
+the signer. The endpoint has no signing key, and decides only how often a client may ask."""
 
 from __future__ import annotations
 
@@ -26,37 +26,41 @@ log = logging.getLogger(__name__)
 SIGNER = Path("/run/longhaul-vpn-signer.sock")
 
 LARGEST = 64 * 1024
-"""Largest body in bytes; a request of an elliptic curve has 500."""
+"""Largest body in bytes. A request with a key of an elliptic curve has 500 bytes."""
 HEAD = 32 * 1024
-"""Largest size in bytes of a request's first line and headers. A token with 200 groups has 12 KiB (Entra puts no more
-into one: "ID token claims reference", "Groups overage claim")."""
+"""Largest size in bytes of a request's first line and headers. A token with 200 groups, the largest number in a token
+of Entra, has 12 KiB ("ID token claims reference", "Groups overage claim")."""
 ANSWER = 256 * 1024
 SIGNER_S = 30.0
-"""Longest time in seconds of a signature: two questions to the API server."""
+"""Longest duration in seconds of a signature, which needs two requests to the API server."""
 
 A_SECOND, AT_ONCE = 5.0, 20.0
-"""Questions to the API server, per second and at once: each starts a program. A laptop asks once an hour."""
+"""Largest number of questions to the signer, per second and at once, because each question starts a program. A laptop
+asks once an hour."""
 SENDER_A_SECOND, SENDER_AT_ONCE = 1.0, 10.0
-"""Questions from one address, per second and at once; several people may share an address."""
+"""Largest number of questions from one address, per second and at once. Several people may share an address."""
 FALSE_A_SECOND, FALSE_AT_ONCE = 1 / 20, 5.0
-"""Refused tokens of one address, per second and at once. Each uses up capacity of others."""
+"""Largest number of refused tokens from one address, per second and at once. Each refused token takes capacity from
+other clients."""
 PERSON_A_SECOND, PERSON_AT_ONCE = 1 / 60, 10.0
-"""Certificates of one person, per second and at once. Each is good for a session, for an hour: so nobody gets more than
-70 of a machine's 500 places. A laptop whose company gives tokens of ten minutes asks eight times an hour."""
+"""Largest number of certificates of one person, per second and at once. A certificate allows one session for an hour,
+so nobody gets more than 70 of a machine's 500 sessions. A laptop whose company's tokens last ten minutes asks eight
+times an hour."""
 
 PATIENCE_S = 5.0
-"""Longest time in seconds from a connection's start to its complete request. Otherwise a few bytes now and then would
-keep a place for longer, and sixteen addresses could occupy all."""
+"""Longest time in seconds from a connection's start to its complete request. Without this limit, a client could keep a
+connection open with a few bytes now and then, and sixteen addresses could take all connections."""
 
 _TOKEN = re.compile(rf"Bearer ([A-Za-z0-9._~+/=-]{{1,{MOST_TOKEN}}})", re.IGNORECASE)
 """A token in a header (RFC 6750, 2.1)."""
 
 
 class Door:
-    """Answers laptops, from many threads."""
+    """The sign-in endpoint's answers to laptops. Threads may share the object."""
 
     def __init__(self, ask: Callable[[bytes], bytes], *, clock: Callable[[], float] = time.monotonic) -> None:
-        """``ask`` passes a question to the signer, and returns its answer; it raises ``OSError`` when there is none."""
+        """``ask`` passes a question to the signer and returns the answer, or raises ``OSError`` if there is no
+        answer."""
         self._ask = ask
         self._all = Buckets(rate=A_SECOND, burst=AT_ONCE, clock=clock)
         self._senders = Buckets(rate=SENDER_A_SECOND, burst=SENDER_AT_ONCE, clock=clock)
@@ -64,7 +68,7 @@ class Door:
         self._people = Buckets(rate=PERSON_A_SECOND, burst=PERSON_AT_ONCE, clock=clock)
 
     def sign_in(self, authorization: str, posted: bytes, *, sender: str) -> JoinAnswer:
-        """Return the answer to a laptop at the address ``sender``."""
+        """Return the answer to a laptop at the address ``sender``: a certificate, or the reason why there is none."""
         # Malformed requests do not count against the questions that others may ask.
         token = _TOKEN.fullmatch(authorization)
         if token is None:
@@ -92,21 +96,21 @@ class Door:
 
 
 class LaptopHandler(HttpConnection):
-    """Handles one connection of a laptop, which makes one request: a connection that waits for a next request would
-    occupy a place that others need."""
+    """Handler of one connection of a laptop, for a single request. A connection that waits for a further request would
+    take a place that other laptops need."""
 
     head = HEAD
     server: Server[Door]
 
     def do_GET(self) -> None:  # noqa: N802  (as http.server names it)
-        """Answer whether this machine can help."""
+        """Answer a probe."""
         self.close_connection = True
         self._say(
             JoinAnswer(status=200, body={}) if self.path == JOIN_HEALTH_PATH else refusal(404, "there is nothing here")
         )
 
     def do_POST(self) -> None:  # noqa: N802
-        """Accept a token and a request."""
+        """Answer a token and a certificate request."""
         self.close_connection = True
         length = length_of(self.headers.get("Content-Length", ""))
         if self.path != VPN_CERTIFICATE_PATH or not 0 <= length <= LARGEST:
@@ -121,12 +125,13 @@ class LaptopHandler(HttpConnection):
 
 
 def refusal(status: int, why: str) -> JoinAnswer:
-    """Return an answer with the reason why there is no certificate."""
+    """Return the answer for a refusal with the reason ``why``."""
     return JoinAnswer(status=status, body={"error": why})
 
 
 def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
-    """Pass a question to the signer, and return its answer; raise ``OSError`` when it has none."""
+    """Pass a question to the signer, and return the answer. Raise ``OSError`` if the signer does not answer, or its
+    answer is too long."""
     deadline = time.monotonic() + SIGNER_S
     answer = bytearray()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
@@ -142,15 +147,16 @@ def ask_signer(question: bytes, *, path: Path = SIGNER) -> bytes:
 
 
 def server_of(door: Door, where: tuple[str, int], *, certificate: Path) -> Server[Door]:
-    """Return a server of the endpoint."""
+    """Return an HTTPS server of the endpoint."""
     return Server(where, door, certificate=certificate, handler=LaptopHandler, patience_s=PATIENCE_S)
 
 
 def make_server(node: NodeConfig, pki: Path, address: str) -> Server[Door]:
-    """Return the machine's server."""
+    """Return the machine's server, which listens at ``address``. ``pki`` is the folder of the machine's
+    certificates."""
     return server_of(Door(ask_signer), (address, node.sign_in_port), certificate=pki / "vpn-door.pem")
 
 
 def main() -> int:
-    """Serve until the program is told to stop."""
+    """Serve until SIGTERM, and return the exit code."""
     return run(__doc__, make_server)

@@ -1,5 +1,6 @@
-"""Question about a person to kube-apiserver, with the person's own token. Only kube-apiserver judges tokens: issuers,
-claims, audiences, clocks and revoked access. Nothing in a token is believed here before it has answered."""
+"""Requests about a person to kube-apiserver, with the person's own token. Only kube-apiserver judges tokens: issuers,
+claims, audiences, clocks and revoked access. This module trusts a token's content only after kube-apiserver has
+accepted the token."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 class PersonRefusedError(Exception):
-    """Raised when the person is refused; ``status`` is the answer's."""
+    """Raised if the person is refused. ``status`` is the HTTP status of the answer to the laptop."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -44,7 +45,7 @@ class VpnPerson:
 
 @dataclass(frozen=True, kw_only=True)
 class People:
-    """The API server, which is asked about people."""
+    """Source of people: the API server."""
 
     url: str
     authority: Path
@@ -52,8 +53,8 @@ class People:
     """Non-resource URL for which a person needs the verb ``get``."""
 
     def find(self, token: str) -> VpnPerson:
-        """Return the person whose token it is. Raise ``PersonRefusedError`` when the token or the person is refused,
-        ``OSError`` when the API does not answer."""
+        """Return the person whose token ``token`` is. Raise ``PersonRefusedError`` if the token or the person is
+        refused, and ``OSError`` if the API does not answer."""
         user = self._ask(token, WHO, "SelfSubjectReview", "authentication.k8s.io/v1", {})
         name = str(_inside(user, "status", "userInfo").get("username", ""))
         asked = {"nonResourceAttributes": {"path": self.right, "verb": "get"}}
@@ -102,7 +103,8 @@ def _inside(document: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _end(token: str) -> float:
-    """Return the expiry of a token that the API server has accepted; raise ``PersonRefusedError`` when it has none."""
+    """Return the expiry of a token that the API server has accepted. Raise ``PersonRefusedError`` if the token has no
+    expiry."""
     try:
         claims = token.split(".")[1]
         return float(json_object(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])

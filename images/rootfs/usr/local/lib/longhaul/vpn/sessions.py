@@ -16,15 +16,15 @@ TIMEOUT_S = 10.0
 GONE_S = 15.0
 RETRY_S = 0.2
 LAST = 1 << 20
-"""Largest answer, in bytes: 500 laptops need a tenth of it."""
+"""Longest line of an answer in bytes."""
 
 _WITH_MARK = re.compile(r"_[0-9a-f]{16}$")
-"""Suffix of a laptop's name in OpenVPN: its mark (vpn/certificate.py), after the person's name."""
+"""Suffix of a laptop's name in OpenVPN: the laptop's mark (vpn/certificate.py), which follows the person's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaptopSession:
-    """One laptop's session."""
+    """A laptop's session."""
 
     person: str
     client: str
@@ -32,15 +32,15 @@ class LaptopSession:
 
 
 def sessions(path: Path = SOCKET) -> tuple[LaptopSession, ...]:
-    """Return the open sessions; raise ``OSError`` when OpenVPN does not answer."""
+    """Return the open sessions. Raise ``OSError`` if OpenVPN does not answer."""
     with _Management(path) as asked:
         return tuple(_listed(asked.lines("status 3")))
 
 
 def end_sessions(people: Collection[str], path: Path = SOCKET) -> int:
-    """End the sessions of ``people``, and return their number once they are gone; raise ``OSError`` when OpenVPN does
-    not answer, or keeps one of them. A laptop that receives HALT does not try again. OpenVPN gives it five seconds, and
-    then ends the session by itself (src/openvpn/push.c, ``send_restart``)."""
+    """End the sessions of ``people``, and return their number once they have ended. Raise ``OSError`` if OpenVPN does
+    not answer, or keeps such a session. A laptop that receives HALT does not connect again. After five seconds, OpenVPN
+    itself ends the session (src/openvpn/push.c, ``send_restart``)."""
     deadline = time.monotonic() + GONE_S
     with _Management(path) as asked:
         ending = [session for session in _listed(asked.lines("status 3")) if session.person in people]
@@ -55,8 +55,8 @@ def end_sessions(people: Collection[str], path: Path = SOCKET) -> int:
 
 
 def _listed(lines: list[str]) -> Iterator[LaptopSession]:
-    """Yield the sessions in an answer to ``status 3``, whose headers name its columns. Sessions without a certificate
-    yet have no name."""
+    """Yield the sessions in an answer to ``status 3``. The answer's header names the columns. A session without a
+    certificate yet has no name."""
     columns: list[str] = []
     for line in lines:
         words = line.split("\t")
@@ -69,7 +69,7 @@ def _listed(lines: list[str]) -> Iterator[LaptopSession]:
 
 
 class _Management:
-    """A connection to the socket. OpenVPN serves one connection at a time; the next one waits."""
+    """A connection to the management socket. OpenVPN serves one connection at a time, and further connections wait."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -106,7 +106,7 @@ class _Management:
         self._socket.sendall(f"{command}\n".encode())
 
     def _read(self) -> str:
-        """Return the next line that is no notification."""
+        """Return the next line of an answer, without notifications."""
         while True:
             line = self._input.readline(LAST)
             if not line.endswith("\n"):

@@ -1,9 +1,9 @@
-"""Sign a laptop's certificate for a person's token: read ``token`` and ``csr`` as JSON, and answer with ``status`` and
-``body``, and with ``person`` beside a certificate.
+"""Sign a laptop's certificate for a person's token. The program reads JSON with ``token`` and ``csr``, and answers with
+``status`` and ``body``, and with ``person`` if it has signed a certificate.
 
-systemd starts it for each connection to longhaul-vpn-signer.socket, which only the sign-in endpoint may open. The
-endpoint, to which strangers connect, has no signing key, and this program does not trust it: it asks kube-apiserver
-itself about each token.
+systemd starts this program for each connection to longhaul-vpn-signer.socket, which only the sign-in endpoint may open.
+Strangers connect to the endpoint, so the endpoint has no signing key, and this program does not trust it: the program
+itself asks kube-apiserver about each token.
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ log = logging.getLogger(__name__)
 SETTINGS = Path("/etc/longhaul/vpn-signer.json")
 REMOTES = Path("/etc/longhaul/vpn-remotes.json")
 LARGEST = 256 * 1024
-"""Largest question in bytes: a body and a token of the sizes that the endpoint accepts."""
+"""Largest question in bytes, which is enough for the largest body and token that the endpoint accepts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """People, signer and settings that a signature needs."""
+    """People, authority and settings for signatures."""
 
     people: People
     signer: Signer
     hours: float
     facts: dict[str, Any]
-    """Settings that a laptop gets with its certificate."""
+    """Settings that a laptop gets with its certificate, by name."""
 
     @classmethod
     def read(cls, *, settings: Path = SETTINGS, remotes: Path = REMOTES, pki: Path = PKI) -> Desk:
-        """Read the machine's files; raise ``OSError``, ``ValueError`` or ``LookupError`` when one is malformed."""
+        """Read the machine's files. Raise ``OSError``, ``ValueError`` or ``LookupError`` if a file is missing or
+        malformed."""
         config = json.loads(settings.read_text())
         signer = Signer.parse((pki / "vpn-authority.pem").read_text())
         facts = {

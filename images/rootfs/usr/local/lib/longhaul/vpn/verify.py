@@ -1,9 +1,10 @@
 #!/usr/bin/python3 -IS
 """Refuse people whose access was revoked, for OpenVPN (``tls-verify``; doc/man-sections/script-options.rst). OpenVPN
-runs this whenever a laptop shows its certificate, after verifying it. Without a readable list, everybody is refused.
+runs this program for every certificate that a laptop shows, after OpenVPN has verified the certificate. Without a
+readable list, everybody is refused.
 
-OpenVPN moves no packet of any laptop meanwhile. So Python starts without its usual search for modules (``-IS``), and
-this program reads the list with only the standard library's json, and only when it matters.
+While this program runs, OpenVPN moves no packets of any laptop. So Python starts without its usual search for modules
+(``-IS``), and this program imports only modules of the standard library, and only for the laptop's own certificate.
 """
 
 import sys
@@ -12,11 +13,12 @@ DEPTH = "0"
 """Depth of the laptop's own certificate in its chain."""
 NAME = "X509_0_CN"
 PEOPLE = "/etc/longhaul/revoked.json"
-"""The list, in the form that quarantine/refused_names.py reads."""
+"""File with the list that quarantine/refused_names.py reads too."""
 
 
 def is_let_in(depth: str, name: str, *, path: str = PEOPLE) -> bool:
-    """Return whether a certificate of the chain is accepted; ``name`` is the common name of the laptop's own."""
+    """Return whether a certificate of the chain is accepted. ``name`` is the common name in the laptop's own
+    certificate."""
     if depth != DEPTH:
         return True
     # Not for the authority's own certificate, which comes first.
