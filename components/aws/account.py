@@ -13,7 +13,7 @@ def account_provider(environment: Environment, opts: ResourceOptions | None = No
     """Return the provider of the environment's account, or ``None`` when it has no AWS site.
 
     Since version 7 of the provider every regional resource has a region, so one provider serves all sites. Every
-    component here names its region; only calls of global services (IAM) use the provider's own. The provider is
+    component here names its region; only calls of global services (IAM) use the provider's region. The provider is
     explicit, so that the stack file needs no `aws:region` beside the environment.
     """
     sites = [site for site in environment.sites.values() if isinstance(site, AwsSite)]

@@ -33,8 +33,8 @@ class AutoscalerRole(ComponentResource):
 
 
 def policy(environment: Environment) -> str:
-    """Return the role's policy. It names the groups and requires the environment's tag: another environment of the
-    account could have a group of the same name in another region."""
+    """Return the role's policy. The policy names the groups and requires the environment's tag, because another
+    environment in the account could have a group of the same name in another region."""
     statements: list[dict[str, object]] = [
         {"Effect": "Allow", "Action": [action for action in SCALES if ":Describe" in action], "Resource": "*"}
     ]

@@ -22,8 +22,8 @@ from components.environment.existing import require, was_answered
 from components.model import AddressPlan
 from components.model.sites.places import site_ranges
 
-HELD = ("associated", "associating")
-"""States of a range that belongs to a VPC, or is about to (EC2 API, ``VpcCidrBlockState``)."""
+VPC_RANGE_STATES = ("associated", "associating")
+"""States of a range that belongs to a VPC or soon will (EC2 API, ``VpcCidrBlockState``)."""
 
 
 def existing_vpc(
@@ -89,6 +89,6 @@ def _ranges(vpc: Any) -> tuple[IPv4Network, ...]:
     more = [
         cidr_block_association.cidr_block
         for cidr_block_association in vpc.cidr_block_associations or ()
-        if cidr_block_association.state in HELD
+        if cidr_block_association.state in VPC_RANGE_STATES
     ]
     return ranges_of(dict.fromkeys([vpc.cidr_block, *more]))

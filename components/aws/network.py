@@ -35,7 +35,7 @@ class _Zone:
     subnet_id: Output[str]
     route_table_id: Output[str]
     address: Output[str] | None = None
-    """Public address from which their traffic leaves the site; ``None`` in an existing subnet, which has its own
+    """Public address from which the nodes' traffic leaves the site; ``None`` in an existing subnet, which has its own
     egress."""
 
 

@@ -25,7 +25,8 @@ class NodeControllerAccessArgs:
 
     environment: Environment
     principal_ids: Mapping[str, pulumi.Input[str]]
-    """Object id, in the directory, of each API server machine's identity, by machine: the token's subject."""
+    """Object id of each API server machine's identity in the directory, by machine. The identity's tokens have this id
+    as their subject."""
     tags: Mapping[str, str]
 
 

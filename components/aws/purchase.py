@@ -27,8 +27,8 @@ def market_options(pool: Pool) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArg
 
 
 def capacity_reservation(pool: Pool) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
-    """Return the reservation that a pool's machines are launched into; None when it has none. EC2 accepts a target or a
-    preference, not both (botocore, ``LaunchTemplateCapacityReservationSpecificationRequest``)."""
+    """Return the reservation that a pool's machines are launched into; None when the pool names none. EC2 accepts a
+    target or a preference, not both (botocore, ``LaunchTemplateCapacityReservationSpecificationRequest``)."""
     if pool.reservation is None:
         return None
     id_, group = pool.reservation.id, is_group(pool.reservation)

@@ -16,8 +16,8 @@ from components.environment.links import VaultTunnelKeys
 from components.model.network.tunnel_keys import TunnelKeys
 
 UNUSED_ASN = "65000"
-"""AS number of the remote gateway, for BGP. AWS requires one even where routes are static; 65000 is the example of its
-documentation."""
+"""AS number of the remote gateway, for BGP. AWS requires one even where routes are static; 65000 is the example in
+AWS's documentation."""
 
 
 CIPHERS = {"AES-256-GCM": "AES256-GCM-16"}
@@ -166,7 +166,7 @@ class AwsVpnPeer(ComponentResource):
 
 
 def _given(keys: VaultTunnelKeys) -> Output[str | None]:
-    """Return the key that AWS is to use, secret; None where AWS made its own."""
+    """Return the key that AWS is to use, secret; None while AWS uses a key of its own."""
     return keys.beside().apply(lambda known: known.used or None)
 
 

@@ -30,7 +30,8 @@ class RoleArgs:
 
     environment: Environment
     principal_ids: Mapping[str, pulumi.Input[str]]
-    """Object id, in the directory, of each API server machine's identity, by machine: the token's subject."""
+    """Object id of each API server machine's identity in the directory, by machine. The identity's tokens have this id
+    as their subject."""
     provider_arn: pulumi.Input[str]
     """ARN of the account's identity provider for the tenant."""
     tags: Mapping[str, str]
@@ -60,8 +61,8 @@ def tenant_issuer(environment: Environment) -> str:
 
 
 def trust_policy(*, issuer: str, provider: str, principals: Sequence[str]) -> str:
-    """Return the trust policy of a role: these identities of the tenant may assume it, with a token for the right
-    audience."""
+    """Return the trust policy of a role: ``principals``, identities of the tenant, may assume it with a token for the
+    right audience."""
     conditions = {f"{issuer}:aud": list(AUDIENCES), f"{issuer}:sub": sorted(principals)}
     statement = {
         "Effect": "Allow",

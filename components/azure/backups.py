@@ -1,5 +1,5 @@
 """Object storage for backups of the etcd clusters: a storage account that only members and officers reach. Nobody can
-change or delete a backup before its retention ends, and the account deletes older ones itself."""
+change or delete a backup before its retention ends, and the account deletes older backups itself."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class BackupStorage(ControlPlaneBackups):
         self.register_outputs({"account_id": self.account_id})
 
     def admit(self, member: Machine, principal_id: pulumi.Input[str]) -> None:
-        """Let a member read the backups of its etcd cluster and make new ones under its own name. It can delete none,
-        and the containers' retention keeps it from changing any."""
+        """Let a member read the backups of its etcd cluster and make new ones under its own name. The member cannot
+        delete backups, and the containers' retention keeps it from changing them."""
         condition = conditions.own_backups(member)
         self._grant(member.name, principal_id, type="ServicePrincipal", role=BLOB_CONTRIBUTOR, condition=condition)
 

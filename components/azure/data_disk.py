@@ -20,7 +20,7 @@ def data_disk(
 
     It is a Premium SSD v2: 3,000 operations a second at any size, where a Premium SSD of 64 GiB has 240. It exists in
     one zone, and only machines of that zone can attach it (learn.microsoft.com, "Deploy a Premium SSD v2", "Azure
-    managed disk types"). Its export is disabled, because etcd's data is not encrypted, except Secrets.
+    managed disk types"). Its export is disabled, because only the Secrets in etcd's data are encrypted.
     """
     disk = compute.Disk(
         f"{machine.name}-data",

@@ -114,7 +114,7 @@ def _gateway(gateway: Any, addresses: Sequence[str | None]) -> FoundGateway:
 
 def _named(resource: Any, name: str) -> Iterator[str]:
     if (resource.name or "").lower() != name.lower():
-        yield f"Azure tells of {resource.name!r} instead"
+        yield f"Azure's answer names {resource.name!r} instead"
 
 
 def _network(virtual_network: Any) -> FoundNetwork:

@@ -16,7 +16,7 @@ from contract.tag_keys import MACHINE
 def public_address(
     environment: Environment, machine: Machine, *, group: Input[str], opts: ResourceOptions
 ) -> network.PublicIPAddress:
-    """Make a machine's public address. It outlives the machine, which may be replaced, and is in every zone.
+    """Make a machine's public address. The address outlives the machine, which may be replaced, and is in every zone.
     Connections that the machine itself opens leave through the site's NAT gateway (learn.microsoft.com, "What is Azure
     NAT Gateway?")."""
     site = azure_site(environment, machine.site)

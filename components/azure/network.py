@@ -24,8 +24,8 @@ from components.model.sites.cloud_names import cloud_name
 from components.model.sites.places import place_of
 
 _ENCRYPTION = network.VirtualNetworkEncryptionArgs(enabled=True, enforcement="AllowUnencrypted")
-"""Machines that cannot encrypt send plain traffic. Azure accepts no other value
-(learn.microsoft.com/rest/api/virtualnetwork, ``VirtualNetworkEncryptionEnforcement``)."""
+"""Encryption of traffic inside the network. Machines that cannot encrypt send plain traffic: Azure accepts no other
+``enforcement`` (learn.microsoft.com/rest/api/virtualnetwork, ``VirtualNetworkEncryptionEnforcement``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class SiteNetworkArgs:
 
 
 class SiteNetwork(ComponentResource):
-    """Resource group, virtual network and its parts. Existing ones are used as they are."""
+    """Resource group, virtual network and its parts. Existing resources are used as they are."""
 
     resource_group: Output[str]
     """Name of the site's resource group."""
@@ -55,7 +55,7 @@ class SiteNetwork(ComponentResource):
     ``nodes``."""
     interface_rules: Mapping[str, Output[str]]
     """Id of the security group of each part whose subnet exists already. The interfaces of the part's machines get this
-    group, because the subnet keeps its own rules. Azure admits only traffic that both allow."""
+    group, because the subnet keeps its own rules. Azure admits only traffic that both groups allow."""
     zone_name: Output[str] | None
     """Name of the private DNS zone if the site holds the control plane; else None."""
     zone_group: Output[str]

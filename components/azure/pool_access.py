@@ -48,8 +48,8 @@ class ScaleSetAccess(ComponentResource):
 
 
 def _assign(parent: ComponentResource, args: PoolAccessArgs, role: str, *, verb: str, key: str) -> None:
-    """Assign a role to every identity. ``key`` is the part of the assignments' names that distinguishes them from
-    others of the same identities and sites."""
+    """Assign a role to every identity. ``key`` is the part of the assignments' names that differs from other
+    assignments of the same identities and sites."""
     environment = args.environment
     for site_name in sorted({pool.site for pool in environment.pools.values()} & args.resource_groups.keys()):
         subscription = azure_site(environment, site_name).subscription

@@ -24,10 +24,6 @@ from components.model.sites.cloud_names import pool_groups
 from components.model.sites.places import place_of
 from contract.tag_keys import POOL
 
-NOT_THERE = 404
-"""Status of the cloud's answer for a scale set that does not exist: somebody deleted it, and the update makes it
-again."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class AzurePoolArgs:
@@ -49,7 +45,7 @@ class AzurePoolArgs:
 
 
 class AzurePool(ComponentResource):
-    """One scale set in uniform orchestration, or several when the pool needs more than one holds. Once a scale set
+    """One scale set in uniform orchestration, or several for a pool larger than a scale set can be. Once a scale set
     exists, the autoscaler decides how many machines it has.
 
     Azure recommends flexible orchestration for new sets. It is not used, because it offers no InfiniBand, which
@@ -194,8 +190,8 @@ def _encode(text: str) -> str:
 
 
 def ip_configurations(subnet_id: pulumi.Input[str]) -> Sequence[compute.VirtualMachineScaleSetIPConfigurationArgs]:
-    """Return the node's own address, then one for each pod: Azure assigns no range to a scale set's interface, only
-    single addresses."""
+    """Return the configuration of the node's address, then one for each pod's address: Azure assigns no range to a
+    scale set's interface, only single addresses."""
     names = ["primary", *(f"pod-{index:02}" for index in range(POD_ADDRESSES))]
     return [
         compute.VirtualMachineScaleSetIPConfigurationArgs(

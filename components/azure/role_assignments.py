@@ -14,6 +14,6 @@ def role_definition_id(subscription: str, role: str) -> str:
 
 
 def role_assignment_name(*parts: str) -> str:
-    """Return the name of an assignment, a UUID. It is derived from what is assigned, so that the next run finds the
+    """Return the name of an assignment, a UUID. The UUID is derived from ``parts``, so that the next run finds the
     assignment again."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(("longhaul", *parts))))

@@ -45,8 +45,8 @@ class AzureVpnGatewayArgs:
 
 
 class AzureVpnGateway(ComponentResource):
-    """A site's virtual network gateway. Azure needs half an hour to make one. Its addresses are known at once, so that
-    the other sites do not wait for the gateway. One instance is active; the other takes over the address when the first
+    """A site's virtual network gateway. Azure needs half an hour to make one. Its address is known at once, so the
+    other sites do not wait for the gateway. One instance is active; the other takes over the address when the first
     fails."""
 
     gateway_id: Output[str]
@@ -192,8 +192,8 @@ class AzureVpnPeer(ComponentResource):
 
 
 def _policy() -> network.IpsecPolicyArgs:
-    """Return the suite as Azure's policy. With AES-GCM for the tunnel, Azure requires the same name for its integrity.
-    The lifetime of IKE's keys cannot be set."""
+    """Return the suite as Azure's policy. For a tunnel with AES-GCM, Azure requires that algorithm's name as the
+    integrity algorithm too. The lifetime of IKE's keys cannot be set."""
     cipher, group = CIPHERS[SUITE.cipher], GROUPS[SUITE.group]
     return network.IpsecPolicyArgs(
         ike_encryption=cipher,

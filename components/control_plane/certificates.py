@@ -119,7 +119,7 @@ class CertificateProvider(_RenewedProvider):
 
     def make(self, props: Properties) -> Properties:
         """Make a new key and certificate, and write them to the vault with the issuer. Raise ``RuntimeError`` when the
-        vault has no such authority."""
+        vault lacks the authority."""
         vault = vault_at(props["vault_url"])
         stored = vault.get(props["authority_secret"])
         if stored is None:
@@ -183,7 +183,7 @@ class CertificateAuthority(Resource, module="longhaul", name="CertificateAuthori
     certificate: Output[str]
     """The certificate in PEM, followed by the certificates that are trusted beside it during a rotation."""
     fingerprint: Output[str]
-    """SHA-256 of its public key. A renewal keeps the key."""
+    """SHA-256 of the authority's public key. A renewal keeps the key."""
 
     def __init__(
         self,

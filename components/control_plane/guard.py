@@ -106,7 +106,7 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
     """Return a hook that makes an API server leave the load balancer before its machine is deleted, once another server
     answers there.
 
-    ``others``: whether there are to be other API servers; ``frontend``: the load balancer's address and port;
+    ``others``: whether the file declares other API servers; ``frontend``: the load balancer's address and port;
     ``opened_by``: the vault's secret without which the server cannot serve. While the secret does not exist, nothing
     can be lost.
     """

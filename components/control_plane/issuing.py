@@ -25,7 +25,7 @@ Key = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey
 """Public keys of certificates."""
 
 RENEW_BELOW = 1 / 3
-"""Share of the lifetime under which a certificate is renewed."""
+"""A certificate is renewed when less than this share of its lifetime is left."""
 
 
 @dataclass(frozen=True, kw_only=True)

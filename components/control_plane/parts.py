@@ -59,7 +59,7 @@ class MachineArgs:
     secrets: Mapping[str, pulumi.Resource]
     """Resources that write the secrets that the machine reads, by the secrets' names."""
     later: Collection[str] = ()
-    """Names of secrets that are written while the machine starts: it is made without waiting for them."""
+    """Names of secrets that are written while the machine starts: the machine is made without waiting for them."""
     after: Sequence[pulumi.Resource] = ()
     """Resources that must be complete before the machine is made."""
     hooks: pulumi.ResourceHookBinding | None = None

@@ -1,7 +1,7 @@
 """Readiness of machines: a resource for each machine, which exists only once the machine does its work.
 
 The machine is asked through the cloud's run command: that needs no route to the machine, only access to the cloud's
-API. The resource's input is the machine's id, so that it waits again for a replacement.
+API. The resource's input is the machine's id, so the resource waits again after a replacement.
 """
 
 from __future__ import annotations

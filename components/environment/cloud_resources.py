@@ -40,7 +40,8 @@ class CloudResources:
         raise TypeError(f"the control plane cannot be in {site}, which is {self._environment.sites[site].kind}")
 
     def make_pools(self, site: str, user_data: UserDataMaker) -> None:
-        """Make a site's pools, each as a component of type ``longhaul:KIND:Pool``, by which plans recognise a pool."""
+        """Make a site's pools, each as a component of type ``longhaul:KIND:Pool``. Plans recognise pools by this
+        type."""
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
         """Let the node controller ask about the cloud's machines. ``principal_ids`` has the object id of each API

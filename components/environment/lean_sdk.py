@@ -50,8 +50,8 @@ def lean() -> Iterator[None]:
 
 
 def forget_versions() -> None:
-    """Drop the aliases that azure-native adds to each resource for each version of Azure's interface, about thirty for
-    each resource. This program has never declared a resource under such a type, and the SDK computes a URN from each
+    """Drop the aliases that azure-native adds to each resource, about thirty: one for each version of Azure's
+    interface. This program has never declared a resource under such a type, and the SDK computes a URN from each alias
     (1.2 CPU s of a preview of production). Other aliases stay. Needs a stack, and affects resources that are declared
     afterwards."""
     register_stack_transformation(_without_versions)

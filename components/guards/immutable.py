@@ -2,9 +2,10 @@
 
 Two guards, in addition to those of ``components/control_plane/guard.py``:
 
-- a resource that records the immutable settings: the address plan and the places of what exists. It comes before
+- a resource that records the immutable settings: the address plan and the places of existing parts. It comes before
   everything else and refuses changes: the run ends with nothing touched;
-- a hook before the deletion of what cannot be made again: the vault, what holds it, networks of sites that stay.
+- a hook before the deletion of resources that cannot be made again: the vault, what contains it, networks of sites that
+  stay.
 
 Neither uses the engine's ``protect``, which would forbid every replacement and would block intended removals too.
 """
@@ -54,7 +55,7 @@ class ImmutableProvider(ResourceProvider):
     serialize_as_secret_always = False
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Record the settings that the file has at first."""
+        """Record the settings of a new environment."""
         return CreateResult(id_=str(props["environment"]), outs=props)
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
@@ -77,7 +78,7 @@ class ImmutableSettings(Resource, module="longhaul", name="Held"):
 
 
 def check(environment: str, before: Settings, after: Settings) -> None:
-    """Raise ``GuardRefusedError`` when a setting that is in both has different values."""
+    """Raise ``GuardRefusedError`` when an immutable setting differs between ``before`` and ``after``."""
     changed = changes(before, after)
     if changed:
         lines = [

@@ -35,8 +35,8 @@ from components.model.policy.rules import PREVIEW_JUDGED, Policies, policies
 
 
 def enforcing(environment: Environment) -> ResourceTransformation:
-    """Return a transformation that attaches the judging hook to every resource that the program declares after its
-    registration. Needs a stack."""
+    """Return a transformation that attaches the judging hook to every resource that the program declares once the
+    transformation is registered. Needs a stack."""
     judge = policies(environment)
     options = ResourceHookOptions(on_dry_run=not os.environ.get(PREVIEW_JUDGED))
 

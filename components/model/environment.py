@@ -65,8 +65,8 @@ class Access(Section):
     They may read only those secrets of the vault from which an administrator's certificate is made. Officers need no
     entry."""
     operators: Annotated[tuple[Range, ...], Replaces.REACH] = ()
-    """Public ranges of operators and CI runners; a private one, or 0.0.0.0/0, is refused. They can reach the vault, SSH
-    on on-premises gateways, and machines that bake images, and nothing else."""
+    """Public ranges of operators and CI runners; a private one, or 0.0.0.0/0, is refused. From these ranges, only the
+    vault, SSH on on-premises gateways, and machines that bake images can be reached."""
     operators_inside: Annotated[tuple[Range, ...], Replaces.STATE] = Field(default=(), examples=[["10.66.0.200/32"]])
     """Private ranges of operators' machines, jump hosts and bastions outside the address plan's own range of operators.
     Gateways, hosts and pools' machines accept SSH from both kinds of ranges; a host also accepts it from its site's

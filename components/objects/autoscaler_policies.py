@@ -90,7 +90,8 @@ def nodes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def names_policy(leases: Iterable[str]) -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that lets the autoscaler make only ``leases``, and only the ConfigMap with its own name."""
+    """Return the policy that lets the autoscaler make no leases except ``leases``, and no ConfigMap except the one with
+    its own name."""
     allowed = ", ".join(f"'{name}'" for name in leases)
     name = "object.metadata.?name.orValue('')"
     condition = f"request.resource.resource == 'leases' ? {name} in [{allowed}] : {name} == '{AUTOSCALER}'"

@@ -5,7 +5,7 @@ names the image by its digest (``images.efa_device_plugin``); without an image t
 
 It has the rights that AWS's chart grants it up to v0.5.8. From v0.5.9 on the chart runs it privileged
 (github.com/aws/eks-charts, stable/aws-efa-k8s-device-plugin, commit c64d880). Here it is never privileged; nobody has
-tried whether those versions work without that. Mounts of the chart that only Neuron needs are left out.
+tried whether those versions work unprivileged. Mounts of the chart that only Neuron needs are left out.
 """
 
 from __future__ import annotations

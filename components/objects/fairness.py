@@ -6,10 +6,10 @@ with people. And lists, the requests that cost most memory and time, may use the
 requests.
 
 So our controllers join the levels of Kubernetes' controllers, and lists of service accounts and people have a level of
-their own: its share is small, and at most doubled by shares that others leave idle. Watches are in it too, because a
-watch may begin with a list. Events that people and service accounts write are in it, because the admission plugin that
+their own: its share is small, and at most doubled by shares that others leave idle. Watches use that level too, because
+a watch may begin with a list. Events that people and service accounts write use it, because the admission plugin that
 limits events checks only one of their two API groups (kubernetes 1.36, plugin/pkg/admission/eventratelimit,
-``Validate``). Nodes, controllers and ``kube-system`` are not in it, because their schemas come first. All levels share
+``Validate``). Nodes, controllers and ``kube-system`` do not use it, because their schemas come first. All levels share
 kube-apiserver's limits of requests (:mod:`components.model.control_plane.size`).
 """
 

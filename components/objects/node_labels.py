@@ -9,9 +9,9 @@ pods that belong there. Three policies of the API servers prevent that:
 - A kubelet compares some labels at each start and writes those that differ (:data:`COMPARED`). A policy puts them
   back and does not refuse the update: a kubelet whose update is refused retries for ever, and reports no status
   meanwhile (``pkg/kubelet/kubelet_node_status.go``, ``tryRegisterWithAPIServer``).
-- A Node that a node registers gets a taint and a label. The node controller corrects its labels according to its site's
-  list and removes both. A node cannot remove them: NodeRestriction keeps it from its taints, and the first policy from
-  the label.
+- A Node that a node registers gets a taint and a label as marks. The node controller corrects the Node's labels
+  according to the list of its site's machines, and removes both marks. A node cannot remove them: NodeRestriction keeps
+  it from changing its taints, and the first policy from changing the label.
 
 The third policy is in force once a node controller has declared, in a ConfigMap, that it looks at new Nodes:
 controllers of older images do not, and their Nodes would wait for ever. Administrators and controllers may change every

@@ -3,7 +3,7 @@ requests nodes from our autoscaler.
 
 The programs run beside each API server (:mod:`components.model.teams.queues`), which calls their webhooks at its own
 machine's loopback address (kubernetes.io, "Dynamic Admission Control", ``url``). So a cut link, a lost node or a full
-cluster keeps nobody from making pods, and namespaces without a team never wait for them.
+cluster keeps nobody from making pods, and namespaces without a team never wait for the webhooks.
 
 :mod:`queue_objects` has the objects of the programs' own manifests, for the pinned versions (``lab/queue_objects.py``
 writes them).
@@ -169,7 +169,7 @@ class Queues(ComponentResource):
 
 
 def source(name: str) -> dict[str, Any]:
-    """Return the content of a module's file."""
+    """Return the content of a file in ``queue_objects``, such as Kueue's."""
     text = resources.files("components.objects").joinpath("queue_objects", f"{name}.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 

@@ -67,8 +67,8 @@ def cohort(environment: Environment, known: Mapping[str, CapacityKind]) -> dict[
 
 
 def cluster_queue(environment: Environment, team: str, known: Mapping[str, CapacityKind]) -> dict[str, Any]:
-    """Return a team's ClusterQueue. It takes its guarantee back from whoever has borrowed it. To borrow, it ends only
-    jobs that have borrowed as well and have a lower priority."""
+    """Return a team's ClusterQueue. The queue takes its guarantee back from whoever has borrowed it. To borrow, the
+    queue ends only jobs that have borrowed too and have a lower priority."""
     shares = environment.teams[team].shares
     # Flavors without GPUs come first: a job without GPUs uses GPU machines only when nothing else is left.
     order = sorted(shares, key=lambda kind: bool(known[kind].gpus))

@@ -8,9 +8,9 @@ Upstream runs the plugin privileged. According to its source (v1.5.3) it reads s
 namespace mode of RDMA devices, for which no capability is needed. The plugin needs more privileges only to bring
 interfaces up. That fails with a warning, and the machine's own network configuration brings them up.
 
-It runs in the host's network namespace, because only there can it see the interface of each adapter. The interface's
-link type distinguishes InfiniBand from Ethernet: on Azure's machines both may be adapters of one vendor with one
-driver.
+The plugin runs in the host's network namespace, because only there can it see the interface of each adapter. The
+interface's link type distinguishes InfiniBand from Ethernet: on Azure's machines both may be adapters of one vendor
+with one driver.
 """
 
 from __future__ import annotations

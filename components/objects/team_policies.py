@@ -124,7 +124,7 @@ def names_policy() -> MutatingAdmissionPolicySpecArgsDict:
 
 
 def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses other queues and priorities, and workloads of others."""
+    """Return the policy that refuses other teams' queues and priorities, and labels that name an existing workload."""
     right = {QUEUE: f"'{LOCAL}'", PRIORITY: _team()}
     # When a Deployment from before Kueue is changed, Kueue's own webhook adds the queue.
     kept = " && ".join(

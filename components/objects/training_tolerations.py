@@ -3,7 +3,7 @@
 When a site's link is cut, its nodes look dead to the API servers. Kubernetes marks a silent node after 50 s, and evicts
 its pods 300 s later, because every pod tolerates this state for so long by default. The pods themselves are healthy:
 they continue to train, and the eviction would kill them when the link is back. Pods whose state is worth keeping
-therefore tolerate it for longer than the repair of a line takes.
+therefore tolerate that state for longer than the repair of a line takes.
 
 Such pods have one of the training priority classes, or a label: ``longhaul.dev/outlive-network-cuts`` is ``"true"`` on
 any other pod, and ``"false"`` on a training pod that should rather start again elsewhere. Tolerations of these taints
@@ -12,8 +12,8 @@ that a pod itself sets stay as they are.
 Machines that no longer exist are a different case: the node controller asks their cloud, and removes their nodes with
 all pods, regardless of tolerations. A broken host keeps its pods until the time is over or its node is deleted.
 
-The API server does this itself, by a MutatingAdmissionPolicy (on by default since Kubernetes 1.36), so there is no
-webhook that could fail.
+The API server itself sets the longer tolerations, by a MutatingAdmissionPolicy (on by default since Kubernetes 1.36),
+so there is no webhook that could fail.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def holds_state() -> str:
 def mutation() -> str:
     """Return the patch (CEL) that lengthens the API server's own tolerations of a cut, and only those.
 
-    They exist by now: the plugin that adds them runs before policies (k8s.io/kubernetes,
+    These tolerations exist by now: the plugin that adds them runs before policies (k8s.io/kubernetes,
     ``pkg/kubeapiserver/options/plugins.go``). They are changed in place: of two tolerations of one taint the shorter
     counts, and kube-apiserver 1.36 panics on a patch whose value is a list of objects.
     """

@@ -34,8 +34,9 @@ NO_QUOTA = -1
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
-    """Return the member's environment file, its ``node.json``, and the limits of its disk where they are declared. The
-    learner's name and address are in its own files alone: no other machine changes with it."""
+    """Return the member's environment file, its ``node.json``, and the limits of its disk if they are declared. The
+    learner always has limits, and a file about its network disk. The learner's name and address are in its own files
+    alone: no other machine changes with it."""
     stores, limits = places(environment, addresses, machine.role), environment.control_plane.sync_limits
     if machine.is_learner:
         stores[machine.name] = str(machine.address)
@@ -74,7 +75,7 @@ def secret_files(
 ) -> tuple[SecretFile, ...]:
     """Return the secrets that the member fetches. etcd uses a changed certificate from the next connection on, but
     reads an authority only at its start (etcd 3.6, client/pkg/transport/listener.go): `longhaul rotate` restarts
-    members, one at a time. Its clients are API servers, and members of its own etcd cluster."""
+    members, one at a time. The member's clients are API servers, and members of its own etcd cluster."""
     return (
         certificate(machine, "member", user=USER),
         certificate(machine, "client", user=USER),

@@ -1,4 +1,5 @@
-"""Files by which API servers refuse machines in quarantine and people whose access was revoked, whatever these present.
+"""Files by which API servers refuse machines in quarantine and people whose access was revoked, whatever credential
+they present.
 
 Kubernetes has no list of revoked client certificates, so a node's certificate stays valid for its thirty days, and a
 person's token until it expires. But each request is authorized again: authorizers of type Webhook come before Node and

@@ -21,8 +21,8 @@ class Autoscaler(Section):
     idle_minutes: int = Field(default=IDLE_MINUTES, ge=1, le=10_080)
     """Minutes without work after which a node may be removed."""
     join_minutes: int = Field(default=JOIN_MINUTES, ge=2, le=240)
-    """Minutes within which a requested machine must become a node. After that its pool has failed: it is skipped for a
-    while, and the demand goes to the next pool."""
+    """Minutes within which a requested machine must become a node. After that its pool has failed: the pool is skipped
+    for a while, and the demand goes to the next pool."""
     leaving_percent: int = Field(default=LEAVING_PERCENT, ge=1, le=100)
     """Largest part of a pool's nodes, in percent, that may be leaving at once; one node may always leave. When more of
     a pool's nodes look dead at the same time, no node of the pool is touched."""

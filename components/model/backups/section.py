@@ -33,8 +33,8 @@ class Backups(Section):
     """Public keys of age for which every backup is encrypted; any one of their private keys decrypts it. Machines have
     only the public keys: keep the private keys outside the environment and its vault, in two places."""
     every_minutes: int = Field(default=5, ge=SHORTEST_MINUTES, le=LONGEST_MINUTES)
-    """Minutes between two backups of an etcd cluster. When it loses its quorum, data written since the last backup is
-    lost."""
+    """Minutes between two backups of an etcd cluster. When the cluster loses its quorum for good, data written since
+    the last backup is lost."""
     frequent_days: int = Field(default=1, ge=1, le=30)
     """Days for which every backup is kept. Once declared, backups stay declared, and numbers of days may only grow."""
     hourly_days: int = Field(default=7, ge=1, le=365)

@@ -32,8 +32,8 @@ class EtcdLearner(Section):
     """
 
     zone: str = Field(examples=["3"])
-    """Availability zone of its machine and disk, one of the site's; best the zone with the fewest voting members. The
-    disk cannot change its zone: for another zone, remove the learner from the file, and declare it again."""
+    """Availability zone of its machine and disk, one of the site's zones. The zone with the fewest voting members is
+    best. The disk cannot change its zone: for another zone, remove the learner from the file, and declare it again."""
     machine_type: str = Field(examples=["Standard_D16s_v5"])
     """Machine type of its machine. It needs no local SSD, but as much memory as the voting members have."""
     disk_gib: int = Field(default=64, ge=32, le=1024)

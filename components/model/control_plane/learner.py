@@ -63,7 +63,7 @@ def learner_cautions(environment: Environment) -> Iterator[Caution]:
 
 
 def _memory(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
-    """Yield a caution when the learner's machine has less memory than the voting members': it holds the same
+    """Yield a caution when the learner's machine has less memory than the voting members': the learner holds the same
     database."""
     etcd, known = environment.control_plane.etcd, environment.known_types
     machine_type, members = known.get(learner.machine_type), known.get(etcd.machine_type)
@@ -79,8 +79,8 @@ def _memory(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]
 
 
 def _zone(environment: Environment, learner: EtcdLearner) -> Iterator[Caution]:
-    """Yield a caution when another zone holds fewer voting members: its loss would take fewer members together with the
-    learner."""
+    """Yield a caution when another zone holds fewer voting members: with the learner there, the loss of its zone would
+    take fewer members too."""
     etcd, site = environment.control_plane.etcd, environment.sites.get(environment.control_plane.site)
     if site is None or not site.zones:
         return

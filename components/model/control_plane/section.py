@@ -35,8 +35,8 @@ class ControlPlane(Section):
     """The API servers."""
     sync_limits: Annotated[LeftOut[SyncLimits], Replaces.ETCD | Replaces.EVENTS] = None
     """Longest times of synced writes on an etcd member's data disk. A member measures its disk when it first boots, and
-    does not join with a slower one. If left out, the limits are 0.3 ms for the median and 2 ms for the 99th percentile,
-    which local NVMe disks meet and network disks do not."""
+    does not join with a slower disk. If left out, the limits are 0.3 ms for the median and 2 ms for the 99th
+    percentile, which local NVMe disks meet and network disks do not."""
     round_trip_ms: Annotated[float, Replaces.NOTHING] = Field(default=2, gt=0, le=500, examples=[2.0])
     """Longest round trip between two zones of the control plane, in milliseconds; Azure names about 2. etcd's heartbeat
     and election times follow it; up to 66 ms they are etcd's defaults."""

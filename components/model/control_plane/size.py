@@ -1,7 +1,7 @@
 """Settings of the control plane that follow the environment's declared size and round trips; docs/sizing.md shows them.
 
 A change of the class replaces the API servers, one at a time, because it changes their start arguments. Hence there are
-few classes; the smallest is Kubernetes' own defaults, which are not written.
+few classes; the smallest has Kubernetes' own defaults, which are not written as arguments.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ def check_depots(environment: Environment) -> Iterator[Fault]:
 
 
 def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:
-    """Yield cautions about depots. Their files stay valid: running machines need no depot, and a certificate may expire
-    without a change of the file."""
+    """Yield cautions about depots. They do not make the file invalid: running machines need no depot, and a certificate
+    may expire without a change of the file."""
     for name, site in environment.sites.items():
         if site.depot is not None and environment.depots.key is None:
             yield Caution(

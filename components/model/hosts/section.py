@@ -41,7 +41,7 @@ class Host(Section):
     operating system includes one (DGX OS)."""
     gpu_switches: Annotated[Literal["auto", "present", "absent"], Replaces.STATE] = "auto"
     """Presence of NVSwitches between the GPUs, which need the fabric manager. With `auto`, Longhaul looks at the PCI
-    bus. The values `present` and `absent` overrule that (an HGX B200 does not show its NVSwitches there)."""
+    bus. The values `present` and `absent` overrule the result (an HGX B200 does not show its NVSwitches there)."""
     rdma: Annotated[Literal["infiniband", "roce"] | None, Replaces.STATE] = None
     """RDMA network of the host's NVIDIA (Mellanox) adapters: `infiniband`, or `roce`, RDMA over Ethernet. Its pods get
     all adapters of that kind. If left out, pods get no adapters on this host."""
@@ -58,4 +58,4 @@ class Hosts(Section):
     is gone."""
 
     hosts: Annotated[tuple[Host, ...], Replaces.STATE] = ()
-    """Bare-metal hosts, in the order from which their addresses follow."""
+    """Bare-metal hosts. Their addresses follow from their order."""

@@ -78,7 +78,7 @@ class Issuer(Section):
     audiences: tuple[Word, ...] = Field(min_length=1, max_length=16, examples=[["longhaul"]])
     """Ids of the applications that were registered for the cluster. A token must have one of them as `aud`."""
     client_id: Word | None = Field(default=None, examples=["longhaul"])
-    """Id of the public client as which `longhaul login` signs in. If left out, the first of `audiences`."""
+    """Id of the public client that `longhaul login` signs in as. If left out, the first of `audiences`."""
     scopes: tuple[Word, ...] = Field(
         default=("openid", "profile", "email", "offline_access"), min_length=1, max_length=16
     )
@@ -106,7 +106,7 @@ class Issuer(Section):
 
     @property
     def client(self) -> str:
-        """Id of the client as which people sign in."""
+        """Id of the client that people sign in as."""
         return self.client_id or self.audiences[0]
 
 

@@ -158,7 +158,7 @@ def _idle_keys(environment: Environment) -> Iterator[Caution]:
 
 
 def _never_empty(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution for each pool all of whose machines are kept spare."""
+    """Yield a caution for each pool whose machines are all kept spare."""
     for name, pool in environment.pools.items():
         if environment.autoscaler is not None and pool.spare == pool.max:
             yield Caution(

@@ -35,8 +35,8 @@ _FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?")
 DEEPEST = 64
 """Largest nesting depth of lists and mappings. The environment's format needs 8."""
 MOST_REPEATED = 100_000
-"""Number of values that all aliases of a document may stand for. Aliases of aliases multiply: 9 lines can stand for a
-thousand million values, which no memory holds."""
+"""Largest number of values that the aliases of a document may stand for together. Aliases of aliases multiply: 9 lines
+can stand for a thousand million values, which no memory holds."""
 LONGEST_NUMBER = 64
 """Number of characters of the longest number. No key needs more than 20."""
 
@@ -85,7 +85,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Read the YAML mapping in ``path``; raise ``ConfigurationError`` with one problem when that cannot be done."""
+    """Read the YAML mapping in ``path``; raise ``ConfigurationError`` with one problem when it cannot be read."""
     with _as_problem(path):
         return parse_document(read_text(path))
 
@@ -248,7 +248,7 @@ class _Builder:
 
 
 def _merge(into: dict[str, Any], value: Any, line: int) -> None:
-    """Merge what ``<<`` names. Earlier mappings take precedence, in a list too."""
+    """Merge the mappings that ``<<`` names. Earlier mappings take precedence, in a list too."""
     for mapping in value if isinstance(value, list) else [value]:
         if not isinstance(mapping, dict):
             raise DocumentError("merges something that is not a mapping", "`<<: *name` of a mapping", line)

@@ -45,7 +45,7 @@ def _shown(text: str, *, kept: str) -> str:
 
 
 class ConfigurationError(Exception):
-    """Raised when the environment cannot be used; has every problem found, not only the first, and the cautions."""
+    """Raised when the environment cannot be used. It has every problem, not only the first, and the cautions."""
 
     def __init__(self, problems: Iterable[Problem], *, warnings: Iterable[Problem] = ()) -> None:
         self.problems = tuple(problems)

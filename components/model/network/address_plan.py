@@ -25,7 +25,8 @@ from components.model.network.site_ranges import nth_subnet, shared_range, site_
 from contract.documents.node_place import POD_PREFIX
 
 INFRA_SUBNETS = ("gateway", "etcd", "events", "api", "system", "vpn")
-"""Subnets of the infrastructure range, one sixteenth each, in order; the rest is spare."""
+"""Subnets of the infrastructure range, one sixteenth each, in order. Clouds may use the rest for subnets of their
+own."""
 
 FIRST_MACHINE = 10
 """Offset of a role's first machine in its subnet. Azure reserves the first four addresses and the last one

@@ -77,7 +77,7 @@ class Flow:
     """Kind of cloud that the flow is for: it exists only where the environment has a site of this kind. Empty for
     any."""
     for_pools: bool = False
-    """True when the flow is for pools: it is then limited to sites that have pools."""
+    """True when the flow is for pools: it exists only where the environment has pools, in ``cloud`` if that is set."""
     for_issuers: bool = False
     """True when the flow is for the issuers whose tokens people sign in with: it exists only where there are some."""
     why: str
@@ -109,7 +109,7 @@ FLOWS = (
         peer=Peer.API_SERVERS,
         ports=(str(ETCD_CLIENT_PORT),),
         rank=110,
-        why="the etcd clusters are theirs alone",
+        why="only API servers use the etcd clusters",
     ),
     Flow(
         name="api",
@@ -128,7 +128,7 @@ FLOWS = (
         ports=(str(JOIN_PORT),),
         rank=105,
         for_pools=True,
-        why="a cloud's machine proves what it is before it is a node",
+        why="a cloud's machine proves its identity before it becomes a node",
     ),
     Flow(
         name="probes",
@@ -147,7 +147,7 @@ FLOWS = (
         ports=(str(PORT),),
         protocol=Protocol.UDP,
         rank=100,
-        why="OpenVPN; who has no certificate gets no tunnel",
+        why="OpenVPN; without a certificate there is no tunnel",
     ),
     Flow(
         name="sign-in",
@@ -175,7 +175,7 @@ FLOWS = (
         ports=("500", "4500"),
         protocol=Protocol.UDP,
         rank=100,
-        why="IKE, and ESP in UDP; who has no key gets no tunnel",
+        why="IKE, and ESP in UDP; without a key there is no tunnel",
     ),
     Flow(
         name="ssh",
@@ -184,7 +184,7 @@ FLOWS = (
         peer=Peer.OPERATORS_INSIDE,
         ports=("22",),
         rank=110,
-        why="racks are prepared from inside, by nobody's pods",
+        why="operators prepare racks from inside the environment; pods cannot",
     ),
     Flow(
         name="ssh-operators",
@@ -193,7 +193,7 @@ FLOWS = (
         peer=Peer.OPERATORS,
         ports=("22",),
         rank=120,
-        why="and from outside while there is no tunnel yet",
+        why="operators prepare gateways from outside while there is no tunnel yet",
     ),
     Flow(
         name="peers-out",
@@ -211,7 +211,7 @@ FLOWS = (
         peer=Peer.ENVIRONMENT,
         protocol=Protocol.ANY,
         rank=100,
-        why="etcd, kubelets, and pods, of which any may be a webhook on any port",
+        why="etcd, kubelets, and pods; any pod may be a webhook on any port",
     ),
     Flow(
         name="laptops-out",
@@ -220,7 +220,7 @@ FLOWS = (
         peer=Peer.ENVIRONMENT,
         protocol=Protocol.ANY,
         rank=100,
-        why="laptops reach what the rules of its own part let them",
+        why="laptops reach each part as far as that part's rules allow",
     ),
     Flow(
         name="vault",
@@ -261,7 +261,7 @@ FLOWS = (
         rank=135,
         cloud="azure",
         for_pools=True,
-        why="it tells the join service what machines' tokens are signed with",
+        why="the join service fetches the keys that sign machines' tokens",
     ),
     Flow(
         name="aws-api",
@@ -281,7 +281,7 @@ FLOWS = (
         ports=(ISSUERS,),
         rank=145,
         for_issuers=True,
-        why="API servers ask whose tokens they believe for the keys",
+        why="API servers fetch the keys of the issuers whose tokens they accept",
     ),
     Flow(
         name="anywhere",
@@ -300,7 +300,7 @@ FLOWS = (
         ports=("22",),
         rank=100,
         cloud="aws",
-        why="people look at a machine that is lost to an attacker",
+        why="operators examine a machine that an attacker may control",
     ),
 )
 """The table, in the order in which rules are written."""

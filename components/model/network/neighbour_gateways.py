@@ -26,7 +26,7 @@ def claimed_addresses(raw: Mapping[str, Any]) -> tuple[ClaimedAddress, ...]:
 def shared(
     ours: tuple[ClaimedAddress, ...], others: tuple[ClaimedAddress, ...]
 ) -> Iterator[tuple[ClaimedAddress, ClaimedAddress]]:
-    """Yield each address of ``ours`` that another environment has too, with that environment's."""
+    """Yield each address of ``ours`` that another environment has too, with that environment's claim."""
     there = {other.address: other for other in others}
     return ((address, there[address.address]) for address in ours if address.address in there)
 

@@ -1,4 +1,4 @@
-"""GPUs that an environment promises of its machines, and checks of the promises."""
+"""GPUs that an environment's files promise for its machines, and checks of the promises."""
 
 from __future__ import annotations
 

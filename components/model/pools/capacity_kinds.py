@@ -41,9 +41,9 @@ class CapacityKind:
     memory_gib: int | None = 0
     """Memory of all machines together, GiB, counted like the cores."""
     memory_each_gib: int | None = None
-    """Largest memory for each GPU of a machine, GiB; None when ``cores_each`` is."""
+    """Largest memory for each GPU of a machine, GiB; None when ``cores_each`` is None."""
     taints: tuple[Taint, ...] = ()
-    """Every taint of any of its pools."""
+    """Taints of all pools of the kind."""
     sources: tuple[str, ...] = ()
     """Pools of the kind, and ``hosts``, in the file's order."""
 

@@ -19,7 +19,7 @@ from components.model.prices.entries import HostEntry, MachineEntry, PartEntry, 
 
 
 class BookError(ConfigurationError):
-    """Raised when the price file cannot be used; has every problem found."""
+    """Raised when the price file cannot be used. It has every problem, not only the first."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__(problems)

@@ -1,7 +1,8 @@
 """The list of certificates: the holder, purpose and lifetime of each.
 
-Authorities: Kubernetes, front proxy, nodes, administrators, one for the members of each etcd cluster, and one for the
-API servers' clients of both etcd clusters: kube-apiserver uses one client identity for the main one and its overrides.
+Authorities: Kubernetes, front proxy, nodes, administrators, one for the members of each etcd cluster, and one for API
+servers as clients of both etcd clusters, because kube-apiserver uses one client identity for the main etcd cluster and
+its overrides.
 """
 
 from __future__ import annotations
@@ -242,8 +243,8 @@ def _queues(machine: Machine) -> tuple[Certificate, ...]:
 
 
 def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
-    """Return the join service's certificate. With it, it is a server for machines that have no certificate yet, and a
-    client of the API on their behalf."""
+    """Return the join service's certificate. With it, the service is a server for machines that have no certificate
+    yet, and a client of the API on their behalf."""
     return Certificate(
         name=f"{machine.name}-join",
         part="join",

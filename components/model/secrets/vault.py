@@ -62,8 +62,8 @@ REVOKED = "revoked"
 changes it."""
 
 VPN_KEY = "vpn-key"
-"""Name of the secret with the key that hides the VPN from those who do not have it (``tls-crypt``). Laptops get it with
-their certificate, so it keeps away strangers only."""
+"""Name of the secret with the key that hides the VPN from everybody without the key (``tls-crypt``). Laptops get it
+with their certificate, so it keeps away strangers only."""
 
 VPN_REMOTES = "vpn-remotes"
 """Name of the secret with the addresses of the VPN machines, which laptops get. ``longhaul up`` writes it."""

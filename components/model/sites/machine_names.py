@@ -14,8 +14,9 @@ from contract.labels import HOSTS_POOL_LABEL
 
 
 def check_names(environment: Environment) -> Iterator[Fault]:
-    """Check the names of pools, gateways and hosts. Machines are called ``<env>-<role>-<index>``, ``<env>-<pool>-…``,
-    ``<env>-<gateway>`` and ``<env>-<host>``, and these must not clash."""
+    """Yield a fault for each name of a pool, gateway or host that clashes with another name or is too long. Machines
+    are called ``<env>-<role>-<index>``, ``<env>-<pool>-…``, ``<env>-<gateway>`` and ``<env>-<host>``, and these names
+    must not clash."""
     reserved = tuple(str(role) for role in Role)
     not_pools = {
         **dict.fromkeys(reserved, "a control-plane role"),

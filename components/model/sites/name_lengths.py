@@ -14,8 +14,8 @@ from components.model.network.links import LinkKind, links
 from components.model.sites.places import place_of
 
 LONGEST_DNS = 253
-"""Number of characters of the longest name in DNS, without the dot at its end: 255 bytes with the length of each label
-and of the root (RFC 1035, 2.3.4)."""
+"""Number of characters of the longest name in DNS, without the dot at its end: 255 bytes include a length for each
+label and for the root (RFC 1035, 2.3.4)."""
 
 
 def check_lengths(environment: Environment) -> Iterator[Fault]:

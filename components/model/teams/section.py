@@ -25,7 +25,7 @@ KindName = Annotated[
 class Share(Section):
     """A team's share of one kind of capacity. With an empty share, `{}`, the team is guaranteed nothing and may borrow.
 
-    Numbers count GPUs. Cores go with their machine's GPUs: each GPU has its part of the machine type's cores.
+    For a kind with GPUs, the numbers count GPUs, and each GPU comes with its part of the machine type's cores.
     """
 
     gpus: int = Field(default=0, ge=0, le=1_000_000)

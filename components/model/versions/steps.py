@@ -10,8 +10,8 @@ from clouds.base.phrases import word_list
 from components.model.environment import Environment
 
 SKEW = 3
-"""Largest number of minor versions that a kubelet may be older than an API server. It is never newer (kubernetes.io,
-"Version Skew Policy")."""
+"""Largest number of minor versions that a kubelet may be older than an API server. A kubelet is never newer
+(kubernetes.io, "Version Skew Policy")."""
 
 LEAST_BEFORE: Mapping[tuple[str, tuple[int, int]], tuple[int, int, int]] = {("etcd", (3, 7)): (3, 6, 11)}
 """Smallest patch version from which a step to the next minor version is allowed (etcd.io, "Upgrade etcd from v3.6 to

@@ -37,7 +37,7 @@ class Vpn(Section):
     the addresses that these have in the cluster."""
 
     machine_type: Annotated[str, Replaces.ROLE] = Field(examples=["Standard_D2s_v5"])
-    """Machine type of both. OpenVPN encrypts on one processor, so two processors are enough."""
+    """Machine type of both machines. OpenVPN encrypts on one processor, so two processors are enough."""
     name: Annotated[str | None, Replaces.STATE] = Field(
         default=None,
         pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$",
