@@ -64,8 +64,8 @@ class AwsPeering(ComponentResource):
             tags=tags,
             opts=child,
         )
-        # The accepter's id is the connection's, but known only once the connection is active. Before that, EC2 refuses
-        # routes to it.
+        # The accepter has the connection's id, but this id is known only once the connection is active. Before that,
+        # EC2 refuses routes to the connection.
         self.peering_id = accepter.id
         for near, far in ((args.first, args.second), (args.second, args.first)):
             AwsRoutes(

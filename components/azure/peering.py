@@ -48,7 +48,7 @@ class AzurePeering(ComponentResource):
                 virtual_network_name=near.network_name,
                 remote_virtual_network=network.SubResourceArgs(id=far.network_id),
                 allow_virtual_network_access=True,
-                # Each site has its own gateway and its own links: nothing is forwarded for a third.
+                # Each site has its own gateway and its own links: nothing is forwarded for a third site.
                 allow_forwarded_traffic=False,
                 allow_gateway_transit=False,
                 use_remote_gateways=False,

@@ -55,7 +55,7 @@ def _prefixes(peer: Peer, environment: Environment, addresses: AddressPlan, *, s
         case Peer.POOLS:
             return [str(range_) for range_ in joining_ranges(environment, addresses)]
         case Peer.LAPTOPS:
-            # The tag includes no address of the environment or of a circuit: pods have no business there.
+            # The tag `Internet` includes no address of the environment or of a circuit: pods need no VPN.
             sources = environment.vpn.sources if environment.vpn else ()
             return ["Internet" if range_ == ANYWHERE else str(range_) for range_ in sources]
         case Peer.CLOUD:

@@ -105,8 +105,8 @@ class ControlPlaneComponent(ComponentResource):
         self.api_principal_ids = {}
         self.scaling_ids = {}
         ready, bootstrapped = self._etcd_clusters()
-        # The credential for the etcd clusters is made only once they are known to exist, so that no second one is
-        # bootstrapped.
+        # The credential for the etcd clusters is made only once the clusters are known to exist, so that no second
+        # cluster is bootstrapped.
         self.certificates |= {
             certificate.name: self._certificate(certificate, opts=ResourceOptions(parent=self, depends_on=bootstrapped))
             for certificate in self._planned

@@ -69,7 +69,7 @@ class ClusterObjects(ComponentResource):
         name = environment.name
         provider = Provider(
             f"{name}-cluster",
-            # Empty, not absent: the caller has the cluster's kubeconfig in KUBECONFIG, and the state must not.
+            # Empty, not absent: the caller has the cluster's kubeconfig in KUBECONFIG, and the state must not have it.
             kubeconfig="",
             # Objects belong to the environment, whatever the path and address by which the cluster is reached.
             cluster_identifier=name,

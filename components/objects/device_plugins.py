@@ -39,7 +39,7 @@ def device_plugin(
     """Declare a plugin's DaemonSet."""
     DaemonSet(
         name,
-        # `up` does not wait for it: a machine whose driver does not load must not hold up all other objects.
+        # `up` does not wait for the plugin: a machine whose driver does not load must not hold up all other objects.
         metadata=meta(
             name, part=part, namespace=SYSTEM_NAMESPACE, more_labels={**selector}, annotations={SKIP_AWAIT: "true"}
         ),

@@ -100,7 +100,7 @@ class Dns(ComponentResource):
     def _service(self) -> None:
         Service(
             SERVICE,
-            # It is ready when its pods are, and the deployment waits for those already.
+            # The Service is ready when its pods are, and the deployment waits for them already.
             metadata=meta(
                 SERVICE, part=PART, namespace=SYSTEM_NAMESPACE, more_labels=SELECTOR, annotations={SKIP_AWAIT: "true"}
             ),

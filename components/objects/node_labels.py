@@ -82,7 +82,7 @@ class NodeLabels(ComponentResource):
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:NodeLabels", name, None, opts)
-        # Only the controller writes its content.
+        # Only the node controller writes the content.
         ConfigMap(
             LOOKED_AT,
             metadata=meta(LOOKED_AT, part=PART, namespace=SYSTEM_NAMESPACE),

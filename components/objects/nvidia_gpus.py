@@ -104,7 +104,7 @@ def runtime_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     pods: NamedRuleWithOperationsArgsDict = {
         "api_groups": [""],
         "api_versions": ["*"],
-        # Nobody changes a pod's class.
+        # A pod's runtime class cannot be changed.
         "operations": ["CREATE"],
         "resources": ["pods"],
     }

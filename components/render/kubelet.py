@@ -40,7 +40,7 @@ def kubelet_configuration(
         "serverTLSBootstrap": True,
         "tlsMinVersion": "VersionTLS12",
         "tlsCipherSuites": list(TLS_CIPHER_SUITES),
-        # A pod that wants another profile declares it; `baseline` refuses that.
+        # A pod may declare another profile, except `Unconfined`, which `baseline` refuses.
         "seccompDefault": True,
         "podPidsLimit": pod_pids(vcpus),
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",

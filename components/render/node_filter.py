@@ -18,7 +18,7 @@ def filter_file(environment: Environment, addresses: AddressPlan, site: str) -> 
     operators = ", ".join(map(str, ssh_sources(environment, addresses, site)))
     servers = addresses.sites[environment.control_plane.site].subnet("api")
     rules = (
-        # The load balancer's frontend is in the API servers' subnet. Packets that a node forwards are its pods'.
+        # The load balancer's frontend is in the API servers' subnet. Packets that a node forwards come from its pods.
         f"forward ip daddr {servers} tcp dport {JOIN_PORT} counter drop",
         f"input tcp dport 22 ip saddr != {{ {operators} }} counter drop",
         "input tcp dport 22 meta nfproto ipv6 counter drop",

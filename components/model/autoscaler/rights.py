@@ -73,7 +73,8 @@ def in_kube_system(pools: Iterable[str], *, acts: bool) -> tuple[Rule, ...]:
         {"api_groups": [""], "resources": ["configmaps"], "resource_names": [AUTOSCALER], "verbs": ["update"]},
     )
     return (
-        # A list or watch covers all leases. A policy limits which are made (components/objects/autoscaler_policies.py).
+        # A list or watch covers all leases. A policy limits which leases are made
+        # (components/objects/autoscaler_policies.py).
         {"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "list", "watch"]},
         {
             "api_groups": ["coordination.k8s.io"],
