@@ -39,7 +39,7 @@ client's groups into the request, so nobody needs to read the token."""
 USAGES = {CLIENT_SIGNER: "client auth", SERVING_SIGNER: "server auth"}
 
 EXTENSIONS = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
-"""Attribute of a request that holds the extensions it asks for (RFC 2985, 5.4.2)."""
+"""Attribute of a request with the requested extensions (RFC 2985, 5.4.2)."""
 
 RSA_BITS = 2048
 
@@ -85,7 +85,7 @@ class Request:
     user: str
     groups: frozenset[str]
     node: str
-    """Name of the Node that the request is for, from its subject."""
+    """Name of the Node in the request's subject."""
     key: PublicKey
     dns_names: frozenset[str]
     addresses: frozenset[str]
@@ -100,7 +100,7 @@ class Request:
 
     @property
     def token(self) -> str:
-        """Return the id of the bootstrap token with which the request was made; empty when it was made without one."""
+        """Return the id of the bootstrap token with which the request was made; empty without a token."""
         return self.user.removeprefix(BOOTSTRAP) if self.user.startswith(BOOTSTRAP) else ""
 
     @property
@@ -123,8 +123,9 @@ def fingerprint(key: PublicKey) -> str:
 
 
 def parse(document: Object) -> Request:
-    """Parse the request in ``document``. Raise ``RefusedError`` when its contents alone are enough to refuse it. The
-    API server accepts more than this library reads, so an accepted request may still be unreadable here."""
+    """Parse the request in ``document``. Raise ``RefusedError`` if the request's content alone is a reason to refuse
+    it. The API server accepts more forms than this library, so a request that the API server has accepted may be
+    unreadable here."""
     try:
         return _parse(document)
     except UNREADABLE as error:
@@ -230,7 +231,7 @@ def _check_length(node: str) -> None:
 
 
 def _names(inside: x509.CertificateSigningRequest) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the DNS names and the addresses; any other kind of name is refused."""
+    """Return the DNS names and the addresses. Raise ``RefusedError`` for any other kind of name."""
     try:
         extension = inside.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

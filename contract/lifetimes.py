@@ -28,7 +28,8 @@ replaced."""
 # Nodes.
 
 HOST_TOKEN_HOURS = 1
-"""Lifetime of the one-time token with which a bare-metal host joins. The node controller deletes it after use."""
+"""Lifetime of the one-time token with which a bare-metal host joins. The node controller deletes the token after
+use."""
 
 NODE_CERTIFICATE_DAYS = 30
 """Longest lifetime of a node's certificate, set in kube-node-signer.service. A node's certificate cannot be revoked, so

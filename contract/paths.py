@@ -7,8 +7,8 @@ PKI = "/etc/longhaul/pki"
 KUBERNETES_AUTHORITIES = "kubernetes-ca.crt"
 """File in :data:`PKI` with the authorities of API servers."""
 KUBELET_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
-"""Kubeconfig of the kubelet, and of kube-proxy on the same machine. It is written once the kubelet has its
-certificate."""
+"""Kubeconfig of the kubelet and of kube-proxy. On a cloud's machine, node/join.py writes the file. On a host, the
+kubelet writes it with its first certificate."""
 SSD = "/var/lib/longhaul/ssd"
 """Mount point of a member's data disk."""
 IMAGES = "/usr/share/longhaul/images"

@@ -15,7 +15,7 @@ class Bucket:
         self._left, self._at = burst, clock()
 
     def wait_s(self) -> float:
-        """Return the seconds until a token may be taken; 0 when one may be taken now."""
+        """Return the seconds until a token may be taken; 0 if a token may be taken now."""
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now

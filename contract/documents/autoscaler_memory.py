@@ -130,7 +130,7 @@ def of_document(document: Mapping[str, Any]) -> DecisionMemory:
 
 
 def to_text(memory: DecisionMemory) -> str:
-    """Return the memory as the text in its ConfigMap."""
+    """Return the memory as text for a ConfigMap."""
     return json.dumps(to_document(memory), sort_keys=True)
 
 

@@ -62,7 +62,7 @@ class BackupSettings:
         return settings
 
     def wrong(self, vault: str) -> str:
-        """Return why the settings are refused; empty when they are valid."""
+        """Return the reason why the settings are refused; empty if they are valid."""
         if self.url != account_url(vault):
             return f"its address is {self.url!r}, and the environment's storage is {account_url(vault)}"
         strangers = [recipient for recipient in self.recipients if not re.fullmatch(RECIPIENT, recipient)]

@@ -110,7 +110,7 @@ class BackupMetadata:
 
 
 def flaw_of(backup: StoredBackup, *, environment: str, role: str, now: datetime) -> str:
-    """Return the reason why a blob does not count as a backup; empty when it counts."""
+    """Return the reason why a blob does not count as a backup; empty if it counts."""
     metadata = backup.metadata
     if not backup.size:
         return "it is empty"

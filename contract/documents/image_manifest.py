@@ -20,9 +20,9 @@ class ImageContent:
     kind: str
     """Kind of machine that was baked."""
     commit: str = ""
-    """Git commit from which it was baked."""
+    """Git commit from which the image was baked."""
     sources: str = ""
-    """SHA-256 of the files from which it was baked."""
+    """SHA-256 of the files from which the image was baked."""
     system: Mapping[str, str] = field(default_factory=dict)
     """Name and codename of the operating system."""
     kernels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -70,8 +70,8 @@ def version_of(text: str) -> str:
 
 
 def versions_of(text: str) -> dict[str, str]:
-    """Return the versions in the image, by release; empty when the manifest lists none. Raise ``ValueError`` when the
-    text is not JSON."""
+    """Return the versions in the image, by release; empty if the manifest lists none. Raise ``ValueError`` if the text
+    is not JSON."""
     raw = json.loads(text)
     versions = raw.get("versions") if isinstance(raw, dict) else None
     return versions if isinstance(versions, dict) else {}

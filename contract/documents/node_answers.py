@@ -77,9 +77,9 @@ class BackupStorageState:
     rejected: int = 0
     """Number of blobs that do not count as backups (:mod:`contract.documents.backups`)."""
     rejected_why: str = ""
-    """One of these blobs, and the reason."""
+    """Name of a rejected blob, and the reason."""
     oldest: Mapping[str, float] = field(default_factory=dict)
-    """Time of the oldest blob of each class, whether it counts or not; seconds since the epoch."""
+    """Time of the oldest blob of each class, seconds since the epoch. Rejected blobs are included."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class ServerKeys:
     loaded: bool = False
     """True when the running kube-apiserver uses this very file."""
     error: str = ""
-    """Reason why that is not known; empty when it is."""
+    """Reason why it is unknown whether the keys are loaded; empty if it is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,10 +126,10 @@ class MachineCredentials:
     unused: tuple[str, ...] = ()
     """Units that were started before the content of one of their files changed."""
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """SHA-256 of the certificates that ports serve, by the file from which they should come; only for ports on which a
-    program listens."""
+    """SHA-256 of the certificates that ports serve, by the file from which the certificate should come. Ports on which
+    no program listens are left out."""
     rotations: Mapping[str, Any] | None = None
-    """Rotations that are not over, as API servers read them from the vault; None on other machines."""
+    """Rotations in progress, as API servers read them from the vault; None on other machines."""
     error: str = ""
     """Reason why a unit was not restarted after its files changed."""
 
@@ -225,7 +225,7 @@ class ServerIssuers:
     loaded: bool = False
     """True when the running kube-apiserver uses this very list."""
     error: str = ""
-    """Reason why that is not known; empty when it is."""
+    """Reason why it is unknown whether the list is loaded; empty if it is known."""
 
 
 def to_text(answer: object) -> str:

@@ -1,5 +1,5 @@
 """The node controller's document of an environment: the sites, pools and hosts whose machines may be nodes. The objects
-stack writes it into a ConfigMap; the node controller and the join endpoint read it."""
+stack writes the document into a ConfigMap. The node controller and the join endpoint read it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class NodeEnvironment:
 
     name: str
     aws_role: str
-    """AWS role to assume; empty when there is no AWS site."""
+    """AWS role that the node controller assumes; empty without an AWS site."""
     sites: Mapping[str, NodeSite]
     pools: Mapping[str, DeclaredPool]
     hosts: Mapping[str, NodeHost]

@@ -33,9 +33,9 @@ class Quarantined:
     """A machine in quarantine."""
 
     name: str
-    """Name of its Node."""
+    """Name of the machine's Node."""
     site: str
-    """The machine's site; empty when the machine no longer exists."""
+    """Site of the machine; empty if the machine no longer exists."""
     since: str
     """Time, RFC 3339, at which the last API server began to refuse the machine; before that, the time at which the
     quarantine began."""
@@ -107,7 +107,7 @@ class Quarantine:
         return next((machine for machine in self.machines if machine.name == name), None)
 
     def with_(self, machine: Quarantined) -> Quarantine:
-        """Return the list with ``machine``, which replaces an entry of the same name."""
+        """Return the list with the entry ``machine``, which replaces an entry of the same name."""
         if self.find(machine.name) is None:
             return Quarantine(machines=(*self.machines, machine))
         return Quarantine(machines=tuple(machine if other.name == machine.name else other for other in self.machines))

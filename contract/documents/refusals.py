@@ -22,7 +22,7 @@ class RefusedClients:
     ended: bool = False
     """True if the server was started after the list changed, so that no connection from before the change is left."""
     error: str = ""
-    """Reason why that is not known; empty when it is."""
+    """Reason why the machine does not know this; empty if it knows."""
 
 
 def digest_of(names: Sequence[str]) -> str:

@@ -79,7 +79,7 @@ class Revoked:
 
 def names_of(text: str) -> tuple[str, ...]:
     """Return the names of the people in a list, in alphabetical order. Raise ``KeyError``, ``TypeError`` or
-    ``ValueError`` when the list is malformed."""
+    ``ValueError`` if the list is malformed."""
     return tuple(sorted(str(person["name"]) for person in json.loads(text)["people"]))
 
 

@@ -19,7 +19,7 @@ from contract.object_names import SYSTEM_NAMESPACE
 OVER = ("Succeeded", "Failed")
 
 OVERDUE = timedelta(minutes=1)
-"""Time after their end was due from which pods no longer keep a machine whose node does not answer. Such a node cannot
+"""Longest time after a pod's due end for which the pod keeps a machine whose node does not answer. Such a node cannot
 end its pods, and the controllers that recreate the pods wait until they are gone."""
 
 BUDGET = "poddisruptionbudget"
@@ -98,7 +98,7 @@ def cordon(api: Api, node: Object, *, annotations: Mapping[str, str]) -> bool:
 
 
 def uncordon(api: Api, node: Object, *, annotations: Iterable[str]) -> bool:
-    """Remove a cordon and its annotations. Return False as :func:`cordon` does."""
+    """Remove a cordon and the annotations. Return False as :func:`cordon` does."""
     return _change(api, node, unschedulable=None, annotations=dict.fromkeys(annotations))
 
 

@@ -1,4 +1,4 @@
-"""Times as the API writes them, RFC 3339."""
+"""Times in the API's form, RFC 3339."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def parse_time(text: str) -> datetime | None:
-    """Parse a time; None for anything else, including a time without a zone."""
+    """Parse a time. Return None for anything else, including a time without a zone."""
     try:
         timestamp = datetime.fromisoformat(text)
         return timestamp.astimezone(UTC) if timestamp.tzinfo else None

@@ -18,7 +18,7 @@ from contract.metrics import LabelValues
 from contract.taints import PREFLIGHT, PREFLIGHT_EFFECT, PREFLIGHT_TAINT
 from services.metrics import ServiceMetrics
 from services.node_controller.metrics import GPU_TAINTS
-from services.node_controller.node_work import Held, NodeWork
+from services.node_controller.node_work import NodeWork, WatchedNodes
 
 SELECTOR = f"{GPU_LABEL}=true,{SITE_LABEL}"
 """Label selector for Longhaul's nodes that must have GPUs."""
@@ -71,7 +71,7 @@ def _ours(taint: Object) -> bool:
 class GpuNodes(NodeWork):
     """Work on the taint of nodes with GPUs."""
 
-    def __init__(self, api: Api, nodes: Held, *, events: Events, metrics: ServiceMetrics) -> None:
+    def __init__(self, api: Api, nodes: WatchedNodes, *, events: Events, metrics: ServiceMetrics) -> None:
         super().__init__(nodes)
         self._api, self._events, self._metrics = api, events, metrics
 

@@ -18,7 +18,7 @@ from contract.labels import INTERRUPTED, SITE_LABEL
 from contract.taints import INTERRUPTED_TAINT
 from services.metrics import ServiceMetrics
 from services.node_controller.metrics import INTERRUPTIONS
-from services.node_controller.node_work import Held, NodeWork
+from services.node_controller.node_work import NodeWork, WatchedNodes
 
 SELECTOR = f"{INTERRUPTED}=true,{SITE_LABEL}"
 
@@ -38,7 +38,7 @@ class Interruptions(NodeWork):
     """Work on nodes that their cloud takes back. The cordon and the taint are never removed, because the machine ends,
     and a new machine gets a new Node."""
 
-    def __init__(self, api: Api, nodes: Held, *, events: Events, metrics: ServiceMetrics) -> None:
+    def __init__(self, api: Api, nodes: WatchedNodes, *, events: Events, metrics: ServiceMetrics) -> None:
         super().__init__(nodes)
         self._api, self._events, self._metrics = api, events, metrics
 

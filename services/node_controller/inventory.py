@@ -100,7 +100,7 @@ class Inventory:
             self._wake.wait(max(0.0, due - self._clock()))
 
     def wake(self) -> None:
-        """Wake :meth:`run`, so that it notices a stop."""
+        """Wake :meth:`run`, which then notices a stop."""
         self._wake.set()
 
     def list(self) -> None:

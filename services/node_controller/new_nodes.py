@@ -37,7 +37,7 @@ from contract.taints import PREFLIGHT, PREFLIGHT_TAINT
 from services.metrics import ServiceMetrics
 from services.node_controller.inventory import Inventory
 from services.node_controller.metrics import LABELS_CORRECTED
-from services.node_controller.node_work import Held, NodeWork
+from services.node_controller.node_work import NodeWork, WatchedNodes
 
 log = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ class NewNodes(NodeWork):
     def __init__(
         self,
         api: Api,
-        nodes: Held,
+        nodes: WatchedNodes,
         *,
         known: Callable[[str], Truth | None],
         events: Events,

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 CONFLICT = 409
 
 
-class Held(Protocol):
+class WatchedNodes(Protocol):
     """Nodes in the memory of a watch."""
 
     def by_name(self) -> dict[str, Object]:
@@ -23,7 +23,7 @@ class Held(Protocol):
 class NodeWork(ABC):
     """Work on Nodes that compares them in memory, and sends only changes to the API."""
 
-    def __init__(self, nodes: Held) -> None:
+    def __init__(self, nodes: WatchedNodes) -> None:
         self.nodes = nodes
         self._done: dict[str, str] = {}
         """Version of each Node that this work, or another writer meanwhile, has changed. Such a Node is skipped until

@@ -29,8 +29,9 @@ from services.node_controller.metrics import REQUESTS_GRANTED, REQUESTS_REFUSED
 log = logging.getLogger(__name__)
 
 REFUSED_KEPT_S = 120.0
-"""Seconds after which a refused request is deleted. A kubelet that keeps its key requests again under the same name. By
-then its machine may be in the list, or its predecessor may have ended. The Event stays for an hour."""
+"""Seconds after which a refused request is deleted. A kubelet with the same key sends its next request under the same
+name. By then its machine may be in the list, or the machine's predecessor may have ended. The Event stays for an
+hour."""
 
 UNSIGNED = "it is approved, and no kube-node-signer.service has signed it"
 """Reason for which an approved request waits."""

@@ -22,12 +22,12 @@ class BackupInventory:
 
     @property
     def age_s(self) -> float | None:
-        """Return the age in seconds of the newest backup; None when there is none."""
+        """Return the age in seconds of the newest backup; None if there is no backup."""
         return None if self.newest is None else (self.now - self.newest.made).total_seconds()
 
     @property
     def own_age_s(self) -> float | None:
-        """Return the age in seconds of the newest backup that this member made; None when there is none."""
+        """Return the age in seconds of the newest backup that this member made; None if it has made none."""
         made = max(self.own_by_class.values(), default=None)
         return None if made is None else (self.now - made).total_seconds()
 

@@ -19,8 +19,8 @@ writes. A learner that has just joined would otherwise save an old state as the 
 
 OWN_S = 3600.0
 """Age in seconds of a member's own newest backup at which the member makes another, even if other members have made
-newer ones. Nobody can make a backup under another member's name, so a stolen member cannot keep the others from making
-backups for longer than this."""
+newer backups. Nobody can make a backup under another member's name, so a stolen member cannot keep other members from
+making backups for longer than this."""
 
 
 @dataclass(frozen=True, kw_only=True)

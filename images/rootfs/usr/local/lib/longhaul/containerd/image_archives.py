@@ -1,7 +1,7 @@
 """Archives of the container images in a machine's image.
 
-These container images are not in containerd's own store. The store is on the local SSD if the machine has one. Then
-containerd never reads what a bake has written to /var/lib/containerd.
+A bake does not put the container images into containerd's own store, /var/lib/containerd. On a machine with a local
+SSD, the store is on the SSD, so containerd would never read them.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ HASH_S = 60.0
 
 def compared(node: NodeConfig, etcdctl: Etcdctl) -> bool | None:
     """Return whether this member's data equals another member's data at the same revision. Return True if there is no
-    other member. Return None if no other member that answers has dropped exactly the same history. Raise ``EtcdError``
-    if this member does not answer."""
+    other member. Return None if no member that answers has dropped exactly the same history. Raise ``EtcdError`` if
+    this member does not answer."""
     endpoint = client_url(node.address)
     others = [member for member in etcdctl.cluster(endpoint).members if endpoint not in member.client_urls]
     if not others:

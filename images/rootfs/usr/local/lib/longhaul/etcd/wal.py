@@ -18,7 +18,7 @@ HEAD_BYTES = 4096
 
 
 class WalError(Exception):
-    """Raised when the write-ahead log does not identify the member that wrote it."""
+    """Raised if the write-ahead log does not identify its member."""
 
 
 @dataclass(frozen=True, kw_only=True)

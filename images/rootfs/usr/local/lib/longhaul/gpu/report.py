@@ -92,8 +92,8 @@ class Reporter:
         return bool(boot == self._boot and by_type(node).get(GPU_HEALTHY, {}).get("status") == GOOD)
 
     def _waits(self, node: Object) -> GpuVerdict | None:
-        """Return the verdict for a trial of memory and compute that cannot have all GPUs now; None if it can, or if
-        none is needed. The taint is checked before the pods, because no further pods come once the taint is set."""
+        """Return the verdict while a needed trial of memory and compute cannot have all GPUs; otherwise None. The taint
+        is checked before the pods, because no further pods come once the taint is set."""
         if not self._promise.check or self._passed(node):
             return None
         if not tainted(node):
@@ -122,7 +122,7 @@ class Reporter:
 
 
 class Pace:
-    """Pauses between looks."""
+    """Pauses between checks."""
 
     def __init__(self) -> None:
         self._next_s, self._reported_reason = FIRST_S, ""

@@ -2,7 +2,8 @@
 
 The attested document names the machine (``vmId``) and contains the endpoint's challenge, ten digits made for one key.
 The token of the scale set's identity names the scale set. A token alone would not identify the machine, because any
-machine of the scale set can have it, for a day. Both must be of the same subscription, which must contain a site.
+machine of the scale set can have it, for a day. Document and token must be of the same subscription, which must contain
+a site.
 """
 
 from __future__ import annotations

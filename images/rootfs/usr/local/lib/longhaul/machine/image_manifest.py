@@ -1,8 +1,8 @@
 """Write the content of this machine to /usr/share/longhaul/image.json, as the last step of a bake.
 
-The program runs on the machine that is baked, so that the file lists what is installed, not what was requested. The
-same machine gives the same file, because the file contains no date. The program prints `the manifest is written`, or
-`the manifest is unchanged`.
+The program runs on the machine that is baked, so that the file lists the installed versions, not the requested ones.
+The same machine gives the same file, because the file contains no date. The program prints `the manifest is written`,
+or `the manifest is unchanged`.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@
   first restart programs that use former files: kube-apiserver once another server answers at ``--frontend``, a member
   once the other members are a quorum.
 - ``quarantine``: on an API server, the machines that it refuses. With ``--wait SECONDS``, wait until the server uses
-  the list with the digest ``--digest``. With ``--end-connections``, restart the server if it has connections from
-  before the list changed.
+  the list with the digest ``--digest``. With ``--end-connections``, restart the server unless it was started after
+  the list changed, so that no earlier connection is left.
 - ``revoked``: the same for people whose access was revoked. A VPN machine ends these people's sessions first.
 - ``issuers``: on an API server, the issuers of the tokens with which people sign in. With ``--wait SECONDS``, wait
   until the server uses the issuers.

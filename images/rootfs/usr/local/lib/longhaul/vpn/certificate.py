@@ -32,7 +32,8 @@ class Signer:
 
     @classmethod
     def parse(cls, pem: str) -> Signer:
-        """Parse a text with a certificate and its key. Raise ``ValueError`` if either is missing or malformed."""
+        """Parse a text with a certificate and its key. Raise ``ValueError`` if the certificate or the key is missing or
+        malformed."""
         key = serialization.load_pem_private_key(pem[pem.index("-----BEGIN PRIVATE KEY") :].encode(), password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise ValueError("the authority's key is not one of an elliptic curve")
