@@ -126,4 +126,4 @@ def test_the_program_starts(rootfs: Path) -> None:
     helped = subprocess.run(
         [sys.executable, "-B", program, "gpu.report", "--help"], capture_output=True, text=True, check=True, cwd="/"
     )
-    assert "the node controller lifts the taint" in " ".join(helped.stdout.split())
+    assert "the node controller removes the taint" in " ".join(helped.stdout.split())
