@@ -22,6 +22,7 @@ from services.autoscaler.free_capacity import (
 from services.autoscaler.host_spreading import HostSpreading
 from services.autoscaler.pod_shapes import (
     COMMON,
+    VOLUMES_OF,
     AntiAffinity,
     NodeConstraints,
     NodeKind,
@@ -30,6 +31,8 @@ from services.autoscaler.pod_shapes import (
     absent_amount,
 )
 from services.autoscaler.scheduling_rules import keeps_apart, mismatch
+from services.autoscaler.volume_counts import VolumeId
+from services.autoscaler.volume_ledger import VolumeLedger
 
 
 class CapacityLedger:
@@ -48,7 +51,8 @@ class CapacityLedger:
         ``keys`` are further labels that distinguish classes of nodes."""
         distinct = dict.fromkeys(shapes)
         names = sorted(
-            {name for shape in distinct for name, _ in shape.requests},
+            {name for shape in distinct for name, _ in shape.requests}
+            | {VOLUMES_OF + driver for shape in distinct for driver, _ in shape.shared_volumes},
             key=lambda resource: (resource in COMMON, resource),
         )
         self.index = {name: index for index, name in enumerate(names)}
@@ -65,6 +69,7 @@ class CapacityLedger:
         self._counted = tuple(self._bits[term] for term in spreads)
         """Bits of the pods that spreadings count."""
         self._spreading = HostSpreading(self._counted, self._matches) if self._counted else None
+        self._volumes = VolumeLedger()
         self._by_label: dict[tuple[str, str], list[AntiAffinity]] = {}
         """Anti-affinities by the labels of :func:`~services.autoscaler.free_capacity.labels_of`."""
         for term in terms:
@@ -108,6 +113,7 @@ class CapacityLedger:
                 closed=frozenset(pair for bit, pairs in self._closed.items() if bit & matches for pair in pairs),
                 spreads=tuple((self._bits[spread.counted], spread) for spread in shape.spreads),
                 counted=tuple(bit for bit in self._counted if bit & matches),
+                shared=tuple((self.index[VOLUMES_OF + volume[0]], volume) for volume in shape.shared_volumes),
             )
         return known
 
@@ -282,6 +288,8 @@ class CapacityLedger:
                 some = room.most_pods(need, count)
                 if need.spreads and self._spreading:
                     some = min(some, self._spreading.most_pods(room))
+                if some and need.competes:
+                    some = self._volumes.most_pods(need.shape, room.kind, room.name if room.node else "", some)
                 if not some or (need.by_name and mismatch(need.shape.where, room.kind, room.name)):
                     continue
                 self.reserve(room, need, some)
@@ -300,15 +308,21 @@ class CapacityLedger:
         self._reserve(room, need, count)
         if room.later:
             self._reserve(room.later, need, count)
+        if need.competes:
+            self._journal.append(self._volumes.take(need.shape, room.kind, room.name if room.node else "", count))
 
     def _reserve(self, room: NodeRoom, need: PodNeed, count: int) -> None:
-        former = (room.matches, room.owns, room.ports)
+        former = (room.matches, room.owns, room.ports, room.volumes)
         for index, amount in need.vector:
             room.free[index] -= amount * count
         room.taken += count
         room.matches |= need.matches
         room.owns |= need.owns
         room.ports |= need.ports
+        if need.shared:
+            for index, volume in need.shared:
+                room.free[index] -= volume not in room.volumes
+            room.volumes |= {volume for _, volume in need.shared}
         for bit in need.counted:
             room.count(bit, count)
         if room.row:
@@ -321,6 +335,14 @@ class CapacityLedger:
             return True
         self._spreading.begin(need)
         return self._spreading.most_pods(room) > 0
+
+    def most_new(self, need: PodNeed, kind: NodeKind, count: int) -> int:
+        """Return the number of pods, at most ``count``, that can have their volumes on a machine that is to be made."""
+        return self._volumes.most_pods(need.shape, kind, "", count) if need.competes else count
+
+    def volume_obstacle(self, need: PodNeed, count: int) -> str:
+        """Return why some pods cannot have their volumes, wherever they are; empty when they can."""
+        return self._volumes.obstacle(need.shape, count) if need.competes else ""
 
     def uncount(self, room: NodeRoom, need: PodNeed) -> None:
         """Stop counting a pod on its node for spreadings."""
@@ -363,10 +385,14 @@ def _loosen(part: NodeRow | EquivalentNodes, best: list[int]) -> None:
     part.best, part.stale = best, True
 
 
-def _give_back(room: NodeRoom, need: PodNeed, count: int, former: tuple[int, int, frozenset[str]]) -> None:
+def _give_back(
+    room: NodeRoom, need: PodNeed, count: int, former: tuple[int, int, frozenset[str], frozenset[VolumeId]]
+) -> None:
     for index, amount in need.vector:
         room.free[index] += amount * count
     room.taken -= count
     for bit in need.counted:
         room.count(bit, -count)
-    room.matches, room.owns, room.ports = former
+    room.matches, room.owns, room.ports, room.volumes = former
+    for index, volume in need.shared:
+        room.free[index] += volume not in room.volumes

@@ -123,6 +123,8 @@ class ClusterNode:
     such as the zone, that the node is in."""
     ports: frozenset[str] = frozenset()
     """Host ports in use on the node."""
+    volumes: frozenset[tuple[str, str]] = frozenset()
+    """Driver and id of each volume in use on the node that several pods use."""
     later: ClusterNode | None = None
     """The node without the pods that are being ended and will soon be gone, or None if there are no such pods."""
 

@@ -7,6 +7,7 @@ nodes have free, so most rows are skipped at once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import chain
@@ -19,6 +20,7 @@ from services.autoscaler.pod_shapes import (
     PodShape,
     SelectorOperator,
 )
+from services.autoscaler.volume_counts import VolumeId
 
 ROW = 32
 """Number of nodes in a row."""
@@ -75,7 +77,8 @@ class PodNeed:
     """A shape, translated for one ledger."""
 
     __slots__ = (
-        "alone", "by_name", "closed", "counted", "matches", "owns", "ports", "shape", "spreads", "taken_by", "vector",
+        "alone", "by_name", "closed", "competes", "counted", "matches", "owns", "ports", "shape", "shared", "spreads",
+        "taken_by", "vector",
     )  # fmt: skip
 
     def __init__(
@@ -88,13 +91,16 @@ class PodNeed:
         closed: frozenset[tuple[str, str]] = frozenset(),
         spreads: tuple[tuple[int, HostSpread], ...] = (),
         counted: tuple[int, ...] = (),
+        shared: tuple[tuple[int, VolumeId], ...] = (),
     ) -> None:
         """``matches`` and ``owns`` are sets of anti-affinities, as bits: the anti-affinities that select the pod, and
         the pod's own ones. ``closed`` are labels: running pods' anti-affinities exclude the pod from nodes that have
         one of them. ``spreads`` are the pod's spreadings, each with the bit of the pods that it counts. ``counted`` are
         the bits of all spreadings that count the pod."""
         self.shape, self.vector, self.matches, self.owns = shape, vector, matches, owns
-        self.closed, self.spreads, self.counted = closed, spreads, counted
+        self.closed, self.spreads, self.counted, self.shared = closed, spreads, counted, shared
+        self.competes = bool(shape.free_volumes or shape.single_claims)
+        """True when other pods can take the volumes or claims that the pod needs."""
         self.ports = held_ports(shape.ports)
         self.taken_by = blocking_ports(shape.ports)
         """Marks of other pods' ports that exclude the pod."""
@@ -117,7 +123,7 @@ class NodeRoom:
 
     __slots__ = (
         "closed", "counts", "free", "kind", "later", "matches", "name", "node", "owns", "ports", "refuses", "row",
-        "spare", "taken", "tier",
+        "spare", "taken", "tier", "volumes",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: NodeKind, tier: Tier, free: list[int], node: ClusterNode | None = None) -> None:
@@ -126,6 +132,8 @@ class NodeRoom:
         self.counts: Mapping[int, int] = NO_COUNTS
         """Number of pods by the bits of spreadings that count them."""
         self.ports: frozenset[str] = held_ports(node.ports) if node and node.ports else frozenset()
+        self.volumes: frozenset[VolumeId] = node.volumes if node else frozenset()
+        """Volumes in use that several pods use."""
         self.taken = 0
         """Number of pods that were placed on the node."""
         self.closed = False
@@ -167,8 +175,19 @@ class NodeRoom:
                 if some <= 0:
                     return 0
                 count = some
+        if need.shared:
+            count = fit_shared(free, self.volumes, need, count)
         # Pods for which others make room come onto the node too.
         return self.later.most_pods(need, count) if self.later else count
+
+
+def fit_shared(free: Sequence[int], volumes: frozenset[VolumeId], need: PodNeed, count: int) -> int:
+    """Return the number of pods, at most ``count``, for which a node also has room for the volumes that they share."""
+    missing = Counter(index for index, volume in need.shared if volume not in volumes)
+    for index, number in missing.items():
+        left, each = free[index] - number, dict(need.vector).get(index, 0)
+        count = 0 if left < 0 else min(count, left // each) if each else count
+    return count
 
 
 def labels_of(term: AntiAffinity) -> Iterator[tuple[str, str]]:

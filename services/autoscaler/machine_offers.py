@@ -8,7 +8,7 @@ from decimal import Decimal
 from contract.reasons.autoscaler import GrowthReason, Obstacle, WaitReason
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import SharedLimit
-from services.autoscaler.free_capacity import NodeRoom, PodNeed, Tier
+from services.autoscaler.free_capacity import NodeRoom, PodNeed, Tier, fit_shared
 from services.autoscaler.new_nodes import NewNodeContents, new_node_kind
 from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, PodShape
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
@@ -73,8 +73,10 @@ class Offer:
         if need.closed and need.closed & self.domains:
             return 0
         if need.alone:
-            return int(all(self.empty[index] >= amount for index, amount in need.vector))
-        return min((self.empty[index] // amount for index, amount in need.vector), default=0)
+            each = int(all(self.empty[index] >= amount for index, amount in need.vector))
+        else:
+            each = min((self.empty[index] // amount for index, amount in need.vector), default=0)
+        return fit_shared(self.empty, frozenset(), need, each) if need.shared else each
 
     def exhausted_by(self) -> Obstacle:
         """Return why the offer has no machine left."""
@@ -229,13 +231,15 @@ class Market:
             pool = offer.pool.name
             once = bool(self._trials) and not buyer and (need.shape, pool) in self._trials
             while names and offer.left > 0 and not (once and (need.shape, pool) in self._tried):
-                pods, checkpoint = names[:each], self._ledger.checkpoint()
+                pods, checkpoint = names[: self._ledger.most_new(need, offer.kind, each)], self._ledger.checkpoint()
+                if not pods:
+                    break
                 room = self._make(offer, reason, buyer, pods, need.shape)
                 if need.spreads and not self._ledger.allows(need, room):
                     # The pod's spreading counts daemon sets' pods too.
                     self._ledger.undo_to(checkpoint)
                     break
-                names = names[each:]
+                names = names[len(pods) :]
                 if once:
                     self._tried.add((need.shape, pool))
                 self._ledger.reserve(room, need, len(pods))

@@ -46,6 +46,7 @@ class NodeLoad:
         self._shapes, self._budgets, self._now, self._answers = shapes, budgets, now, answers
         self.used: Resources = {}
         self.volumes: list[VolumeId] = []
+        self._shared: set[VolumeId] = set()
         self.work = self.leaving = 0
         self.crowded = False
         """True when a pod has more anti-affinities than are supported. Nothing is placed beside such a pod."""
@@ -69,12 +70,15 @@ class NodeLoad:
             "ended": tuple(self.ended),
             "apart": tuple(dict.fromkeys(self.apart)),
             "ports": frozenset(self.ports),
+            "volumes": frozenset(self._shared),
         }
 
     def add(self, item: Object) -> None:
         """Add one pod."""
         if item["spec"].get("volumes"):
-            self.volumes += [volume.counted for volume in self._shapes.claims.of_pod(item) if volume.counted]
+            claimed = [*self._shapes.claims.of_pod(item)]
+            self.volumes += [volume.counted for volume in claimed if volume.counted]
+            self._shared |= {volume.counted for volume in claimed if volume.counted and volume.shared}
         pod = pod_of(item)
         for name, amount in bound_requests(item).items():
             self.used[name] = self.used.get(name, 0) + amount

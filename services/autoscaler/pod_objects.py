@@ -63,7 +63,8 @@ class ShapeParser:
         labels = pod["metadata"].get("labels") or {}
         terms, strange = self._apart(namespace, labels, affinity, waits=not spec.get("nodeName"))
         spreads, uneven = _spreads(namespace, labels, spec)
-        asked = requests(spec) | volume_counts(volume.counted for volume in volumes if volume.counted)
+        counted = [(volume.counted, volume.shared) for volume in volumes if volume.counted]
+        asked = requests(spec) | volume_counts(counted_volume for counted_volume, shared in counted if not shared)
         if len(asked) > MOST_RESOURCES:
             strange.append(TOO_MANY_RESOURCES)
             asked = {name: amount for name, amount in asked.items() if name in COMMON}
@@ -74,6 +75,9 @@ class ShapeParser:
             wide=tuple(term for term in terms if term.key != HOSTNAME_LABEL),
             spreads=spreads,
             ports=tuple(sorted(_ports(spec))),
+            free_volumes=tuple(sorted((v.free for v in volumes if v.free), key=lambda free: free.size)),
+            shared_volumes=tuple(sorted({counted_volume for counted_volume, shared in counted if shared})),
+            single_claims=tuple(sorted({volume.single for volume in volumes if volume.single})),
             unknown=tuple(
                 dict.fromkeys(
                     [

@@ -169,6 +169,23 @@ class NodeConstraints:
 
 
 @dataclass(frozen=True, slots=True)
+class FreeVolumes:
+    """Free volumes of which a claim takes one."""
+
+    size: int
+    """Size that the claim asks for, in bytes."""
+    class_: str
+    """Name of the storage class."""
+    choices: tuple[tuple[str, tuple[NodeSelectorTerm, ...]], ...]
+    """Name of each volume, with the alternatives of its nodes, the smallest volume first. A volume without alternatives
+    may be used anywhere."""
+    provisioned: tuple[tuple[NodeSelectorTerm, ...], ...] | None = None
+    """Groups of alternatives of the nodes for which a volume can be made instead; None if none is made."""
+    claim: str = ""
+    """Name of the claim if several pods have it."""
+
+
+@dataclass(frozen=True, slots=True)
 class PodShape:
     """Needs of a pod. Two pods of one shape are interchangeable."""
 
@@ -183,6 +200,12 @@ class PodShape:
     ports: tuple[str, ...] = ()
     """Ports of the node that the pod uses, such as ``TCP/8080``, or ``TCP/8080@10.0.0.1`` at one address of the
     node."""
+    free_volumes: tuple[FreeVolumes, ...] = ()
+    """Free volumes that the pod's claims take, the smallest claim first."""
+    shared_volumes: tuple[tuple[str, str], ...] = ()
+    """Driver and id of each volume that other pods use too. A node counts such a volume once."""
+    single_claims: tuple[str, ...] = ()
+    """Claims for one pod at a time."""
     unknown: tuple[Obstacle, ...] = ()
     """Unsupported demands. With any, no node is requested for the pod, and an Event on the pod says why."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from contract.reasons.autoscaler import Obstacle, WaitReason
@@ -10,9 +11,10 @@ from services.autoscaler.free_capacity import PodNeed
 from services.autoscaler.machine_offers import Market, Offer
 from services.autoscaler.placement import Domain, ShortDemand
 from services.autoscaler.pod_demand import GangDemand
-from services.autoscaler.pod_shapes import NO_LIMIT, PODS, VOLUMES_OF
+from services.autoscaler.pod_shapes import NO_LIMIT, PODS, VOLUMES_OF, Resources
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.scheduling_rules import mismatch
+from services.autoscaler.volume_counts import volume_counts
 
 UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 STORAGE = "ephemeral-storage"
@@ -35,8 +37,15 @@ def quantity(name: str, amount: int) -> str:
 
 def request_words(need: PodNeed) -> str:
     """Return a pod's requests as text."""
-    amounts = [quantity(name, amount) for name, amount in need.shape.requests if name != PODS]
+    amounts = [quantity(name, amount) for name, amount in _asked(need).items() if name != PODS]
     return ", ".join(amounts) or "nothing but a place"
+
+
+def _asked(need: PodNeed) -> Resources:
+    """Return a pod's requests with the volumes that it shares."""
+    asked = Counter(dict(need.shape.requests))
+    asked.update(volume_counts(need.shape.shared_volumes))
+    return asked
 
 
 class ShortageReasons:
@@ -52,7 +61,13 @@ class ShortageReasons:
     def action(self, short: ShortDemand) -> ScalingAction:
         """Return the message about demand without room."""
         unknown = short.demand.need.shape.unknown or (short.gang.gang.unknown if short.gang else ())
-        obstacle = unknown_demands(unknown) if unknown else self._obstacle(short.demand.need, short.domain)
+        need, count = short.demand.need, len(short.demand.pods) if short.gang else 1
+        if unknown:
+            obstacle = unknown_demands(unknown)
+        elif message := self._ledger.volume_obstacle(need, count):
+            obstacle = Obstacle(WaitReason.CLAIM_MISSING, f"no node is asked for: {message}")
+        else:
+            obstacle = self._obstacle(need, short.domain)
         if short.gang is None:
             target, pods = short.pods[0], short.pods
         else:
@@ -153,7 +168,7 @@ def _too_small(need: PodNeed, ledger: CapacityLedger, market: Market) -> str:
 
     best = max(offers, key=nearness)
     empty = dict(zip(ledger.names, best.empty, strict=True))
-    names = [name for name, _ in need.shape.requests if name != PODS and empty[name] != NO_LIMIT]
+    names = [name for name in _asked(need) if name != PODS and empty[name] != NO_LIMIT]
     has = ", ".join(
         UNKNOWN_STORAGE if name == STORAGE and name not in best.pool.capacity else quantity(name, max(0, empty[name]))
         for name in names

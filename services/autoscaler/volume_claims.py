@@ -9,20 +9,18 @@ from typing import Any
 
 from contract.kubernetes.quantities import whole
 from contract.labels import REGION_LABEL, ZONE_LABEL
+from services.autoscaler.free_volumes import STORAGE, class_of, free_volumes, requested_storage
 from services.autoscaler.node_terms import label_requirements, node_terms
-from services.autoscaler.pod_shapes import NodeSelectorTerm, SelectorOperator, SelectorRequirement
-from services.autoscaler.scheduling_rules import is_fulfilled
+from services.autoscaler.pod_shapes import FreeVolumes, NodeSelectorTerm, SelectorOperator, SelectorRequirement
 from services.autoscaler.volume_counts import IN_TREE, MIGRATED, VolumeId, counted_volume, in_tree_volume
 
 Object = Mapping[str, Any]
 Terms = tuple[NodeSelectorTerm, ...]
 
-CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 """Annotations of the default class, which claims without a class get (kubernetes 1.36, ``pkg/volume/util``,
 ``IsDefaultAnnotation``)."""
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-AVAILABLE, FILESYSTEM = "Available", "Filesystem"
 NOT_PROVISIONED = "kubernetes.io/no-provisioner"
 ZONES = {
     "failure-domain.beta.kubernetes.io/zone": ZONE_LABEL,
@@ -38,7 +36,6 @@ NO_STORAGE = NodeSelectorTerm((SelectorRequirement("storage of that size", Selec
 SOURCES = frozenset({"persistentVolumeClaim", "ephemeral", *IN_TREE})
 """Kinds of pods' volumes that need objects about volumes."""
 ONE_POD = "ReadWriteOncePod"
-STORAGE = "storage"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +61,12 @@ class ClaimedVolume:
     """Reason why the volume cannot be used yet; empty when it can be used."""
     counted: VolumeId | None = None
     """Identity by which a node counts the volume; None when nodes do not count it."""
+    shared: bool = False
+    """True when several pods claim it, which a node counts once."""
+    free: FreeVolumes | None = None
+    """Free volumes of which the claim takes one, if other claims may take them."""
+    single: str = ""
+    """Namespace and name of a claim for one pod at a time that a waiting pod has."""
 
 
 class VolumeClaims:
@@ -82,8 +85,7 @@ class VolumeClaims:
         self._capacities = objects.capacities
         self._default_class = _default_class(objects.classes)
         self._known: dict[tuple[str, str], ClaimedVolume] = {}
-        single = {key for key, item in self._claims.items() if ONE_POD in (item["spec"].get("accessModes") or ())}
-        self._users = _users(pods, single) if single else {}
+        self._users = _users(pods) if self._claims else {}
 
     def of_pod(self, pod: Object) -> Iterator[ClaimedVolume]:
         """Yield the volumes that a pod claims."""
@@ -92,10 +94,7 @@ class VolumeClaims:
         for volume in pod["spec"].get("volumes") or ():
             if volume.get("persistentVolumeClaim"):
                 name = volume["persistentVolumeClaim"]["claimName"]
-                yield self._claim(namespace, name)
-                user = self._users.get((namespace, name))
-                if user and user != metadata.get("name") and not pod["spec"].get("nodeName"):
-                    yield ClaimedVolume(obstacle=f"its volume claim {name} is for one pod at a time, and {user} has it")
+                yield from self._of_pod(pod, namespace, name)
             elif volume.get("ephemeral"):
                 name = f"{metadata.get('name', '')}-{volume['name']}"
                 item = self._claims.get((namespace, name))
@@ -114,6 +113,21 @@ class VolumeClaims:
                     yield self._claim(namespace, name)
             elif counted := in_tree_volume(volume):
                 yield ClaimedVolume(counted=counted)
+
+    def _of_pod(self, pod: Object, namespace: str, name: str) -> Iterator[ClaimedVolume]:
+        """Yield a volume that a pod claims by name, which other pods may claim too."""
+        users, claimed = self._users.get((namespace, name), ()), self._claim(namespace, name)
+        # Members of a gang that are not pods yet have a claim together.
+        together = len(users) > 1 or "name" not in pod["metadata"]
+        free = replace(claimed.free, claim=f"{namespace}/{name}") if claimed.free and together else claimed.free
+        item = self._claims.get((namespace, name))
+        if item is None or pod["spec"].get("nodeName") or ONE_POD not in (item["spec"].get("accessModes") or ()):
+            yield replace(claimed, shared=together, free=free)
+            return
+        yield replace(claimed, shared=together, free=free, single=f"{namespace}/{name}")
+        for user, node in users:
+            if node:
+                yield ClaimedVolume(obstacle=f"its volume claim {name} is for one pod at a time, and {user} has it")
 
     def _claim(self, namespace: str, name: str) -> ClaimedVolume:
         key = (namespace, name)
@@ -150,8 +164,7 @@ class VolumeClaims:
         return ClaimedVolume(where=tuple(where), counted=counted_volume(item))
 
     def _unbound(self, namespace: str, name: str, item: Object) -> ClaimedVolume:
-        annotations = item["metadata"].get("annotations") or {}
-        named = annotations.get(CLASS_ANNOTATION) or item["spec"].get("storageClassName")
+        annotations, named = item["metadata"].get("annotations") or {}, class_of(item)
         if not named:
             return ClaimedVolume(obstacle=f"its volume claim {name} has neither a volume nor a storage class")
         class_ = self._classes.get(named)
@@ -159,22 +172,25 @@ class VolumeClaims:
             return ClaimedVolume(obstacle=f"storage class {named} of its volume claim {name} does not exist")
         if class_.get("volumeBindingMode") != "WaitForFirstConsumer":
             return ClaimedVolume(obstacle=f"its volume claim {name} is not bound to a volume yet")
-        free = self._free_volumes(namespace, name, named, item)
-        if class_.get("provisioner") == NOT_PROVISIONED:
-            if not free:
-                return ClaimedVolume(obstacle=f"storage class {named} of its volume claim {name} has no free volume")
-            return ClaimedVolume() if None in free else ClaimedVolume(where=(tuple(filter(None, free)),))
         provisioner = str(class_["provisioner"])
+        free = free_volumes(self._volumes.values(), item, (namespace, name), named)
+        if provisioner == NOT_PROVISIONED and not free.choices:
+            return ClaimedVolume(obstacle=f"storage class {named} of its volume claim {name} has no free volume")
+        somewhere = tuple(term for _, terms in free.choices for term in terms)
+        anywhere = not all(terms for _, terms in free.choices)
+        if provisioner == NOT_PROVISIONED:
+            return ClaimedVolume(where=() if anywhere else (somewhere,), free=free)
         counted = (MIGRATED.get(provisioner, provisioner), f"{namespace}/{name}")
         selected = annotations.get(SELECTED_NODE)
+        provisioned = self._provisioned(class_, item, ())
         if selected:
             only = SelectorRequirement("metadata.name", SelectorOperator.IN, (selected,))
-            return ClaimedVolume(
-                where=((NodeSelectorTerm((), (only,)),), *self._provisioned(class_, item, ())), counted=counted
-            )
-        if None in free:
-            return ClaimedVolume(counted=counted)
-        return ClaimedVolume(where=self._provisioned(class_, item, tuple(filter(None, free))), counted=counted)
+            return ClaimedVolume(where=((NodeSelectorTerm((), (only,)),), *provisioned), counted=counted)
+        where = () if anywhere else self._provisioned(class_, item, somewhere)
+        competes = bool(provisioned and free.choices)
+        return ClaimedVolume(
+            where=where, counted=counted, free=replace(free, provisioned=provisioned) if competes else None
+        )
 
     def _provisioned(self, class_: Object, claim: Object, free: Terms) -> tuple[Terms, ...]:
         """Return terms of nodes where a volume of a class can be made, or where a ``free`` volume exists
@@ -191,7 +207,7 @@ class VolumeClaims:
         )
         if topologies:
             where.append((*topologies, *free))
-        size = _requested_storage(claim)
+        size = requested_storage(claim)
         if class_["provisioner"] in self._measured and size is not None:
             spacious = self._spacious(class_["metadata"]["name"], size)
             if NodeSelectorTerm() not in spacious:
@@ -208,23 +224,6 @@ class VolumeClaims:
             and whole(STORAGE, item.get("maximumVolumeSize") or item.get("capacity") or "-1") >= size
         )
 
-    def _free_volumes(self, namespace: str, name: str, class_: str, claim: Object) -> list[NodeSelectorTerm | None]:
-        """Return terms of nodes for the existing volumes that suit a claim; None for a volume that all nodes can use
-        (k8s.io/component-helpers, ``storage/volume``, ``FindMatchingVolume``)."""
-        terms: list[NodeSelectorTerm | None] = []
-        for item in self._volumes.values():
-            spec = item["spec"]
-            of = spec.get("claimRef")
-            # A volume of a former claim with this name belongs to no claim now.
-            bound = bool(of) and (
-                (of.get("namespace"), of.get("name")) == (namespace, name)
-                and of.get("uid") in (None, "", claim["metadata"].get("uid"))
-            )
-            if spec.get("storageClassName") == class_ and (bound or not of) and _suits(item, claim, bound=bound):
-                required = (spec.get("nodeAffinity") or {}).get("required")
-                terms += node_terms(required) if required else [None]
-        return terms
-
 
 def _default_class(classes: Iterable[Object]) -> Object:
     """Return the field of a claim's spec that claims without a class get: the newest default class (kubernetes 1.36,
@@ -240,43 +239,13 @@ def _default_class(classes: Iterable[Object]) -> Object:
     return {"storageClassName": defaults[0]["name"]} if defaults else {}
 
 
-def _suits(volume: Object, claim: Object, *, bound: bool) -> bool:
-    """Return whether a volume has what a claim asks for."""
-    offered, asked = volume["spec"], claim["spec"]
-    size = _requested_storage(claim) or 0
-    if whole(STORAGE, (offered.get("capacity") or {}).get(STORAGE, size)) < size:
-        return False
-    if (offered.get("volumeMode") or FILESYSTEM) != (asked.get("volumeMode") or FILESYSTEM):
-        return False
-    attributes = "volumeAttributesClassName"
-    if "deletionTimestamp" in volume["metadata"] or (offered.get(attributes) or "") != (asked.get(attributes) or ""):
-        return False
-    if bound:
-        return True
-    labels = volume["metadata"].get("labels") or {}
-    return (
-        (volume.get("status") or {}).get("phase", AVAILABLE) == AVAILABLE
-        and {*(asked.get("accessModes") or ())} <= {*(offered.get("accessModes") or asked.get("accessModes") or ())}
-        and all(is_fulfilled(requirement, labels) for requirement in label_requirements(asked.get("selector") or {}))
-    )
-
-
-def _requested_storage(claim: Object) -> int | None:
-    text = ((claim["spec"].get("resources") or {}).get("requests") or {}).get(STORAGE)
-    return None if text is None else whole(STORAGE, text)
-
-
-def _users(pods: Iterable[Object], single: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the user of each claim that only one pod may use: a pod on a node, or else the waiting pod that the
-    scheduler tries first (kubernetes 1.36, ``volumerestrictions``, ``calPreFilterState``)."""
-    users: dict[tuple[str, str], tuple[bool, int, str]] = {}
+def _users(pods: Iterable[Object]) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """Return the pods that name each claim, with their nodes."""
+    users: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for pod in pods:
-        if pod["spec"].get("schedulingGates"):
-            continue
-        for volume in pod["spec"].get("volumes") or ():
-            key = (pod["metadata"]["namespace"], (volume.get("persistentVolumeClaim") or {}).get("claimName", ""))
-            if key in single:
-                waits, name = not pod["spec"].get("nodeName"), pod["metadata"]["name"]
-                user = (waits, -int(pod["spec"].get("priority") or 0), name)
-                users[key] = min(users.get(key, user), user)
-    return {key: name for key, (_, _, name) in users.items()}
+        volumes = pod["spec"].get("volumes") or ()
+        for name in {(volume.get("persistentVolumeClaim") or {}).get("claimName") for volume in volumes}:
+            if name:
+                user = pod["metadata"]["name"], pod["spec"].get("nodeName") or ""
+                users.setdefault((pod["metadata"]["namespace"], name), []).append(user)
+    return users

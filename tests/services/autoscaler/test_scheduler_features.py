@@ -134,7 +134,7 @@ def test_a_claim_for_one_pod_at_a_time_buys_for_one(groups: dict[str, Standing])
     pods = [using("first", "c"), using("second", "c")]
     told, grown = sorted(actions(lists(pods, claims=[single], volumes=[volume("v")])), reverse=True)
     assert grown == "grow prod-cpu from 0 to 1: for team/first"
-    assert told.endswith("its volume claim c is for one pod at a time, and first has it")
+    assert told.endswith("its volume claim c is for one pod at a time, and another pod is to have it")
     groups["cpu"] = Standing(machines=(machine("i-0"),))
     pods = [using("waits", "c"), using("runs", "c", node="i-0")]
     (told,) = actions(lists(pods, [cpu_node("i-0")], claims=[single], volumes=[volume("v")]))
