@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -28,7 +29,7 @@ def parse_dataclass(kind: type[T], document: Any) -> T:
     or a value has another type than its field."""
     if not isinstance(document, dict):
         raise ValueError(f"{kind.__name__} is no mapping")
-    hints = get_type_hints(kind)
+    hints = _types(kind)  # type: ignore[arg-type]
     values = {}
     for field in fields(kind):  # type: ignore[arg-type]
         if field.name in document:
@@ -36,6 +37,12 @@ def parse_dataclass(kind: type[T], document: Any) -> T:
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ValueError(f"{kind.__name__} has no {field.name}")
     return kind(**values)
+
+
+@cache
+def _types(kind: type) -> dict[str, Any]:
+    """Return the types of the fields, which to work out takes longer than to parse the document."""
+    return get_type_hints(kind)
 
 
 def _parsed(hint: Any, value: Any, name: str) -> Any:

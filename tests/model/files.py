@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from components.model import ConfigurationError, Problem, load
 from components.model.loading.schema import CONFIG_KEY
+from tests.support.project import dumped
 
 
 def write(directory: Path, environment: dict[str, Any], *, hosts: object = None, name: str = "test") -> Path:
     """Write the stack file of ``environment`` and its hosts file beside it; return the stack file."""
     path = directory / f"Pulumi.{name}.yaml"
-    path.write_text(yaml.safe_dump({"config": {CONFIG_KEY: environment}}, sort_keys=False))
+    path.write_text(dumped({"config": {CONFIG_KEY: environment}}, sort_keys=False))
     if hosts is not None:
-        (directory / f"hosts.{name}.yaml").write_text(yaml.safe_dump(hosts))
+        (directory / f"hosts.{name}.yaml").write_text(dumped(hosts))
     return path
 
 

@@ -86,6 +86,7 @@ def play(folder: Path, hosts: dict[str, Host]) -> None:
         "PATH": os.environ["PATH"],
         "LC_ALL": "C.UTF-8",
         "LONGHAUL_VERDICTS": str(verdicts),
+        "ANSIBLE_CONFIG": str(ROLES.parent / "ansible.cfg"),
         # The roles that it depends on, behind the copy of its own.
         "ANSIBLE_ROLES_PATH": f"{folder / 'roles'}:{ROLES}",
         "ANSIBLE_LOOKUP_PLUGINS": str(ROLES.parent / "lookup_plugins"),

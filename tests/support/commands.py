@@ -3,8 +3,10 @@ second."""
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
+import pkgutil
 import select
 import signal
 import subprocess
@@ -15,15 +17,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NoReturn
 
-# Each copy that needs them would import them for itself.
 import azure.identity  # noqa: F401
 import boto3  # noqa: F401
 
+import clouds
+import longhaul
 from longhaul.cli import main
-from longhaul.cli.command_list import COMMANDS, command
 
-for name in COMMANDS:
-    command(name)
+# Each copy would import for itself what is imported only where it is needed.
+for package in (clouds, longhaul):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith(".__main__"):
+            importlib.import_module(module.name)
 
 
 def run_command(

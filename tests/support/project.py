@@ -89,22 +89,22 @@ class Project:
 
     def read(self) -> dict[str, Any]:
         """Return the environment from its file."""
-        raw = yaml.safe_load(self.stack_file.read_text(encoding="utf-8"))
+        raw = parsed(self.stack_file)
         return dict(raw["config"]["longhaul:environment"])
 
     def write(self, raw: dict[str, Any]) -> None:
         """Write the environment; what the engine keeps in the file stays."""
-        known = yaml.safe_load(self.stack_file.read_text(encoding="utf-8")) if self.stack_file.exists() else {}
+        known = parsed(self.stack_file) if self.stack_file.exists() else {}
         known = {**known, "config": {"longhaul:environment": raw}}
-        self.stack_file.write_text(yaml.safe_dump(known, sort_keys=False), encoding="utf-8")
+        self.stack_file.write_text(dumped(known, sort_keys=False), encoding="utf-8")
 
     def write_hosts(self, raw: dict[str, Any]) -> None:
         """Write the lab's rack under this environment's name: its machines' keys follow from their names."""
-        hosts = yaml.safe_load((REPOSITORY / "stacks" / "hosts.lab.yaml").read_text(encoding="utf-8"))
+        hosts = parsed(REPOSITORY / "stacks" / "hosts.lab.yaml")
         for host in hosts["hosts"]:
             host["host_key"] = host_key(self.env, host["name"])
         path = self.stack_file.parent / raw["bare_metal"]
-        path.write_text(yaml.safe_dump(hosts, sort_keys=False), encoding="utf-8")
+        path.write_text(dumped(hosts, sort_keys=False), encoding="utf-8")
 
     def up(self) -> str:
         """Build this environment's lab, as ``make lab`` does; return what it printed."""

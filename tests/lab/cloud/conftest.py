@@ -220,7 +220,9 @@ def reached(found: L) -> Iterator[L]:
     with pytest.MonkeyPatch.context() as patch:
         resolve(found, "internet", patch)
         for key, value in found.cloud.operator_environment().items():
-            patch.setenv(key, value)
+            # To read the system's authorities takes each connection longer than all else, and it knows this one alone.
+            is_bundle = value.endswith("/bundle.pem")
+            patch.setenv(key, str(found.cloud.ca_certificate) if is_bundle else value)
         try:
             yield found
         finally:

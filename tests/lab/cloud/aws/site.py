@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import os
 import time
 from collections.abc import Callable
 from typing import Any
 
-import boto3
-from botocore.loaders import create_loader
 from botocore.session import Session
 
 from tests.lab.cloud.conftest import AMI, Live
@@ -24,16 +23,15 @@ TRUST = {
 
 def client(service: str, region: str = REGIONS[0], **credentials: str) -> Any:
     """Return an SDK's client with the environment's credentials, or others."""
-    session = Session()
-    session.register_component("data_loader", _loader())
-    made = boto3.session.Session(botocore_session=session, **credentials)  # type: ignore[arg-type]
-    return made.client(service, region_name=region)  # type: ignore[call-overload]
+    keys = {name.lower(): os.environ[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    return _session().create_client(service, region_name=region, **(credentials or keys))
 
 
 @functools.cache
-def _loader() -> Any:
-    """Return the SDK's loader; it is shared, since AWS's descriptions of its services are large and never change."""
-    return create_loader()
+def _session() -> Session:
+    """Return the SDK's session; it is shared, since AWS's descriptions of its services are large and never change. It
+    would keep the first credentials that it finds, so each client gets its own."""
+    return Session()
 
 
 def until(condition: Callable[[], Any], seconds: float = 300.0) -> Any:
