@@ -7,9 +7,9 @@ its start the machine asks the etcd clusters for their members (kube_apiserver/e
 grows or shrinks without the replacement of an API server. A running API server finds new members at its next start, and
 does not need them before.
 
-An API server survives the loss of the events etcd cluster (see :data:`READY_PATH`). It can also start without it,
-through a relay on its machine (kube_apiserver/events_relay.py): kube-apiserver 1.36 ends after 20 s when an etcd
-cluster accepts no connection.
+An API server survives the loss of the events etcd cluster (``READY_PATH`` in components/model/control_plane/health.py).
+It can also start without that cluster, through a relay on its machine (kube_apiserver/events_relay.py): kube-apiserver
+1.36 ends after 20 s when an etcd cluster accepts no connection.
 """
 
 from __future__ import annotations

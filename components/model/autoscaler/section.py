@@ -25,7 +25,7 @@ class Autoscaler(Section):
     for a while, and the demand goes to the next pool."""
     leaving_percent: int = Field(default=LEAVING_PERCENT, ge=1, le=100)
     """Largest part of a pool's nodes, in percent, that may be leaving at once; one node may always leave. When more of
-    a pool's nodes look dead at the same time, no node of the pool is touched."""
+    a pool's nodes, or of all nodes, look dead at the same time, none of them is touched."""
     joining: int = Field(default=JOINING, ge=1, le=7500)
     """Largest number of machines that may be joining at once, since joins load the API servers. A larger gang joins
     alone."""
