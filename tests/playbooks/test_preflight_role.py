@@ -116,6 +116,7 @@ class Role:
             "TMPDIR": str(self.folder),
             "PATH": f"{self.tools}:{os.environ['PATH']}",
             "LC_ALL": "C.UTF-8",
+            "ANSIBLE_CONFIG": str(ROLES.parent / "ansible.cfg"),
             "ANSIBLE_ROLES_PATH": str(ROLES),
             "LONGHAUL_VERDICTS": str(self.folder / "verdicts.json"),
         }

@@ -77,7 +77,10 @@ def templates(environment: Environment) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def prod() -> Environment:
-    return with_few_machines(load(stack_file("prod")))
+    """The two sites that have the pools of these tests; the control plane is in one of them."""
+    example = with_few_machines(load(stack_file("prod")))
+    sites = {name: example.sites[name] for name in ("use1", "weu")}
+    return example.model_copy(update={"sites": sites, "hosts": ()})
 
 
 def test_every_field_of_a_pool_is_looked_at() -> None:
@@ -117,7 +120,8 @@ def with_values(section: Any, path: str, value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def small(prod: Environment) -> Environment:
-    return prod.model_copy(update={"pools": {}})
+    site = prod.control_plane.site
+    return prod.model_copy(update={"sites": {site: prod.sites[site]}, "pools": {}})
 
 
 @pytest.fixture(scope="module")
