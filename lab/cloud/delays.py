@@ -32,7 +32,8 @@ class SystemClock:
 
 
 class Delays:
-    """Delays of the clouds' operations. With factor 0 nothing waits, with 1 everything takes as long as documented."""
+    """Delays of the clouds' operations. With factor 0 nothing waits; with factor 1 everything takes as long as
+    documented."""
 
     def __init__(self, factor: float = 0.0, *, clock: Clock | None = None, seed: str = "") -> None:
         """``seed`` decides what :meth:`share` returns."""
@@ -43,8 +44,8 @@ class Delays:
         return self._clock.now()
 
     def after(self, documented_s: float, *, since: float | None = None) -> float:
-        """Return the moment, in seconds since the epoch, at which an operation ends that takes ``documented_s`` in the
-        cloud and began at ``since``, by default now."""
+        """Return the moment, in seconds since the epoch, at which an operation ends. The operation takes
+        ``documented_s`` in the cloud, and began at ``since``, by default now."""
         return (self.now() if since is None else since) + documented_s * self._factor
 
     async def until(self, moment: float) -> None:

@@ -99,7 +99,7 @@ def _make_authority(certificate_path: Path, key_path: Path) -> None:
 
 
 def issue_server(paths: Pki, ca_key_path: Path, names: tuple[str, ...]) -> None:
-    """Make a key and its certificate for ``names``, which may be addresses, and write both to their ``paths``."""
+    """Make a key and its certificate for ``names``, and write both to their ``paths``. Names may be addresses."""
     ca_key = serialization.load_pem_private_key(ca_key_path.read_bytes(), password=None)
     if not isinstance(ca_key, ec.EllipticCurvePrivateKey):
         raise ValueError(f"{ca_key_path} does not hold the key that the lab made; remove its folder and start again")

@@ -1,7 +1,7 @@
 """Desired state of the lab's clouds: documents by resource id, in one sqlite file.
 
-All writes happen in the daemon's event loop, one at a time. A write is kept when the call returns: a daemon that is
-killed and started again answers as before.
+All writes happen in the daemon's event loop, one at a time. A write is durable when the call returns, so a daemon that
+is killed and started again answers as before.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class DocumentStore:
         return self._revision
 
     async def wait_changed(self, after: int) -> int:
-        """Return the revision once it is greater than ``after``."""
+        """Wait until the revision is greater than ``after``, and return the revision."""
         while self._revision <= after:
             await self._changed.wait()
         return self._revision
@@ -87,7 +87,8 @@ class DocumentStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep all writes inside together, or none of them. Transactions can be nested: the outermost decides."""
+        """Commit all writes of the block together, or none of them. Transactions can be nested; the outermost one
+        commits."""
         if self._db.in_transaction:
             yield
             return
@@ -134,7 +135,7 @@ class DocumentStore:
         return document
 
     def delete(self, resource_id: str) -> bool:
-        """Remove one document, but not those below it; return whether there was one."""
+        """Remove one document, but not the documents below it; return whether the document existed."""
         with self.transaction():
             cursor = self._db.execute("DELETE FROM documents WHERE key = ?", (resource_id.lower(),))
         return cursor.rowcount > 0

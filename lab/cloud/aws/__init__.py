@@ -1,1 +1,1 @@
-"""AWS in the lab: moto's API with our corrections, which :mod:`lab.cloud.aws.differences` lists."""
+"""AWS in the lab: moto's API with the corrections that :mod:`lab.cloud.aws.differences` lists."""

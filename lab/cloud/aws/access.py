@@ -1,4 +1,4 @@
-"""Access control: the operator may do everything, a session only what its role's policies allow."""
+"""Access control: the operator may do everything; a session may do only what its role's policies allow."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def key_of(account: AwsAccount, key_id: str) -> AccessKey | None:
 
 
 def check_access(account: AwsAccount, key_id: str, action: str, target: ActionTarget | None) -> None:
-    """Raise AwsError when the holder of a key may not do ``action`` (``ec2:DescribeInstances``) to ``target``, which is
-    None for actions that the lab does not limit to resources."""
+    """Raise AwsRefusalError when the holder of a key may not do ``action`` (such as ``ec2:DescribeInstances``) to
+    ``target``. ``target`` is None for actions that the lab does not limit to resources."""
     if action == ALWAYS:
         return
     who, policies = _policies(account, key_id)
@@ -54,7 +54,8 @@ def check_access(account: AwsAccount, key_id: str, action: str, target: ActionTa
 
 def permitted(policies: list[Mapping[str, Any]], action: str, target: ActionTarget | None = None) -> bool:
     """Return whether policies allow an action. An Allow applies to the resources that it names, when its conditions
-    hold; an Allow whose conditions the lab cannot evaluate does not apply. A Deny always applies."""
+    hold; an Allow whose conditions the lab cannot evaluate does not apply. A Deny of the action always applies,
+    whatever its resources and conditions."""
     statements = [statement for policy in policies for statement in listed(policy.get("Statement"))]
     meant = [statement for statement in statements if _matches(statement, action)]
     if any(statement.get("Effect") == "Deny" for statement in meant):

@@ -1,4 +1,4 @@
-"""State of the account: moto's backends, replaced by our corrected ones and kept in one file.
+"""State of the account: moto's backends with the lab's corrections, saved in one file.
 
 Importing this module imports moto, which takes a second or two. So :mod:`lab.cloud.aws.cloud` imports it outside the
 event loop, and only for an environment with a site on AWS.
@@ -103,14 +103,14 @@ class AwsAccount:
 
     @property
     def capacity(self) -> dict[str, int]:
-        """Number of instances that can still be launched, by ``type@zone``. For a missing key there is no limit, or,
-        for a scarce type, no capacity."""
+        """Number of instances that can still be launched, by ``type@zone``. A missing key means no limit, but no
+        capacity for a scarce type."""
         return self.objects.capacity
 
     @property
     def shortages(self) -> dict[str, str]:
-        """Error codes of launches beyond :attr:`capacity`, by the same keys; InsufficientInstanceCapacity for a missing
-        key."""
+        """Error codes of launches beyond :attr:`capacity`, by the same keys. A missing key means
+        InsufficientInstanceCapacity."""
         return self.objects.shortages
 
     @property
@@ -126,7 +126,7 @@ class AwsAccount:
                     yield ec2, instance
 
     def instance_ids(self) -> list[str]:
-        """Return the running instances, in all regions."""
+        """Return the ids of the running instances, in all regions."""
         return [instance.id for _, instance in self.instances() if instance.state == "running"]
 
     def public_addresses(self) -> set[IPv4Address]:
@@ -147,7 +147,7 @@ class AwsAccount:
         return content
 
     def _install(self, regions: Sequence[str]) -> None:
-        """Put our backends where moto looks for its own."""
+        """Install the lab's backends where moto looks for its own."""
         for region in regions:
             self.objects.ec2[region].account = self
             ec2_backends[ACCOUNT][region] = self.objects.ec2[region]

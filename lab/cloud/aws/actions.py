@@ -186,7 +186,7 @@ def changes(action: str) -> bool:
 
 
 def check_action(service: str, action: str) -> None:
-    """Raise AwsError for an action that the lab's AWS does not have."""
+    """Raise AwsRefusalError for an action that the lab's AWS does not have."""
     if action not in known_actions()[service]:
         code = "InvalidAction" if service == "ec2" else "UnsupportedOperation"
         raise AwsRefusalError(
@@ -195,7 +195,7 @@ def check_action(service: str, action: str) -> None:
 
 
 def check_parameters(service: str, action: str, parameters: Mapping[str, object]) -> None:
-    """Raise AwsError for parameters that the lab's AWS would not honour."""
+    """Raise AwsRefusalError for parameters that the lab's AWS would not honour."""
     unknown = {name for name, value in parameters.items() if value is not None} - known_actions()[service][action]
     template = parameters.get("LaunchTemplateData")
     if isinstance(template, Mapping):

@@ -34,8 +34,8 @@ def free_address(
 def free_prefix(
     subnet: IPv4Network, *, taken: Collection[IPv4Network], reservations: Sequence[IPv4Network]
 ) -> IPv4Network | None:
-    """Return the lowest free /28, in a reservation for prefixes if the subnet has one, else anywhere in it; None when
-    there is none."""
+    """Return the lowest free /28 of a subnet; None when there is none. If the subnet has reservations for prefixes, the
+    /28 lies in one of them."""
     for range_ in sorted(reservations) or [subnet]:
         start = int(range_.network_address)
         while start + (1 << (32 - PREFIX_LENGTH)) - 1 <= int(range_.broadcast_address):
@@ -52,7 +52,7 @@ def _holder(wanted: IPv4Network, taken: Collection[IPv4Network]) -> IPv4Network 
 
 
 def _edge(wanted: IPv4Network, subnet: IPv4Network) -> IPv4Network | None:
-    """Return the /28 when it holds an address at either end of the subnet, which EC2 keeps for itself; else None."""
+    """Return the /28 when it holds the subnet's first or last address, which EC2 keeps for itself; else None."""
     edges = (subnet.network_address, subnet.broadcast_address)
     return wanted if any(edge in wanted for edge in edges) else None
 
@@ -66,7 +66,7 @@ def next_public(used: Collection[IPv4Address]) -> IPv4Address:
     """Return the lowest free public address.
 
     Raises:
-        AwsError: all 32 are taken.
+        AwsRefusalError: all 32 are taken.
     """
     for address in RANGE:
         if address not in used:

@@ -1,5 +1,5 @@
-"""Errors of launches beyond AWS's capacity: how many more instances of a type a zone has room for, and the error beyond
-that. Quotas of other resources: quotas.py."""
+"""Limits how many more instances of a type can be launched in a zone, and chooses the error of launches beyond the
+limit. Quotas of other resources are in quotas.py."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ instance launch failures")."""
 
 
 def take_capacity(account: Owner, kind: str, zone: str, *, look_only: bool = False) -> None:
-    """Take the capacity for one more instance of a type in a zone; with ``look_only``, only check that there is some.
+    """Take the capacity for one more instance of a type in a zone. With ``look_only``, only check that there is
+    capacity, and that the lab has room for one more instance.
 
     Raises:
-        EC2ClientError: there is none.
+        EC2ClientError: there is no capacity, or no room.
     """
     key = capacity_key(kind, zone)
     left = account.capacity.get(key, 0 if kind.startswith(SCARCE) else None)

@@ -31,14 +31,14 @@ LOOK_S = 1.0
 RETRY_S = 10.0
 """Seconds between a group's attempts to launch missing instances."""
 END_TIMEOUT_S = 120.0
-"""Seconds after which the log warns that a machine is not gone; the wait goes on after that."""
+"""Seconds after which the log warns that a machine still exists. The wait continues after the warning."""
 
 Claims = Callable[[str], Mapping[str, Any]]
 Applied = Callable[[int], Any]
 
 
 class AwsServices:
-    """AWS in one environment's regions; without a region it answers nothing and loads nothing.
+    """AWS in one environment's regions. Without a region, AWS answers no requests and loads no account.
 
     The account is loaded outside the event loop, because moto takes seconds to import. Everything else happens in the
     event loop, one request at a time.
@@ -137,8 +137,8 @@ class AwsServices:
         return build_world(self._account)
 
     def set_capacity(self, kind: str, zone: str, count: int | None, *, code: str = "") -> None:
-        """Limit how many more instances of a type can be launched in a zone. None restores the default: no limit, but
-        no capacity for a scarce type. ``code`` is the error of launches beyond the limit, by default
+        """Limit how many more instances of a type can be launched in a zone. A ``count`` of None restores the default:
+        no limit, but no capacity for a scarce type. ``code`` is the error of launches beyond the limit, by default
         InsufficientInstanceCapacity. Groups that wait for capacity try again at once.
 
         Raises:
@@ -289,8 +289,8 @@ class AwsServices:
         self._ends.pop(instance_id, None)
 
     def _replace_stopped(self, account: AwsAccount) -> None:
-        """Terminate instances whose machines powered themselves off, and spot instances that are taken back; their
-        groups launch others."""
+        """Terminate instances whose machines powered themselves off, and spot instances that are taken back. Their
+        groups launch replacements."""
         from lab.cloud.aws.spot import due
 
         gone = [

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def holds(conditions: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any]) -> bool | None:
-    """Return whether all conditions hold; None when one of them cannot be evaluated here."""
+    """Return whether all conditions hold; None when the lab cannot evaluate one of the conditions."""
     verdicts = [
         _meets(operator, listed(wanted), listed(values.get(key)))
         for operator, keys in conditions.items()
@@ -20,8 +20,8 @@ def holds(conditions: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any]
 
 
 def _meets(operator: str, wanted: list[Any], given: list[Any]) -> bool | None:
-    """Evaluate one condition; several values on either side are alternatives. None for an unknown operator, and for a
-    claim with several values without ``ForAnyValue:``."""
+    """Return whether one condition holds: any wanted value may match any given value. Return None for an unknown
+    operator, and for a claim with several values without ``ForAnyValue:``."""
     bare = operator.removeprefix("ForAnyValue:")
     if bare == operator and len(given) > 1:
         return None
@@ -34,7 +34,7 @@ def _meets(operator: str, wanted: list[Any], given: list[Any]) -> bool | None:
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a policy's value as a list: one may be written without."""
+    """Return a policy's value as a list; policies may write a single value without a list."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

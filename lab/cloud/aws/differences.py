@@ -15,7 +15,7 @@ class Correction:
     moto: str
     """Behaviour of moto."""
     here: str
-    """Behaviour of the lab, which is AWS's."""
+    """Behaviour of the lab, the same as that of AWS."""
     test: str
     """Test of the correction, as ``file::test``."""
 

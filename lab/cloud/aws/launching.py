@@ -1,6 +1,7 @@
 """Launches instances from launch templates, and adds what moto leaves out when an auto scaling group launches them.
 
-That is: metadata options, instance profile, delegated prefixes, tags of disks and interfaces, and subnets' limits.
+moto leaves out metadata options, the instance profile, delegated prefixes, tags of disks and interfaces, and subnets'
+limits.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class AwsMetadata:
     """Answers instances, which it identifies by their VPC and address."""
 
     def __init__(self, *, account: Callable[[], Awaitable[AwsAccount]], changed: Callable[[], None]) -> None:
-        """``changed`` is called after credentials were made, so that they are saved."""
+        """``changed`` saves the account; it is called after credentials were made."""
         self._account = account
         self._changed = changed
         self._tokens: dict[str, tuple[str, float]] = {}
@@ -201,12 +201,12 @@ if TYPE_CHECKING:
     from lab.cloud.aws.moto_ec2 import LabEc2
 
 Tree = dict[str, Any]
-"""Tree of metadata: folders are maps, values are texts or functions that return them. None stands for data that this
-instance does not have."""
+"""Tree of metadata: folders are maps, and values are texts or functions that return texts. None stands for data that an
+instance lacks."""
 
 
 def tree_of(ec2: LabEc2, instance: Any, credentials: Callable[[Any], str]) -> Tree:
-    """Return everything below ``/latest/meta-data``; ``credentials`` makes the document of a role."""
+    """Return everything below ``/latest/meta-data``; ``credentials`` returns the credentials document of a role."""
     interface = instance.nics[0]
     region = ec2.region_name
     return {

@@ -40,7 +40,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         yield from self.tunnel_addresses()
 
     def allocate_address(self, domain: str, address: str | None = None, tags: dict[str, str] | None = None) -> Any:
-        """Allocate an Elastic IP of the lab's range; moto invents addresses, and knows no quota."""
+        """Allocate an Elastic IP of the lab's range; moto invents addresses, and has no quota."""
         check_quota(ADDRESSES, len(self.addresses), applied=self.account.quotas, region=self.region_name)
         chosen = address or str(next_public(self.account.public_addresses()))
         return super().allocate_address(domain, address=chosen, tags=tags)
@@ -122,7 +122,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
 
     def terminate_instances(self, instance_ids: list[str]) -> list[Any]:
         """Start to terminate instances; :meth:`finish_termination` follows when their machines are gone. moto
-        terminates them at once."""
+        terminates instances at once."""
         ended = []
         for instance in self.get_multi_instances_by_id(instance_ids):
             before = _State(name=instance.state, code=instance.state_code)
@@ -155,7 +155,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         source_dest_check: bool | None = None,
         description: str | None = None,
     ) -> None:
-        """Replace an interface's security groups; moto goes on counting those that its instance was launched with."""
+        """Replace an interface's security groups; moto still counts the groups with which the instance was launched."""
         super().modify_network_interface_attribute(eni_id, group_ids, source_dest_check, description)
         interface = self.get_network_interface(eni_id)
         if group_ids and interface.instance is not None:

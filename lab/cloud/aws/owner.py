@@ -1,4 +1,5 @@
-"""Protocol of the account for its parts: the account imports the parts, so they cannot import it."""
+"""Protocol of the account, for the account's parts. The account imports its parts, so the parts cannot import the
+account."""
 
 from __future__ import annotations
 
@@ -23,20 +24,20 @@ class Owner(Protocol):
 
     @property
     def capacity(self) -> MutableMapping[str, int]:
-        """Number of instances that can still be launched, by ``type@zone``. For a missing key there is no limit, or,
-        for a scarce type, no capacity."""
+        """Number of instances that can still be launched, by ``type@zone``. A missing key means no limit, but no
+        capacity for a scarce type."""
 
     @property
     def shortages(self) -> Mapping[str, str]:
-        """Error codes of launches beyond :attr:`capacity`, by the same keys; InsufficientInstanceCapacity for a missing
-        key."""
+        """Error codes of launches beyond :attr:`capacity`, by the same keys. A missing key means
+        InsufficientInstanceCapacity."""
 
     @property
     def quotas(self) -> Mapping[str, int]:
         """Quotas that differ from AWS's defaults, by :func:`lab.cloud.aws.quotas.quota_key`."""
 
     def instance_ids(self) -> list[str]:
-        """Return the running instances, in all regions."""
+        """Return the ids of the running instances, in all regions."""
 
     def public_addresses(self) -> set[IPv4Address]:
         """Return every public address in use, in all regions."""

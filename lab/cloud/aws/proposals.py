@@ -33,9 +33,9 @@ _GROUPS = {
 
 
 def proposals(options: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the proposals of one tunnel for IKE and for ESP, each a list separated by commas. When AWS leaves a
-    choice, suites with authenticated encryption form one proposal and the others another, since one proposal cannot mix
-    them."""
+    """Return the proposals of one tunnel for IKE and for ESP, each a list separated by commas. Ciphers with
+    authenticated encryption (AES-GCM) form one proposal and all other ciphers a second one, because a proposal cannot
+    mix both kinds."""
     ike = _suites(options, phase=1)
     esp = _suites(options, phase=2)
     return ike, esp

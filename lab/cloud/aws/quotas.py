@@ -1,5 +1,5 @@
-"""Quotas of the account: AWS's defaults, and values that a test sets instead. The quota of vCPUs, which a launch
-exceeds, is in capacity_errors.py.
+"""Quotas of the account: AWS's defaults, and values that a test sets instead. The error for a launch beyond the vCPU
+quota is in capacity_errors.py.
 
 Defaults: docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html, docs.aws.amazon.com/vpn/latest/s2svpn/
 vpn-limits.html; error codes: docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html.
@@ -23,7 +23,7 @@ class ServiceQuota:
     code: str
     """Error code of a request that exceeds it."""
     counted: str
-    """Name of what is counted, as errors call it."""
+    """Name of the counted resource in error messages."""
 
 
 ADDRESSES = ServiceQuota(name="EC2-VPC Elastic IPs", default=5, code="AddressLimitExceeded", counted="addresses")
@@ -38,12 +38,12 @@ QUOTAS = {quota.name: quota for quota in (ADDRESSES, CONNECTIONS, REGION_CONNECT
 
 
 def check_quota(quota: ServiceQuota, used: int, *, applied: Mapping[str, int], region: str) -> None:
-    """Raise EC2ClientError when ``used`` uses up a quota. ``applied`` has the values that differ from the default, by
-    :func:`quota_key`."""
+    """Raise EC2ClientError when ``used`` has reached a quota. ``applied`` maps :func:`quota_key` to values that differ
+    from the default."""
     if used >= applied.get(quota_key(quota.name, region), quota.default):
         raise EC2ClientError(quota.code, f"The maximum number of {quota.counted} has been reached.")
 
 
 def quota_key(name: str, region: str) -> str:
-    """Return the key of an applied value."""
+    """Return the key of a region's quota."""
     return f"{name}@{region}"

@@ -22,7 +22,7 @@ from lab.desired import TunnelState
 
 @dataclass(frozen=True, kw_only=True)
 class ResponderContext:
-    """Context that handlers need besides moto's state."""
+    """Callbacks that handlers need besides moto's state."""
 
     account: AwsAccount
     claims: Callable[[str], Mapping[str, Any]]
@@ -39,7 +39,7 @@ class Ec2Responder(EC2Response):
         self._context = context
 
     def create_customer_gateway(self) -> ActionResult:
-        """Return the existing gateway to an identical request, and keep the device name: moto does neither."""
+        """Return the existing gateway for an identical request, and keep the device name; moto does neither."""
         same = self.ec2_backend.same_customer_gateway(dict(self.params))
         if same is not None:
             return ActionResult({"CustomerGateway": same})

@@ -1,5 +1,5 @@
-"""Translates security groups into the hypervisor's rules: traffic that a group lists is allowed, all other is
-denied."""
+"""Translates security groups into the hypervisor's rules: traffic that a group lists is allowed, and all other traffic
+is denied."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from lab.cloud.aws.moto_ec2 import LabEc2
 
 FIRST, LAST = 100, 65000
-"""Priorities of the first allowance and of the denial. AWS's rules have no priorities, so all allowances come first, in
-any order, and the denial of the rest comes last."""
+"""Priorities of the first allow rule and of the final deny rule. AWS's rules have no priorities, so all allow rules
+come first, in any order, and one rule that denies the rest comes last."""
 
 Direction = Literal["in", "out"]
 Protocol = Literal["tcp", "udp", "icmp", "any"]
@@ -43,7 +43,7 @@ but EC2's error message for a rule lists it."""
 
 
 def check_description(text: str, *, of: str) -> None:
-    """Raise AwsError for a description of a rule or a security group that EC2 refuses."""
+    """Raise AwsRefusalError for a description of a rule or a security group that EC2 refuses."""
     if not _DESCRIPTION.fullmatch(text):
         raise AwsRefusalError(
             "InvalidParameterValue",
@@ -53,7 +53,8 @@ def check_description(text: str, *, of: str) -> None:
 
 
 def check_permissions(permissions: Sequence[Mapping[str, Any]]) -> None:
-    """Raise AwsError for permissions that cannot become rules of the hypervisor, and for invalid descriptions."""
+    """Raise AwsRefusalError for permissions that cannot become rules of the hypervisor, and for invalid
+    descriptions."""
     for permission in permissions:
         protocol = str(permission.get("IpProtocol"))
         if protocol not in PROTOCOLS:

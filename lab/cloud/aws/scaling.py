@@ -61,7 +61,7 @@ class LabScaling(AutoScalingBackend):
         return made_group
 
     def update_auto_scaling_group(self, *, name: str, capacity_rebalance: bool | None = None, **settings: Any) -> Any:  # type: ignore[override]
-        """Update a group, capacity rebalancing included, which moto ignores."""
+        """Update a group, including its capacity rebalancing, which moto ignores."""
         group = self._kept(name)
         low = group.min_size if settings["min_size"] is None else settings["min_size"]
         high = group.max_size if settings["max_size"] is None else settings["max_size"]
@@ -84,7 +84,7 @@ class LabScaling(AutoScalingBackend):
         self, group_name: str, instance_ids: list[str], protected_from_scale_in: bool | None
     ) -> None:
         """Protect instances of the group, or lift the protection; surplus instances without protection then end (Auto
-        Scaling API, ``SetInstanceProtection``). moto ignores instances of other groups, and ends none."""
+        Scaling API, ``SetInstanceProtection``). moto ignores instances of other groups, and ends no instances."""
         group = self._kept(group_name)
         if len(instance_ids) > MOST_PROTECTED:
             raise ValidationError(f"The lab takes {MOST_PROTECTED} instances at most, as AWS does")
@@ -94,8 +94,8 @@ class LabScaling(AutoScalingBackend):
                      "actual capacity, shrinking the capacity")  # fmt: skip
 
     def delete_auto_scaling_group(self, group_name: str, *, force: bool = False) -> None:
-        """Delete a group; refuse while it has instances, unless ``force`` is set. Then the group stays until the last
-        of them has ended. moto terminates the instances and forgets the group at once in either case."""
+        """Delete a group. Refuse while the group has instances, unless ``force`` is set. With ``force``, the group
+        stays until its last instance has ended; moto forgets the group at once."""
         group = self.group(group_name)
         if group.instance_states and not force:
             text = (
@@ -106,7 +106,7 @@ class LabScaling(AutoScalingBackend):
         self._forget_drained()
 
     def ended(self, instance_id: str) -> None:
-        """Forget an instance that is gone for good, and the group that waited for it to be deleted."""
+        """Forget an instance that is gone for good, and its group if the group was only waiting for this instance."""
         for group in self.groups():
             group.ended(instance_id)
         self._forget_drained()
@@ -130,8 +130,8 @@ class LabScaling(AutoScalingBackend):
 
     def terminate_instances(self, group_name: str, instance_ids: list[str], *, smaller: bool) -> list[dict[str, Any]]:
         """Terminate several instances of one group (Auto Scaling API, ``TerminateInstanceInAutoScalingGroup``,
-        ``InstanceIds``); moto has no such action. Here either all end or none, and the minimum size is treated as
-        ``DetachInstances`` treats it, because the documents describe neither."""
+        ``InstanceIds``); moto has no such action. AWS's documents say nothing about partial failures or the minimum
+        size: here all instances end or none does, and the minimum size counts as for ``DetachInstances``."""
         group = self._kept(group_name)
         if not 1 <= len(set(instance_ids)) == len(instance_ids) <= MOST_ENDED:
             raise ValidationError(f"The lab takes 1 to {MOST_ENDED} instances, each once")
@@ -147,8 +147,9 @@ class LabScaling(AutoScalingBackend):
         return group.take_out(instance_ids, group.end, smaller=smaller)
 
     def detach_instances(self, group_name: str, instance_ids: list[str], should_decrement: bool) -> list[Any]:
-        """Detach instances, all of which must belong to the group. Unless its capacity is decremented, it launches
-        others (Auto Scaling API, ``DetachInstances``). moto ignores instances of other groups and the minimum size."""
+        """Detach instances, all of which must belong to the group. The group launches replacements unless its desired
+        capacity is decremented (Auto Scaling API, ``DetachInstances``). moto ignores instances of other groups and the
+        minimum size."""
         group = self._kept(group_name)
         _check_members(group, instance_ids)
         if should_decrement:

@@ -39,7 +39,7 @@ class LabInstance(InstanceState):
 
 
 class LabGroup(FakeAutoScalingGroup):
-    """Auto scaling group; moto's own object is turned into it right after it is made."""
+    """Auto scaling group. The lab converts each group that moto makes into this class."""
 
     activities: list[dict[str, Any]]
     ec2_backend: LabEc2
@@ -56,8 +56,8 @@ class LabGroup(FakeAutoScalingGroup):
         return any(state.instance.id == instance_id for state in self.active_instances())
 
     def take_out(self, instance_ids: list[str], take: Callable[[str], None], *, smaller: bool) -> list[dict[str, Any]]:
-        """Take instances out of the group one by one, and return the activities. With ``smaller``, the group's size
-        shrinks with them, so it launches no replacements."""
+        """Take instances out of the group one by one, and return the activities. With ``smaller``, the group's desired
+        size shrinks too, so the group launches no replacements."""
         if smaller:
             self.desired_capacity = (self.desired_capacity or 0) - len(instance_ids)
         for instance_id in instance_ids:
@@ -97,20 +97,20 @@ class LabGroup(FakeAutoScalingGroup):
         self.lose(instance_id, cause="an instance was taken out of service in response to a user request")
 
     def lose(self, instance_id: str, *, cause: str) -> None:
-        """Start to terminate an instance for a reason outside the group."""
+        """Start to terminate an instance, and record the cause."""
         for state in self.instance_states:
             if state.instance.id == instance_id and state.lifecycle_state != ENDING:
                 self._end(state, cause)
 
     def rebalance(self, instance_id: str) -> None:
-        """Replace an instance that EC2 recommends to replace, if the group rebalances its capacity: another is launched
-        first (docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-capacity-rebalancing.html)."""
+        """Replace an instance that EC2 recommends to replace, if the group rebalances its capacity. The replacement is
+        launched first (docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-capacity-rebalancing.html)."""
         cause = "an instance was taken out of service in response to an EC2 rebalance recommendation"
         if self.capacity_rebalance and self.has(instance_id) and self._launch(cause):
             self.lose(instance_id, cause=cause)
 
     def detach(self, instance_id: str) -> None:
-        """Detach an instance, which goes on without the group's tag
+        """Detach an instance, which keeps running without the group's tag
         (docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-detach-attach-instances.html). moto leaves out
         the activity."""
         (state,) = (
@@ -125,14 +125,14 @@ class LabGroup(FakeAutoScalingGroup):
         self._note(f"Detaching EC2 instance: {instance_id}", cause, subnet)
 
     def drain(self) -> None:
-        """Start to terminate every instance, protected ones too; none is launched again."""
+        """Start to terminate every instance, including protected ones, and launch no replacements."""
         self.status = DELETING
         self.desired_capacity = self.min_size = self.max_size = 0
         for state in self.active_instances():
             self._end(state, "a user request force-deleted AutoScalingGroup")
 
     def version(self) -> Any:
-        """Return the launch template's version from which instances are made."""
+        """Return the version of the launch template from which the group launches instances."""
         if self.ec2_launch_template is None:
             raise ValidationError("The lab's groups are made from launch templates")
         return self.ec2_launch_template.get_version(self.launch_template_version)

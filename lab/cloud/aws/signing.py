@@ -28,7 +28,7 @@ _HEADER = re.compile(rf"{ALGORITHM}\s+Credential=([^,\s]+),\s*SignedHeaders=([^,
 
 @dataclass(frozen=True, kw_only=True)
 class SignedRequest:
-    """One request, as it was signed."""
+    """One signed request."""
 
     method: str
     path: str
@@ -70,7 +70,8 @@ def signer(
     """Return the id of the access key that signed ``request`` for ``service``.
 
     Raises:
-        AwsError: the request is unsigned, its key is unknown or expired, its signature is wrong, or its time is off.
+        AwsRefusalError: the request is unsigned, its key is unknown or expired, its signature is wrong, or its time is
+            off.
     """
     now = now or datetime.datetime.now(datetime.UTC)
     signature = _parse(request)

@@ -1,4 +1,4 @@
-"""Takes spot instances back on a test's request, and announces it in their metadata, as EC2 does.
+"""Takes spot instances back on a test's request, and announces the interruption in their metadata, as EC2 does.
 
 docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html and rebalance-recommendations.html.
 """
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from lab.cloud.aws.moto_ec2 import LabEc2
 
 NOTICE_S = 120.0
-"""Seconds between the notice and the end."""
+"""Seconds between the notice and the end of the instance."""
 INTERRUPTION, REBALANCE = "interruption", "rebalance"
 NOTICES = (INTERRUPTION, REBALANCE)
 
 
 def warn(account: AwsAccount, instance_id: str, notice: str, *, within_s: float = NOTICE_S) -> None:
-    """Give a spot instance a notice: of its interruption within some seconds, or the recommendation to replace it. A
-    group with capacity rebalancing follows the recommendation by itself.
+    """Give a spot instance a notice: ``interruption`` in ``within_s`` seconds, or the recommendation to replace the
+    instance (``rebalance``). A group with capacity rebalancing follows the recommendation by itself.
 
     Raises:
         LookupError: there is no such spot instance, or no such notice.

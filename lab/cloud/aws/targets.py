@@ -1,6 +1,6 @@
-"""Resources to which policies limit some actions: auto scaling groups, when their size is set or their machine is ended
-(docs.aws.amazon.com, Service Authorization Reference, "Actions, resources, and condition keys for Amazon EC2 Auto
-Scaling": both require ``autoScalingGroup`` and know ``aws:ResourceTag``)."""
+"""Resources to which policies limit some actions: auto scaling groups, for the actions that set their size or end one
+of their instances (docs.aws.amazon.com, Service Authorization Reference, "Actions, resources, and condition keys for
+Amazon EC2 Auto Scaling": both require ``autoScalingGroup`` and know ``aws:ResourceTag``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ActionTarget:
 
 
 def target_of(account: AwsAccount, region: str, action: str, form: Mapping[str, str]) -> ActionTarget | None:
-    """Return the resource of a request; None for other actions, and when there is no such resource."""
+    """Return the auto scaling group that a request changes; None for other actions, and when there is no such group."""
     groups = account.objects.scaling[region].groups() if region in account.objects.scaling else ()
     name, instance = form.get("AutoScalingGroupName"), form.get("InstanceId")
     match action:

@@ -1,4 +1,4 @@
-"""VPN connections with tunnels of their own; moto gives all connections the same constants."""
+"""VPN connections, each with its own tunnels; moto gives all connections the same constant tunnels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 TUNNELS = 2
 KEY_LENGTH = 32
 INSIDE = IPv4Network("169.254.64.0/18")
-"""Range from which tunnels' inside ranges (/30) are taken. The lab's tunnels use none, but the API shows them."""
+"""Range from which tunnels' inside ranges (/30) are taken. The API shows the inside ranges, but the lab's tunnels do
+not use them."""
 DEFAULTS: dict[str, Any] = {
     "ReplayWindowSize": 1024,
     "RekeyMarginTimeSeconds": 270,
@@ -49,11 +50,11 @@ _ASKED = {
     "DpdTimeoutAction": "DPDTimeoutAction",
     "IkeVersions": "IKEVersions",
 }
-"""Names in requests, for options whose spelling differs there."""
+"""Names of options in requests, where the spelling differs from that in answers."""
 
 
 class LabVpnConnection(VPNConnection):
-    """One connection with two tunnels of its own."""
+    """One connection with its own two tunnels."""
 
     options: Any
     vgw_telemetry: list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Decides whether a token of another identity service may become a session of a role.
+"""Decides whether a token of another identity service may start a session of a role.
 
 docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html and
 docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_iam-condition-keys.html, "Available keys for AWS OIDC
@@ -47,7 +47,7 @@ def grant(
     """Check a token against the account's providers and the role's trust policy.
 
     Raises:
-        AwsError: the token is refused; the message is STS's.
+        AwsRefusalError: the token is refused; the message is STS's.
     """
     if not (role_arn and session and token):
         raise AwsRefusalError("ValidationError", "RoleArn, RoleSessionName and WebIdentityToken are required")
@@ -85,8 +85,8 @@ def grant(
 
 
 def trusted(policy: Mapping[str, Any], provider: str, values: Mapping[str, Any]) -> bool:
-    """Return whether a trust policy admits a caller with these claims from this provider. A statement that cannot be
-    evaluated here admits no caller if it allows, and denies every caller if it denies."""
+    """Return whether a trust policy admits a caller with these claims from this provider. If the lab cannot evaluate a
+    statement, an Allow admits no caller, and a Deny denies every caller."""
     statements = [statement for statement in listed(policy.get("Statement")) if _meant(statement, provider)]
     denied = any(
         statement["Effect"] == "Deny" and holds(statement.get("Condition", {}), values) is not False

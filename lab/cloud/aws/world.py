@@ -19,8 +19,8 @@ EVERYWHERE = "0.0.0.0/0"
 
 
 def build_world(account: AwsAccount) -> World:
-    """Return the desired world of AWS, in all regions. It leaves out the default VPCs, which every account has and the
-    lab does not use."""
+    """Return the desired world of AWS, in all regions. The world leaves out the default VPCs, which every account has
+    and the lab does not use."""
     return World(
         networks=tuple(_network(ec2, vpc) for ec2 in account.ec2 for vpc in _vpcs(ec2)),
         machines=tuple(
@@ -110,7 +110,7 @@ def user_data(instance: Any) -> bytes:
 
 
 def local_ssd_gib(kind: str) -> int:
-    """Return the instance storage of a type in GiB; 0 when it has none. moto has EC2's own table, in GB."""
+    """Return the instance storage of a type in GiB; 0 when it has none. moto has EC2's table, in GB."""
     from moto.ec2.models.instance_types import INSTANCE_TYPES
 
     storage = INSTANCE_TYPES.get(kind, {}).get("InstanceStorageInfo", {})

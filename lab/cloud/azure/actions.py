@@ -46,7 +46,7 @@ class MachineActions:
         self._commands = commands
 
     def start(self, document: ResourceDocument, action: str, body: Any) -> str | None:
-        """Start an action and return its operation; None for an action that has none.
+        """Start an action and return the id of its operation; None when the action has no operation.
 
         Raises:
             ArmError: 400 for an action that the lab does not have, 409 when the machine cannot take it.

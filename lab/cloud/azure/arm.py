@@ -113,7 +113,7 @@ class ResourceManagerService:
         return response
 
     def _charged(self, method: str, path: str) -> Mapping[str, str]:
-        """Count a request towards the limits, and return the headers that say what is left of them."""
+        """Count a request towards the limits, and return headers with the number of requests that are left."""
         if self._buckets is None:
             return {}
         operation = OPERATION.match(path)
@@ -132,7 +132,7 @@ class ResourceManagerService:
         return self._buckets.take(policy, resource=resource, region=self._region(resource)) if policy else {}
 
     def _region(self, resource: str) -> str:
-        """Return the region of a resource, or of the group that it is to be in."""
+        """Return the region of a resource, or of its resource group if the resource does not exist yet."""
         group = re.match(r"(?i)^/subscriptions/[^/]+/resourceGroups/[^/]+", resource)
         document = self._store.get(resource) or (self._store.get(group.group()) if group else None)
         return str(document.body.get("location", "")) if document else ""
@@ -210,7 +210,7 @@ class ResourceManagerService:
         return web.json_response(self._shown(document), status=201 if new else 200)
 
     def _begun(self, operation: str, provider: str, document: ResourceDocument, *, new: bool) -> web.Response:
-        """Answer with a resource whose operation has just begun."""
+        """Return the answer for a resource whose operation has just begun."""
         document = self._store.get(document.id) or document
         headers = self._operation_headers(operation, provider, document, location=False)
         return web.json_response(self._shown(document), status=201 if new else 200, headers=headers)
@@ -334,7 +334,7 @@ class ResourceManagerService:
 
 
 def _type_of(path: str) -> str:
-    """Return the type of the resource at a path, or the namespace of a path that ends in none."""
+    """Return the type of the resource at a path, or the bare namespace of a path without a type."""
     namespace, *rest = path.rpartition("/providers/")[2].split("/")
     return "/".join((namespace, *rest[::2]))
 

@@ -86,7 +86,8 @@ class BlobData:
         return await self._blob(request, account, principal, (place, container, blob))
 
     def _place(self, account: ResourceDocument, container: str) -> str | None:
-        """Return the first part of the keys of a container's blobs; None when there is no such container."""
+        """Return the first part of the keys under which a container's blobs are stored; None when there is no such
+        container."""
         made = blob_container.container_of(self._store, account, container)
         if made is not None:
             return blob_container.place_of(account, made)
@@ -137,8 +138,8 @@ class BlobData:
         raise _unsupported(request)
 
     def _changeable(self, account: ResourceDocument, blob: Blob, key: Key, *, kept_for_ever: bool = False) -> None:
-        """Refuse what the container's retention forbids. A blob that is old enough may be deleted, but never
-        overwritten (learn.microsoft.com, "Store business-critical blob data with immutable storage")."""
+        """Refuse a change of a blob that the container's retention forbids. A blob that is old enough may be deleted,
+        but never overwritten (learn.microsoft.com, "Store business-critical blob data with immutable storage")."""
         container = blob_container.container_of(self._store, account, key[1])
         kept_s = blob_container.retention_s(self._store, container) if container else 0.0
         if kept_s and (kept_for_ever or time.time() < blob.modified + kept_s):

@@ -62,7 +62,7 @@ class BlobStore:
         self._db.close()
 
     def add_container(self, account: str, name: str) -> bool:
-        """Make a container; False when it is there already."""
+        """Make a container; return False when it exists already."""
         return self._db.execute("INSERT OR IGNORE INTO containers VALUES (?, ?)", (account, name)).rowcount == 1
 
     def has_container(self, account: str, name: str) -> bool:
@@ -79,7 +79,7 @@ class BlobStore:
         return path
 
     def put(self, key: Key, path: Path, *, content_type: str, metadata: Mapping[str, str]) -> Blob:
-        """Make ``path`` the blob's content; an older content is removed."""
+        """Make ``path`` the blob's content, and remove the former content."""
         old = self.get(key)
         row = (*key, path.name, path.stat().st_size, f'"0x{uuid.uuid4().hex[:16].upper()}"', time.time(), content_type)
         self._db.execute("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -110,7 +110,7 @@ class BlobStore:
         self._db.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", (*key, block, path.name))
 
     def commit(self, key: Key, blocks: list[str], *, content_type: str, metadata: Mapping[str, str]) -> Blob | None:
-        """Join staged blocks in the given order; None when one of them is not staged."""
+        """Join staged blocks in the given order, and return the blob; None when one of the blocks is not staged."""
         query = "SELECT block, file FROM blocks WHERE account = ? AND container = ? AND name = ?"
         staged: dict[str, str] = dict(self._db.execute(query, key).fetchall())
         if any(block not in staged for block in blocks):

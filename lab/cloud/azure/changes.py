@@ -21,11 +21,11 @@ DURATIONS_S: Mapping[str, float] = {
     virtual_network_peering.TYPE: 14.0,
 }
 """Seconds that a change of a resource takes, by its type. A gateway takes "often 45 minutes or more"
-(learn.microsoft.com/azure/vpn-gateway, vpn-gateway-create-site-to-site-rm-powershell); for the rest Azure documents
-nothing. Two minutes are assumed for a connection; during a change of a subnet Azure answered that "the call can be
-retried in 14 seconds" (pulumi/pulumi-azure-native issue 3720)."""
+(learn.microsoft.com/azure/vpn-gateway, vpn-gateway-create-site-to-site-rm-powershell); Azure documents no other
+durations. The two minutes for a connection are an assumption. The 14 seconds come from Azure's answer during a change
+of a subnet, "the call can be retried in 14 seconds" (pulumi/pulumi-azure-native issue 3720)."""
 CARRIERS = frozenset({virtual_network_gateway.TYPE, gateway_connection.TYPE})
-"""Types whose changes end only after the hypervisor has followed, too."""
+"""Types whose changes end only after the hypervisor has applied them."""
 
 
 class ResourceChanges:
@@ -49,11 +49,12 @@ class ResourceChanges:
         self._spawn = spawn
 
     def written(self, document: ResourceDocument) -> str:
-        """Start the operation of a resource that was put, and return it."""
+        """Start the operation of a resource that was put, and return the operation's id."""
         return self._start(document, state="Updating")
 
     def deleted(self, document: ResourceDocument) -> str:
-        """Start the operation of a resource that is deleted, and return it; it ends when the resource is gone."""
+        """Start the deletion of a resource, and return the operation's id. The operation ends when the resource is
+        gone."""
         return self._start(document, state="Deleting")
 
     def resume(self) -> None:

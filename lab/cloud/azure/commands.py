@@ -44,7 +44,7 @@ class RunCommands:
         self._spawn = spawn
 
     def start(self, machine: ResourceDocument, script: str) -> str:
-        """Run a script, and return the operation; its output is the answer of Azure's run command.
+        """Start a script, and return the operation's id. The operation's output has the form of Azure's run command.
 
         Raises:
             ArmError: 409 when the machine is off, or while another command runs in it.

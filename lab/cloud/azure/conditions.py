@@ -40,7 +40,7 @@ class Operation:
     action: str
     suboperation: str = ""
     path: str | None = None
-    """Name of the blob; None when the operation is not about one."""
+    """Name of the blob; None when the operation does not concern one blob."""
     prefix: str | None = None
     """Prefix of the names that are listed; None when nothing is listed."""
 
@@ -49,8 +49,8 @@ Condition = Callable[[Operation], bool]
 
 
 def parse(text: str) -> Condition:
-    """Return the condition; raise ``ConditionError`` when it has a form that the lab does not evaluate. The condition
-    is false for an operation without the attribute that it compares: "all operations that don't accept" the attribute
+    """Return the condition; raise ``ConditionError`` when the lab does not evaluate its form. A condition is false when
+    the operation lacks the attribute that the condition compares: "all operations that don't accept" the attribute
     "cannot evaluate this condition, and will fail the authorization access check" (the second page, Suboperations)."""
     expression = _Parser(text).whole()
 

@@ -1,10 +1,10 @@
-"""Role assignments take effect late, and not everywhere at once: each of Azure's caches learns of them at another
-moment.
+"""Role assignments take effect late, and not everywhere at once: each of Azure's caches learns of an assignment at a
+different moment.
 
-"When you assign roles […], it can take up to 10 minutes for changes to take effect" (learn.microsoft.com/azure/
-role-based-access-control/troubleshooting, "Role assignment changes are not being detected"). Callers reach several
-caches, so a caller may be admitted once and then refused again. Here each assignment is in force for a while, then is
-not, and then is for good, at moments that look random.
+"When you assign roles […], it can take up to 10 minutes for changes to take effect"
+(learn.microsoft.com/azure/role-based-access-control/troubleshooting, "Role assignment changes are not being detected").
+Callers reach several caches, so a caller may be admitted once and then refused again. Here, at three moments that look
+random, a new assignment takes effect, loses its effect again, and then takes effect for good.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class AssignmentChanges:
         self._spawn = spawn
 
     def made(self, assignment: ResourceDocument) -> None:
-        """Begin with a new assignment, which is not in force yet."""
+        """Start to bring a new assignment into force. Without delays it is in force at once."""
         shares = sorted(self._delays.share(assignment.key, str(turn)) for turn in range(len(TURNS)))
         moments = [self._delays.after(LONGEST_S * share) for share in shares]
         if moments[-1] > self._delays.now():

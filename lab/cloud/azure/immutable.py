@@ -171,7 +171,7 @@ def check_unchanged(put: Put, type: str) -> None:
 
 
 def _added_later(path: str, before: Any) -> bool:
-    """Return whether the change switches purge protection on, which is allowed; switching it off is not."""
+    """Return whether the change sets purge protection where it was unset, which is allowed."""
     return before is None and path == "properties.enablePurgeProtection"
 
 

@@ -1,11 +1,11 @@
 """Lifecycle rules of storage accounts, which delete old blobs.
 
-Azure applies the rules about once a day, without a request; the lab applies the rules on request. The sources are pages
-of learn.microsoft.com: "Azure Blob Storage lifecycle management overview" (once a day; with a firewall, only where
-trusted services may pass) and "Lifecycle management policy structure" (prefixes begin with the container; ages are
-whole days). The overview's "Known issues and limitations" says that the delete action "won't work with any blob in an
-immutable container", with no exception for blobs whose retention has ended. So the lab's rules delete nothing in a
-container with a retention (docs/first-real-up.md).
+Azure applies the rules about once a day by itself; the lab applies the rules on request. The sources are pages of
+learn.microsoft.com: "Azure Blob Storage lifecycle management overview" (once a day; with a firewall, only where trusted
+services may pass) and "Lifecycle management policy structure" (prefixes begin with the container; ages are whole days).
+The overview's "Known issues and limitations" says that the delete action "won't work with any blob in an immutable
+container", with no exception for blobs whose retention has ended. So the lab's rules delete nothing in a container with
+a retention (docs/first-real-up.md).
 """
 
 from __future__ import annotations

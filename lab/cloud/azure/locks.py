@@ -1,9 +1,9 @@
 """Locks of changes: Azure makes one change of a network, or of a gateway, at a time.
 
-A change locks its own resource and those that :func:`held_by` returns. Another change that needs one of them is
-refused, not queued: 409 AnotherOperationInProgress (hashicorp/terraform-provider-azurerm issue 3780,
-Azure/sap-automation issue 1052; for connections of one gateway Azure/Azure-Landing-Zones issue 4134, after a shared key
-was set Azure/azure-rest-api-specs issue 14473).
+A change locks the resources that :func:`held_by` returns. Another change that needs one of these resources is refused,
+not queued: 409 AnotherOperationInProgress (hashicorp/terraform-provider-azurerm issue 3780, Azure/sap-automation issue
+1052; for connections of one gateway Azure/Azure-Landing-Zones issue 4134, after a shared key was set
+Azure/azure-rest-api-specs issue 14473).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ IN_A_NETWORK = frozenset(
 
 
 def held_by(resource_id: str, type: str, body: Mapping[str, Any]) -> frozenset[str]:
-    """Return the keys of the resources that a change of a resource locks: itself, the network that contains it, and the
-    gateway of a connection."""
+    """Return the keys of the resources that a change of a resource locks: the resource itself, the network that
+    contains the resource, and the gateway of a connection."""
     locked = {resource_id.lower()}
     if type in IN_A_NETWORK:
         locked.add(resource_id.lower().rsplit("/", 2)[0])
@@ -34,7 +34,7 @@ def held_by(resource_id: str, type: str, body: Mapping[str, Any]) -> frozenset[s
 
 
 def free(store: DocumentStore, resource_id: str, type: str, body: Mapping[str, Any]) -> None:
-    """Refuse a change of a resource while another one holds what it needs.
+    """Refuse a change of a resource while another change locks a resource that it needs.
 
     Raises:
         ArmError: 409 AnotherOperationInProgress.
@@ -53,7 +53,7 @@ def free(store: DocumentStore, resource_id: str, type: str, body: Mapping[str, A
 
 
 def provisioned(store: DocumentStore, document: ResourceDocument, *, by: str) -> None:
-    """Refuse a reference to a network while a change of it, or of a part of it, is under way.
+    """Refuse a reference to a network while a change of the network or of one of its parts is under way.
 
     Raises:
         ArmError: 400 ReferencedResourceNotProvisioned (hashicorp/terraform-provider-azurerm issue 2605,

@@ -1,7 +1,8 @@
-"""Identities that a machine can act as, and the choice of the one that a request for a token means.
+"""Identities that a machine can act as, and the choice of the identity for a token request.
 
-learn.microsoft.com, "Managed identities for Azure resources frequently asked questions": without a name, the
-system-assigned identity is the default; without that, a single user-assigned one is; of several, one must be named.
+learn.microsoft.com, "Managed identities for Azure resources frequently asked questions": a request without a name gets
+the system-assigned identity, or else the only user-assigned identity. If there are several user-assigned identities,
+the request must name one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MANY = (
 
 
 class NoIdentityError(Exception):
-    """Raised when a request means no identity, or several."""
+    """Raised when a request matches no identity, or several."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,15 +40,16 @@ class MachineChanges:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def created(self, machine: ResourceDocument, *, timeout_s: float = PROVISION_TIMEOUT_S) -> str:
-        """Start the operation of a machine that was put, and return it. It ends when the guest has reported, whatever
-        the state of its user data's commands."""
+        """Start the operation of a machine that was put, and return the operation's id. The operation ends when the
+        guest has reported, even if the commands of the user data still run."""
         operation = self._operations.start(resource_id=machine.id)
         self._set(machine.id, state="Updating" if machine.hidden.get("state") == "Succeeded" else "Creating")
         self.spawn(self._provision(machine.id, operation, timeout_s))
         return operation
 
     def deleted(self, machine: ResourceDocument) -> str:
-        """Start the operation of a machine that is deleted, and return it; it ends when the machine is gone."""
+        """Start the deletion of a machine, and return the operation's id. The operation ends when the machine is
+        gone."""
         operation = self._operations.start(resource_id=machine.id)
         disks.leave(self._store, machine)
         self._set(machine.id, state="Deleting", power="deallocated", deleting=True)
@@ -56,7 +57,7 @@ class MachineChanges:
         return operation
 
     def power(self, machine: ResourceDocument, power: Power, *, restart: bool = False) -> str:
-        """Start, stop or restart a machine, and return the operation; it ends when that is done."""
+        """Begin to start, stop or restart a machine, and return the operation's id."""
         operation = self._operations.start(resource_id=machine.id)
         self.spawn(self._switch(machine.id, power, restart, operation))
         return operation
@@ -82,7 +83,7 @@ class MachineChanges:
                 self._operations.fail(operation, error)
 
     async def gone(self, machine_id: str) -> None:
-        """Wait until a machine that was removed from the world, or switched off, no longer runs.
+        """Wait until a machine that was removed or switched off no longer runs.
 
         Raises:
             TimeoutError: it still runs after two minutes.

@@ -28,8 +28,8 @@ class Operations:
         self._done: dict[str, asyncio.Event] = {}
 
     def start(self, *, resource_id: str, until: float | None = None, locked: Iterable[str] = ()) -> str:
-        """Record a new operation on a resource and return its id. ``until``: the moment at which it ends, in seconds
-        since the epoch, if that is known. ``held``: keys of resources that no other change may touch meanwhile."""
+        """Record a new operation on a resource and return its id. ``until``: the moment at which the operation ends, in
+        seconds since the epoch, if known. ``locked``: keys of resources that no other change may touch meanwhile."""
         operation_id = str(uuid.uuid4())
         record = {"status": "InProgress", "startTime": _now(), "resource": resource_id}
         self._store.set_record(KIND, operation_id, {**record, "until": until, "held": sorted(locked)})

@@ -24,7 +24,7 @@ SYSTEM, USER, BOTH = "SystemAssigned", "UserAssigned", "SystemAssigned, UserAssi
 
 @dataclass(frozen=True, kw_only=True)
 class Assignments:
-    """The subscription's policy assignments; without any, nothing is added."""
+    """The subscription's policy assignments; by default there are none."""
 
     tags: Mapping[str, str] = field(default_factory=dict)
     """Tags for each resource that has none of the same name: built-in policy 4f9dc7db-30c1-420c-b61a-e1d640128d26, "Add
@@ -34,8 +34,9 @@ class Assignments:
     and 497dff13-db2a-4c0f-8603-28fa3b331ab6, "Add system-assigned managed identity to enable Guest Configuration
     assignments"."""
     user_identity: str = ""
-    """Id of a user-assigned identity that each machine gets. Microsoft's own policy skips a machine that has exactly
-    one (learn.microsoft.com, "Use Azure Policy to assign managed identities"); a company's own may not."""
+    """Id of a user-assigned identity that each machine gets. Microsoft's policy skips a machine that has exactly one
+    user-assigned identity (learn.microsoft.com, "Use Azure Policy to assign managed identities"); a company's policy
+    may not."""
 
 
 GOVERNED = Assignments(tags={"cost-center": "lab"}, system_identity=True)
@@ -53,7 +54,7 @@ def assigned(store: DocumentStore) -> Assignments:
 
 
 def modified(store: DocumentStore, spec: TypeSpec, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a request after ``modify``."""
+    """Return the body of a request after the ``modify`` policies."""
     policies = assigned(store)
     if policies.tags and spec.type != GROUP_TYPE and issubclass(spec.model, Located | GlobalBody):
         body = {**body, "tags": {**policies.tags, **body.get("tags", {})}}

@@ -55,7 +55,7 @@ class Puts:
         return document, old is None
 
     def patch(self, resource_id: ResourceId, body: Any) -> ResourceDocument:
-        """Change tags, and of a scale set its SKU; the lab patches nothing else."""
+        """Change a resource's tags, or a scale set's SKU or tags; the lab patches nothing else."""
         spec = spec_of(self._types, resource_id.type or "")
         document = self._store.get(resource_id.text)
         if document is None:

@@ -22,8 +22,8 @@ DELETED_VAULT = re.compile(
 def answer(
     store: DocumentStore, settings: SubscriptionSettings, *, method: str, path: str, query: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """Answer a request about the subscription or deleted vaults. Return ``None`` when it is about neither, ``{}`` for
-    no content."""
+    """Answer a request about the subscription or deleted vaults. Return ``None`` for other requests, and ``{}`` for an
+    answer without content."""
     del query
     subscription = {
         "id": f"/subscriptions/{settings.subscription}",
@@ -87,7 +87,7 @@ def listing(
 
 
 def action_of(types: dict[str, TypeSpec], path: str) -> str:
-    """Return the action of a list: reading the type that is listed, or the resources of a scope whatever they are
+    """Return the action that permits a list: reading the listed type, or reading all resources of a scope
     (learn.microsoft.com, "Azure permissions for Compute", and "for Management and governance")."""
     _, marker, tail = _cut(path)
     if marker:
@@ -119,8 +119,8 @@ def _cut(path: str) -> tuple[str, str, str]:
 
 
 def _assignments(store: DocumentStore, scope: str, filter: str) -> list[ResourceDocument]:
-    """Return the assignments at a scope and above it and, unless the filter is ``atScope()``, below it, as Azure lists
-    them."""
+    """Return the assignments that Azure lists for a scope: those at the scope, above it and, unless the filter is
+    ``atScope()``, below it."""
     target = scope.strip("/").lower() + "/"
     principal = re.fullmatch(r"\s*principalId eq '([^']+)'\s*", filter)
     if filter and not principal and filter.strip() != "atScope()":

@@ -1,5 +1,4 @@
-"""Errors of scale sets beyond Azure's quotas and capacity: how many machines of a size they may have, and the error
-beyond that.
+"""Limits how many machines of a size scale sets may have, and chooses the error of requests beyond the limit.
 
 ``QuotaExceeded`` and ``OperationNotAllowed`` are answered before anything is made
 (learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-resource-quota). The others leave instances that
@@ -35,7 +34,8 @@ MESSAGES = {
 
 
 def set_limit(store: DocumentStore, size: str, count: int | None, *, code: str = "AllocationFailed") -> None:
-    """Let scale sets have at most ``count`` machines of a size, and answer ``code`` beyond; None removes the limit.
+    """Let scale sets have at most ``count`` machines of a size, and answer ``code`` to requests beyond the limit. A
+    ``count`` of None removes the limit.
 
     Raises:
         ValueError: the lab does not have the error.
@@ -46,7 +46,7 @@ def set_limit(store: DocumentStore, size: str, count: int | None, *, code: str =
 
 
 def check_quota(put: Put, missing: int) -> None:
-    """Refuse a set that wants more machines than its quota has."""
+    """Refuse a set that needs more new machines than the quota of its size allows."""
     size = put.body["sku"]["name"]
     limit = _limit(put.store, size)
     if limit is None or limit["code"] not in QUOTAS:
@@ -63,8 +63,8 @@ def check_quota(put: Put, missing: int) -> None:
 
 
 def not_allocated(store: DocumentStore, size: str, *, room: bool = True) -> ArmError | None:
-    """Return the error for one more machine of a size; None when there is capacity for it, and ``room`` on the lab's
-    host."""
+    """Return the error for one more machine of a size; None when there is capacity for it. ``room`` says whether the
+    lab's host has room."""
     limit = _limit(store, size)
     if not room:
         return ArmError(409, "AllocationFailed", MESSAGES["AllocationFailed"])

@@ -14,7 +14,7 @@ WITHOUT_STATE = frozenset({ASSIGNMENT_TYPE, user_assigned_identity.TYPE})
 
 
 def render(types: dict[str, TypeSpec], store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
-    """Return the whole answer for one resource: the body that a client has put, and the cloud's additions."""
+    """Return the whole answer for one resource: the body that a client has put, with the cloud's additions."""
     spec = types[document.type.lower()]
     properties = dict(document.body.get("properties", {}))
     if spec.type not in WITHOUT_STATE:

@@ -30,13 +30,13 @@ class BucketSize:
     """Size of a bucket."""
 
     refill: int
-    """Tokens that it gains each minute."""
+    """Tokens that the bucket gains each minute."""
     capacity: int
-    """Tokens that it has at first, and at most."""
+    """Tokens in a full bucket; buckets are full at first."""
 
 
 def _size(refill: int) -> BucketSize:
-    """Return the size of a bucket with this refill: each in the tables holds that of three minutes."""
+    """Return the size of a bucket with this refill. Every bucket in the tables holds the refill of three minutes."""
     return BucketSize(refill=refill, capacity=3 * refill)
 
 
@@ -46,7 +46,7 @@ class RequestPolicy:
 
     name: str
     resource: BucketSize | None
-    """Limit for one resource; None when only the subscription's counts."""
+    """Limit for one resource; None when only the subscription's limit counts."""
     subscription: BucketSize
 
 
@@ -121,13 +121,13 @@ class RequestBuckets:
         self.requests: Counter[tuple[str, str]] = Counter()
         """Number of requests so far, by policy and resource."""
         self.refusals: Counter[tuple[str, str]] = Counter()
-        """The same for those that were refused."""
+        """Number of refused requests so far, by policy and resource."""
 
     def take(self, policy: RequestPolicy, *, resource: str, region: str) -> Mapping[str, str]:
-        """Take a token from each bucket of the policy, and return the header that says what is left.
+        """Take a token from each bucket of the policy, and return the header with the number of tokens left.
 
         Raises:
-            ArmError: 429 when a bucket is empty; then none loses a token.
+            ArmError: 429 when a bucket is empty; then no bucket loses a token.
         """
         self.requests[policy.name, resource.lower()] += 1
         now = self._now()

@@ -1,4 +1,4 @@
-"""Resource types that the lab's Azure has: those that a file of ``schema`` describes."""
+"""Resource types that the lab's Azure has, each described by a file of ``schema``."""
 
 from __future__ import annotations
 

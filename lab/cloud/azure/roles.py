@@ -1,5 +1,5 @@
-"""Roles that the lab evaluates, and the actions that each allows: built-in ones, and Longhaul's own of
-clouds/azure/autoscaler-role.json, as an owner of the subscription has made it.
+"""Roles that the lab evaluates, and the actions that each allows: built-in roles, and Longhaul's custom role of
+clouds/azure/autoscaler-role.json.
 
 Ids, actions and data actions are from learn.microsoft.com/azure/role-based-access-control/built-in-roles (general,
 security).

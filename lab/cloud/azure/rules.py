@@ -27,8 +27,8 @@ def merged(
     Either group can stop it. In a list the first match decides, so the list cannot say that two groups must both allow.
     Instead, each allow of the first group is replaced by its intersections with the entries of the second, in order.
 
-    ``public``: the interface has a public address of the Standard SKU, at which nothing comes in unless a group allows
-    it (learn.microsoft.com/azure/virtual-network/ip-services/public-ip-addresses, "SKU").
+    ``public``: the interface has a public address of the Standard SKU, which admits no inbound traffic unless a group
+    allows it (learn.microsoft.com/azure/virtual-network/ip-services/public-ip-addresses, "SKU").
     """
     if not groups:
         return (*([_closed(virtual_network)] if public else []), _open("in"), _open("out"))

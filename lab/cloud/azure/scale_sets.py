@@ -1,7 +1,7 @@
 """Scale sets: launches, updates, reimages, evicts and deletes their instances, in background tasks.
 
-learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets and …/virtual-machine-scale-set-vms. An operation's
-instances carry its id, so that it goes on after a restart of the daemon.
+learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets and …/virtual-machine-scale-set-vms. Instances carry the
+id of their operation, so that the operation continues after a restart of the daemon.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class ScaleSets:
         self._events = events
 
     def written(self, group: ResourceDocument) -> str:
-        """Start the operation of a set that was put, and return it; it ends when the set has its capacity."""
+        """Start the operation of a set that was put, and return the operation's id. The operation ends when the set has
+        its capacity."""
         operation = self._operations.start(resource_id=group.id)
         instances, wanted = present(self._store, group.id), group.body["sku"]["capacity"]
         with self._store.transaction():
@@ -71,7 +72,7 @@ class ScaleSets:
         return self._follow(group.id, operation)
 
     def deleted(self, document: ResourceDocument, types: dict[str, TypeSpec]) -> str:
-        """Start the deletion of a set or of one instance, and return its operation."""
+        """Start the deletion of a set or of one instance, and return the operation's id."""
         if document.type == INSTANCE:
             return self._delete(group_of(document), [document])
         operation = self._operations.start(resource_id=document.id)
@@ -88,7 +89,8 @@ class ScaleSets:
                 await self._remove(group.id, operation, types)
 
     def act(self, document: ResourceDocument, action: str, body: Any) -> str | None:
-        """Start an action on a set or on one instance, and return its operation; None when it has none.
+        """Start an action on a set or on one instance, and return the operation's id; None when the action has no
+        operation.
 
         Raises:
             ArmError: 400 for an action that the lab does not have, or for unknown instances; 409 for protected ones.
@@ -181,8 +183,8 @@ class ScaleSets:
 
     def _reimage(self, resource_id: str, chosen: Sequence[ResourceDocument]) -> str:
         """Give instances fresh system disks of their present model, not of the set's newest one (REST reference,
-        "Virtual Machine Scale Sets - Reimage": without an exact version the existing one is used). Otherwise they stay
-        the same machines: name, number, addresses, ``vmId``."""
+        "Virtual Machine Scale Sets - Reimage": without an exact version the existing one is used). The instances keep
+        their names, numbers, addresses and ``vmId``."""
         operation = self._operations.start(resource_id=resource_id)
         with self._store.transaction():
             for instance in chosen:
@@ -255,7 +257,7 @@ class ScaleSets:
             self._operations.succeed(operation)
 
     async def _settle(self, instance: ResourceDocument) -> ArmError | None:
-        """Wait until an instance has its desired state, and return the error that prevents it."""
+        """Wait until an instance has its desired state, or return the error that prevents that state."""
         if instance.hidden.get("deleting"):
             return await self._gone(instance)
         if instance.hidden.get("unallocated"):

@@ -1,4 +1,4 @@
-"""Scheduled events: notices to a scale set's machines in their metadata, which a machine may approve before their time.
+"""Scheduled events: notices to machines in their metadata. A machine may approve an event before its time.
 
 learn.microsoft.com/azure/virtual-machines/linux/scheduled-events and
 learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-terminate-notification.
@@ -57,7 +57,7 @@ class Approvals(BodyPart):
 
 
 class ScheduledEvents:
-    """Knows the events of all machines. Times are real, whatever the lab's factor is: they are a promise to the
+    """The events of all machines. The lab's delay factor does not shorten the notices: a notice is a promise to the
     machine, not a delay of the cloud."""
 
     def __init__(self, *, store: DocumentStore, delays: Delays) -> None:
@@ -65,8 +65,8 @@ class ScheduledEvents:
         self._changed = asyncio.Event()
 
     def schedule(self, machine: ResourceDocument, type: EventType, notice_s: float) -> str:
-        """Record an event of one machine that begins after ``notice_s`` seconds, and return its id; return the id of
-        its present event if it has one."""
+        """Record an event of one machine that begins after ``notice_s`` seconds, and return the event's id. If the
+        machine has an event already, return the id of that event."""
         for known, event in self._events(machine).items():
             if event["machine"] == machine.key:
                 return known
@@ -81,7 +81,7 @@ class ScheduledEvents:
         return dict(self._store.records(KIND))
 
     async def started(self, event_id: str) -> None:
-        """Return when an event begins: at its time, or when it and all others of its type in its set are approved."""
+        """Wait until an event begins: at its time, or when all events of its type in its set are approved."""
         while (event := self._store.record(KIND, event_id)) is not None and not self._is_due(event):
             time = asyncio.ensure_future(self._delays.until(event["not_before"]))
             approved = asyncio.ensure_future(self._changed.wait())
@@ -116,7 +116,8 @@ class ScheduledEvents:
             self._write(start_request.event_id, {**known[start_request.event_id], "approved": True})
 
     async def document(self, machine: ResourceDocument, version: str) -> dict[str, Any]:
-        """Return the document of a machine. The first request of its set enables the service, and takes long.
+        """Return the document of a machine. The first request of a set's machines enables the service, and takes up to
+        two minutes (times the lab's delay factor).
 
         Raises:
             ValueError: there is no such API version.
@@ -161,7 +162,7 @@ class ScheduledEvents:
 
 
 def _scope(machine: ResourceDocument) -> str:
-    """Return the key of the machines that all get an event: all those of a set, or a single machine."""
+    """Return the key of the machines that see an event: the key of a scale set, or of a single machine."""
     return group_of(machine).lower() if machine.type == INSTANCE else machine.key
 
 

@@ -1,4 +1,4 @@
-"""Shared key of a connection, ``…/connections/<name>/sharedkey``; the connection itself never shows it.
+"""Shared key of a connection, ``…/connections/<name>/sharedkey``; the connection's document never shows the key.
 
 REST API "Virtual Network Gateway Connections - Get/Set Shared Key". Reading the key needs a separate action, which
 read-only roles do not have (learn.microsoft.com/azure/role-based-access-control/permissions/networking).

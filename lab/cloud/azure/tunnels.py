@@ -27,7 +27,7 @@ def gateways(store: DocumentStore) -> tuple[DesiredGateway, ...]:
 
 
 def peerings(store: DocumentStore) -> tuple[Peering, ...]:
-    """Return every peering of which both halves exist."""
+    """Return every peering that has both halves."""
     return tuple(
         Peering(
             id=half.key,
@@ -136,8 +136,8 @@ def _tunnel(
 def _selectors(
     store: DocumentStore, connection: ResourceDocument
 ) -> tuple[tuple[IPv4Network, ...], tuple[IPv4Network, ...]]:
-    """Return local and remote ranges: those of the connection if it names them, else all of the network and of the
-    other end."""
+    """Return local and remote ranges: the connection's traffic selectors if it has any, else all ranges of the network
+    and of the remote gateway."""
     for selectors in connection.body["properties"]["trafficSelectorPolicies"]:
         return (_networks(selectors["localAddressRanges"]), _networks(selectors["remoteAddressRanges"]))
     gateway = store.get(connection.body["properties"]["virtualNetworkGateway1"]["id"])

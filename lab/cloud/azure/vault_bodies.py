@@ -59,7 +59,7 @@ def parse(model: type[T], body: Any) -> T:
     """Check a body, and return it as ``model``.
 
     Raises:
-        VaultError: 400, naming what is wrong, never a value.
+        KeyVaultError: 400; the message names the wrong property, never a value.
     """
     try:
         return model.model_validate(body)
@@ -75,7 +75,7 @@ async def json_of(request: web.Request) -> Any:
     """Return the request's body.
 
     Raises:
-        VaultError: 400 when it is not JSON.
+        KeyVaultError: 400 when it is not JSON.
     """
     try:
         return await request.json()

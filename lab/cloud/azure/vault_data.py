@@ -250,7 +250,7 @@ class VaultData:
         )
 
     def _forget_purged(self, name: str) -> None:
-        """Remove the secrets of a purged vault, so that a new vault of the same name does not have them."""
+        """Remove the secrets of a purged vault, so that a new vault of the same name starts without secrets."""
         if self._store.record("purged-vault", name.lower()):
             self._secrets.purge(vault=name)
             self._store.set_record("purged-vault", name.lower(), None)

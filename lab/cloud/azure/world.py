@@ -79,7 +79,7 @@ def egress(store: DocumentStore, subnet: ResourceDocument) -> IPv4Address | None
 
 
 def public_address(store: DocumentStore, configuration: Mapping[str, Any]) -> IPv4Address | None:
-    """Return the public address that the properties of an IP configuration name, if they name any."""
+    """Return the public address that an IP configuration's properties name; None when they name none."""
     address = store.get(configuration.get("publicIPAddress", {}).get("id", ""))
     return IPv4Address(address.hidden["address"]) if address else None
 

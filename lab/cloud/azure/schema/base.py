@@ -118,7 +118,7 @@ class TypeSpec:
     type: str
     model: ModelType
     check: Callable[[Put], None] = _nothing
-    """Refuses what the cloud refuses beyond the schema: references, addresses, quotas."""
+    """Refuses requests that the cloud refuses for reasons beyond the schema: references, addresses, quotas."""
     view: Callable[[DocumentStore, ResourceDocument], dict[str, Any]] = _no_view
     """Returns read-only properties, which are merged under ``properties`` in every answer."""
     in_use: Callable[[DocumentStore, ResourceDocument], None] = _not_in_use
@@ -126,7 +126,7 @@ class TypeSpec:
     read_only: frozenset[str] = frozenset()
     """Names of properties that only answers contain; in a request they are ignored, as in the cloud."""
     parent: str | None = None
-    """Type whose resources contain this type's, and delete them when they are deleted; None for a type at the top."""
+    """Type of the containing resources, which are deleted together with their parts; None for a top-level type."""
 
 
 def parse_body(spec: TypeSpec, body: Any, resource_id: ResourceId) -> dict[str, Any]:

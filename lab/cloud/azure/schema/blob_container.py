@@ -113,7 +113,7 @@ class Expiry(Body):
 
 
 def container_of(store: DocumentStore, account: ResourceDocument, name: str) -> ResourceDocument | None:
-    """Return the container that the resource manager made; None when it made none of this name."""
+    """Return the container of this name that the resource manager made; None when there is none."""
     return store.get(f"{account.id}/blobServices/default/containers/{name}")
 
 
@@ -124,7 +124,7 @@ def containers_of(store: DocumentStore, account: ResourceDocument) -> list[Resou
 
 
 def place_of(account: ResourceDocument, container: ResourceDocument) -> str:
-    """Return the first part of the keys of a container's blobs."""
+    """Return the first part of the keys under which a container's blobs are stored."""
     return f"{account.key} {container.hidden['uid']}"
 
 
@@ -177,15 +177,15 @@ def _view_policy(_store: DocumentStore, _document: ResourceDocument) -> dict[str
 
 
 def refuse_other_etag(document: ResourceDocument, if_match: str | None) -> None:
-    """Refuse the deletion of a retention that does not name its ETag (pulumi/pulumi-azure-native issue 2156 shows the
-    answer)."""
+    """Refuse to delete a retention when the request does not name the retention's ETag (pulumi/pulumi-azure-native
+    issue 2156 shows the answer)."""
     if document.type.lower() == POLICY_TYPE.lower() and if_match not in (f'W/"{document.etag}"', "*"):
         message = "Operation not allowed on immutability policy with incorrect etag."
         raise ArmError(412, "ContainerImmutabilityPolicyFailure", message)
 
 
 def _in_use(store: DocumentStore, container: ResourceDocument) -> None:
-    """Refuse to delete a container with a retention. Azure refuses it only while there is a blob in it."""
+    """Refuse to delete a container with a retention. Azure refuses only while the container has a blob."""
     if retention_s(store, container):
         message = "The storage account container is protected from deletion due to its immutability policy."
         raise ArmError(409, "ContainerImmutabilityPolicyFailure", message)

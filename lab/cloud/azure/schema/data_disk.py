@@ -43,8 +43,7 @@ class StandaloneDisk(Located):
 
     sku: DataDiskSku
     zones: list[str] = Field(min_length=1, max_length=1)
-    """A Premium SSD v2 exists in one zone, in regions that have zones (learn.microsoft.com, "Deploy a Premium SSD
-    v2")."""
+    """A Premium SSD v2 exists in one zone of a region with zones (learn.microsoft.com, "Deploy a Premium SSD v2")."""
     properties: DataDiskProperties
 
 
@@ -73,8 +72,9 @@ def attached(machine: ResourceDocument) -> tuple[str, ...]:
 
 
 def check_attached(put: Put, disks: list[dict[str, Any]]) -> None:
-    """Name a machine's data disks, and refuse those that belong to another machine (learn.microsoft.com, "Understand
-    common error messages when you manage virtual machines in Azure": ConflictingUserInput) or are in another zone."""
+    """Give a machine's data disks their names, and refuse disks that belong to another machine (learn.microsoft.com,
+    "Understand common error messages when you manage virtual machines in Azure": ConflictingUserInput) or are in
+    another zone."""
     for disk in disks:
         made = put.find(disk["managedDisk"]["id"], type=TYPE)
         put.same_region(made)

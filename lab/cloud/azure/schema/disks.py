@@ -16,8 +16,8 @@ LEFT = "left-disk"
 
 
 def check_disk(put: Put, disk: dict[str, Any]) -> None:
-    """Name the system disk as Azure does where the request does not (Azure/azure-cli issue 15765 shows such a name),
-    and refuse a name that a disk in the group has already."""
+    """Give the system disk a name as Azure does if the request has none (Azure/azure-cli issue 15765 shows such a
+    name). Refuse the name of another disk in the group."""
     old = put.old.body["properties"]["storageProfile"]["osDisk"].get("name") if put.old else None
     name = disk.setdefault("name", old or f"{put.id.name}_OsDisk_1_{uuid.uuid4().hex}")
     wanted = disk_id(put.id.text, name)
@@ -33,8 +33,8 @@ def check_disk(put: Put, disk: dict[str, Any]) -> None:
 
 
 def leave(store: DocumentStore, machine: ResourceDocument) -> None:
-    """Keep the disk of a machine that never started when the machine is deleted: people find such disks, and no
-    document says when Azure deletes them too."""
+    """Record the system disk that a failed machine leaves behind when it is deleted. Users report such disks, and no
+    document says when Azure deletes a failed machine's disk."""
     if machine.hidden.get("state") == "Failed":
         store.set_record(LEFT, _disk_of(machine), machine.id)
 

@@ -111,7 +111,7 @@ def age(connection: ResourceDocument) -> int:
 
 
 def _room(put: Put, gateway: ResourceDocument) -> None:
-    """Refuse more connections than a gateway of this size has tunnels. Each connection counts as one tunnel
+    """Refuse a connection when the gateway's SKU has no tunnel left. Each connection counts as one tunnel
     (vpn-gateway-highlyavailable). Azure's code and wording are not published."""
     sku = gateway.body["properties"]["sku"]["name"]
     others = virtual_network_gateway.connections_of(put.store, gateway.id)
@@ -140,7 +140,8 @@ def _only_one(put: Put, gateway: ResourceDocument, remote: ResourceDocument) -> 
 
 
 def _policy(put: Put, policy: dict[str, Any]) -> None:
-    """Refuse unknown algorithms. AES-GCM provides both encryption and integrity of the tunnel, so both must name it."""
+    """Refuse unknown algorithms. AES-GCM provides both the tunnel's encryption and its integrity, so both properties
+    must name AES-GCM."""
     for name, known in (
         ("ikeEncryption", IKE_ENCRYPTION),
         ("ikeIntegrity", IKE_INTEGRITY),

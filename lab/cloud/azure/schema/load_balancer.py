@@ -65,7 +65,7 @@ class ProbeProperties(BodyPart):
     request_path: str | None = None
     interval_in_seconds: int = Field(default=15, ge=5)
     number_of_probes: int = Field(default=1, ge=1)
-    """Superseded by ``probeThreshold`` in Azure, and ignored then."""
+    """In Azure ``probeThreshold`` supersedes this property; the lab uses the larger of the two."""
     probe_threshold: int = Field(default=1, ge=1, le=100)
     no_healthy_backends_behavior: Literal["AllProbedDown"] = "AllProbedDown"
 
@@ -158,7 +158,7 @@ def check(put: Put) -> None:
 
 
 def _check_zones(put: Put, frontend: dict[str, Any]) -> None:
-    """Refuse zones that are neither a single zone nor all, and a change of them (the comment on
+    """Refuse zones that are neither a single zone nor all zones, and a change of the zones (the comment on
     ``withAvailabilityZone`` in Azure's SDK for Java, ``LoadBalancerFrontendImpl``)."""
     of, zones = f"{put.id.text}/frontendIPConfigurations/{frontend['name']}", frontend.get("zones")
     one_or_all(zones or (), of=of)

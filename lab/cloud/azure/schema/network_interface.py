@@ -58,7 +58,7 @@ class NetworkInterfaceProperties(BodyPart):
     enable_accelerated_networking: bool = False
     """Ignored by the lab."""
     enable_ip_forwarding: bool = Field(default=False, alias="enableIPForwarding")
-    """Ignored by the lab: its router drops packets from an address that is not the machine's."""
+    """Ignored by the lab: its router drops packets whose source address is not the machine's."""
     dns_settings: DnsSettings | None = None
     disable_tcp_state_tracking: Literal[False] = False
     primary: bool | None = Field(default=None, exclude=True)

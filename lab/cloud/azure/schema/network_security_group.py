@@ -17,7 +17,7 @@ SERVICE_TAGS = frozenset(
     {"VirtualNetwork", "AzureLoadBalancer", "Internet", "AzureKeyVault", "AzureCloud", "AzureResourceManager",
      "AzureActiveDirectory", "Storage"}
 )  # fmt: skip
-"""Service tags of the lab, a subset of Azure's; of the regional tags the lab has those of ``AzureCloud``."""
+"""Service tags of the lab, a subset of Azure's. ``AzureCloud`` is the only tag with regional variants in the lab."""
 
 
 def is_prefix(text: str) -> bool:
@@ -86,7 +86,7 @@ class NetworkSecurityGroup(Located):
 
 
 def check(put: Put) -> None:
-    """Refuse duplicate names and priorities, unknown prefixes, and rules that do not give each side and the ports
+    """Refuse duplicate names and priorities, unknown prefixes, and rules that do not name each side and the ports
     exactly once."""
     rule_names: dict[tuple[str, int], str] = {}
     names: set[str] = set()

@@ -12,12 +12,14 @@ RESERVED_AT_START = 4
 (learn.microsoft.com/azure/virtual-network/virtual-networks-faq)."""
 
 MOST_ADDRESSES = 65_536
-"""Private addresses of a virtual network (learn.microsoft.com/azure/azure-resource-manager/management/
-azure-subscription-service-limits, virtual networks). The code of the error is not published."""
+"""Largest number of private addresses in a virtual network
+(learn.microsoft.com/azure/azure-resource-manager/management/azure-subscription-service-limits, virtual networks). The
+code of the error is not published."""
 
 
 def configurations(store: DocumentStore, subnet_id: str) -> list[tuple[str, IPv4Address]]:
-    """Return the id and address of every IP configuration in a subnet: interfaces and load balancer frontends."""
+    """Return the id and address of every IP configuration in a subnet: those of interfaces, scale sets' interfaces and
+    load balancer frontends."""
     occupied: list[tuple[str, IPv4Address]] = []
     for type, key in (
         ("Microsoft.Network/networkInterfaces", "ipConfigurations"),
@@ -34,7 +36,7 @@ def configurations(store: DocumentStore, subnet_id: str) -> list[tuple[str, IPv4
 
 
 def free(store: DocumentStore, subnet: ResourceDocument, most: int) -> list[IPv4Address]:
-    """Return the first free addresses of a subnet, without reserved ones, ascending, at most ``most``."""
+    """Return at most ``most`` free addresses of a subnet, lowest first, without reserved addresses."""
     prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
     taken = {address for _, address in configurations(store, subnet.id)}
     usable = (prefix[number] for number in range(RESERVED_AT_START, prefix.num_addresses - 1))
@@ -42,7 +44,7 @@ def free(store: DocumentStore, subnet: ResourceDocument, most: int) -> list[IPv4
 
 
 def users(store: DocumentStore, subnet_id: str) -> list[str]:
-    """Return the ids of all configurations in a subnet, those of gateways included."""
+    """Return the ids of all IP configurations in a subnet, including those of VPN gateways."""
     gateways = [
         f"{gateway.id}/ipConfigurations/{item['name']}"
         for gateway in store.of_type("Microsoft.Network/virtualNetworkGateways")

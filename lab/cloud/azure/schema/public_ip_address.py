@@ -20,7 +20,7 @@ from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.Network/publicIPAddresses"
 POOL = IPv4Network("198.51.100.64/27")
-"""Azure's share of TEST-NET-2 (RFC 5737). Public inside the lab; it means nothing outside."""
+"""Azure's share of TEST-NET-2 (RFC 5737). The addresses are public inside the lab only."""
 
 
 class PublicIpAddressSku(BodyPart):

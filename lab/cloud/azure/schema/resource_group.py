@@ -22,8 +22,8 @@ class ResourceGroup(Located):
 
 
 def check(put: Put) -> None:
-    """Refuse names except those of letters, digits and ``_ - . ( )``, at most 90 characters, that do not end in a dot
-    (learn.microsoft.com, resource-name-rules)."""
+    """Refuse a name that is longer than 90 characters, ends in a dot, or has characters other than letters, digits and
+    ``_ - . ( )`` (learn.microsoft.com, resource-name-rules)."""
     if not re.fullmatch(r"[\w\-.()]{0,89}[\w\-()]", put.id.name):
         raise ArmError(400, "InvalidResourceGroup", f"The resource group name '{put.id.name}' is not valid.")
 

@@ -58,8 +58,8 @@ def refuse_other_etag(document: ResourceDocument, if_match: str | None) -> None:
 
 
 def check(put: Put) -> None:
-    """Refuse what Azure refuses before it changes anything: sizes, images, networks, quotas, too few instances that may
-    be removed. Count the writes, and the versions of the model, which ``latestModelApplied`` compares."""
+    """Refuse sizes, images, networks and quotas that Azure refuses before any change, and a lower capacity when too few
+    instances may be removed. Count the writes, and the versions of the model, which ``latestModelApplied`` compares."""
     properties = put.body["properties"]
     profile = properties["virtualMachineProfile"]
     virtual_machine.check_size(put.body["sku"]["name"], profile["storageProfile"]["osDisk"])
@@ -118,7 +118,7 @@ def _check_placement(put: Put, properties: dict[str, Any]) -> None:
 
 
 def _check_network(put: Put, interface: dict[str, Any]) -> ResourceDocument:
-    """Return the subnet; all addresses of an interface are in one subnet."""
+    """Return the subnet of an interface; all its addresses must be in that subnet."""
     configurations = interface["ipConfigurations"]
     if sum(configuration["properties"]["primary"] for configuration in configurations) != 1 and len(configurations) > 1:
         raise ArmError(

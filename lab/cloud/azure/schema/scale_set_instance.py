@@ -109,18 +109,18 @@ def interface_id(instance: str) -> str:
 
 
 def instances(store: DocumentStore, group: str) -> list[ResourceDocument]:
-    """Return all instances of a set by their number, those being deleted included."""
+    """Return all instances of a set in the order of their numbers, including those being deleted."""
     documents = [document for document in store.below(f"{group}/virtualMachines") if document.type == INSTANCE]
     return sorted(documents, key=number)
 
 
 def present(store: DocumentStore, group: str) -> list[ResourceDocument]:
-    """Return the instances that count as the set's capacity: all that are not being deleted."""
+    """Return the instances that count towards the set's capacity: all instances that are not being deleted."""
     return [instance for instance in instances(store, group) if not instance.hidden.get("deleting")]
 
 
 def number(instance: ResourceDocument) -> int:
-    """Return the number of an instance in its set, which is never used again."""
+    """Return the number of an instance in its set; a set never reuses a number."""
     return int(instance.body["instanceId"])
 
 
@@ -140,9 +140,9 @@ def may_leave(members: Sequence[ResourceDocument]) -> list[ResourceDocument]:
 
 
 def leaving(members: Sequence[ResourceDocument], count: int) -> list[ResourceDocument]:
-    """Choose the instances that a lower capacity removes: zones are balanced, then those with the highest numbers go,
-    the protected ones never (learn.microsoft.com/azure/virtual-machine-scale-sets/
-    virtual-machine-scale-sets-scale-in-policy, "Default")."""
+    """Choose the instances that a lower capacity removes: zones stay balanced, within a zone the highest numbers go
+    first, and protected instances stay
+    (learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-scale-in-policy, "Default")."""
     by_zone, left = Counter(map(zone_of, members)), may_leave(members)
     chosen: list[ResourceDocument] = []
     while left and len(chosen) < count:
@@ -155,7 +155,7 @@ def leaving(members: Sequence[ResourceDocument], count: int) -> list[ResourceDoc
 
 
 def next_zone(group: ResourceDocument, members: Sequence[ResourceDocument]) -> str:
-    """Return the zone for the next instance: the one with the fewest; empty when the set has none."""
+    """Return the zone for the next instance: the zone with the fewest instances; empty when the set has no zones."""
     by_zone = Counter(map(zone_of, members))
     zones: list[str] = group.body.get("zones", [""])
     return min(zones, key=lambda zone: by_zone[zone])
@@ -198,7 +198,7 @@ def model(group: ResourceDocument, *, instance: str, computer_name: str) -> dict
 
 
 def applied(group: ResourceDocument) -> dict[str, Any]:
-    """Return the parts of its set's newest model that an instance remembers: the version, the content of a fresh disk,
+    """Return the parts of a set's newest model that an instance remembers: the version, the content of a fresh disk,
     and the notice before its deletion in seconds, 0 for none."""
     return {"model": group.hidden["model"], "fresh": disk(group), "terminateNoticeS": terminate_notice_s(group)}
 

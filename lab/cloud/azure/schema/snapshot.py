@@ -19,13 +19,13 @@ TYPE = "Microsoft.Compute/snapshots"
 
 
 class SnapshotSku(BodyPart):
-    """Kind of storage; the lab supports only this kind of a snapshot's."""
+    """Kind of a snapshot's storage; the lab supports only this kind."""
 
     name: Literal["Standard_LRS"]
 
 
 class SnapshotCreation(BodyPart):
-    """Origin of its content; Azure also imports blobs and copies snapshots."""
+    """Origin of a snapshot's content; Azure also imports blobs and copies snapshots."""
 
     create_option: Literal["Copy"]
     source_resource_id: str

@@ -19,8 +19,8 @@ TYPE = SUBNET_TYPE
 
 
 class SubnetRef(Ref):
-    """Reference to a subnet. The SDK uses the type of a whole subnet and sends two of its defaults along. A reference
-    changes nothing about the subnet, so other values are refused."""
+    """Reference to a subnet. The SDK uses the type of a whole subnet, so a reference contains two of that type's
+    defaults. Other values are refused, because a reference cannot change the subnet."""
 
     private_endpoint_network_policies: Literal["Disabled"] | None = None
     private_link_service_network_policies: Literal["Enabled"] | None = None
@@ -41,7 +41,7 @@ class SubnetProperties(BodyPart):
     nat_gateway: Ref | None = None
     service_endpoints: list[ServiceEndpoint] = Field(default_factory=list)
     default_outbound_access: bool | None = None
-    """The lab does what ``false`` means: without a NAT gateway a subnet does not reach the internet."""
+    """The lab always behaves as with ``false``: without a NAT gateway a subnet does not reach the internet."""
     private_endpoint_network_policies: Literal["Disabled", "Enabled"] = "Disabled"
     private_link_service_network_policies: Literal["Disabled", "Enabled"] = "Enabled"
     delegations: list[dict[str, Any]] = Field(default_factory=list, max_length=0)

@@ -49,13 +49,14 @@ def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
 
 
 def in_use(store: DocumentStore, document: ResourceDocument) -> None:
-    """Allow every deletion: Azure also deletes an identity that machines still have, and their tokens stop working."""
+    """Allow every deletion: Azure deletes an identity even while machines have it, and the machines' tokens stop
+    working."""
     del store, document
 
 
 def find_principal(store: DocumentStore, principal_id: str) -> ResourceDocument | None:
-    """Return the identity with this principal id, or the scale set whose own identity it is; None when there is
-    none."""
+    """Return the user-assigned identity with this principal id, or the scale set whose system-assigned identity has it;
+    None when there is neither."""
     for document in (*store.of_type(TYPE), *store.of_type("Microsoft.Compute/virtualMachineScaleSets")):
         if document.hidden.get("principalId") == principal_id:
             return document

@@ -112,9 +112,9 @@ def check(put: Put) -> None:
 
 
 def _policies_of_before(put: Put) -> list[Any]:
-    """Return the access policies of a vault that exists or is recovered. For any other vault Azure requires them in the
-    request, whether roles decide or not (Azure/azure-sdk-for-net issue 28677, pulumi/pulumi-azure-native issue
-    1478)."""
+    """Return no access policies for a vault that exists or is recovered, and refuse the request for a new vault: Azure
+    requires access policies there even when roles decide (Azure/azure-sdk-for-net issue 28677,
+    pulumi/pulumi-azure-native issue 1478)."""
     if put.old is None and put.body["properties"].get("createMode") != "recover":
         raise ArmError(400, "BadRequest", "The parameter accessPolicies is not specified.")
     return []

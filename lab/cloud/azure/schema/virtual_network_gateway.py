@@ -123,8 +123,8 @@ def _alone(put: Put, subnet_key: str) -> None:
 
 
 def _addresses(put: Put, ids: list[str]) -> None:
-    """Refuse addresses that are shared or in use, or whose zones do not fit: with an AZ SKU all have the same zones,
-    with others none."""
+    """Refuse addresses that are shared or in use, or whose zones do not fit: with an AZ SKU all addresses have the same
+    zones, with other SKUs no address has zones."""
     documents = [put.find(address_id, type=public_ip_address.TYPE) for address_id in ids]
     if len({address.key for address in documents}) != len(documents):
         raise invalid(f"{put.id.name}: its IP configurations share a public address.", target="ipConfigurations")
@@ -166,7 +166,7 @@ def gateways_in(store: DocumentStore, subnet_id: str) -> list[ResourceDocument]:
 
 
 def network_key(gateway: ResourceDocument) -> str:
-    """Return the key, as in worlds, of the network to which a gateway belongs."""
+    """Return the key of a gateway's network, as in the hypervisor's world."""
     subnet: str = gateway.body["properties"]["ipConfigurations"][0]["properties"]["subnet"]["id"]
     return subnet.rsplit("/", 2)[0].lower()
 

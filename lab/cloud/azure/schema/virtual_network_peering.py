@@ -61,8 +61,8 @@ def other_half(store: DocumentStore, *, network_id: str, remote_id: str) -> Reso
 
 
 def state(store: DocumentStore, document: ResourceDocument) -> str:
-    """Return ``Initiated`` until both halves exist, ``Connected`` then, and ``Disconnected`` when the other one is
-    gone."""
+    """Return ``Initiated`` until both halves exist, ``Connected`` while both exist, and ``Disconnected`` after the
+    other half is gone."""
     if not document.hidden.get("connected"):
         return "Initiated"
     back = other_half(store, network_id=network_of(document), remote_id=remote_of(document))

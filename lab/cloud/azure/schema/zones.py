@@ -13,8 +13,8 @@ ZONES_STAY = "ResourceAvailabilityZonesCannotBeModified"
 
 
 def completed(zones: Sequence[str], *, of: str) -> list[str]:
-    """Return the zones as Azure stores those of a public address: two or more become all, in the order of the request
-    (Azure/azure-rest-api-specs issue 20691, hashicorp/terraform-provider-azurerm issue 16470).
+    """Return the zones that Azure stores for a public address. Two or more requested zones become all zones, the
+    requested ones first (Azure/azure-rest-api-specs issue 20691, hashicorp/terraform-provider-azurerm issue 16470).
 
     Raises:
         ArmError: 400 for a zone that the region does not have (hashicorp/terraform-provider-azurerm issue 6296).
@@ -37,7 +37,7 @@ def check_known(zones: Sequence[str], *, of: str) -> None:
 
 
 def one_or_all(zones: Sequence[str], *, of: str) -> None:
-    """Refuse several zones that are not all of them (the code is reported in hashicorp/terraform-provider-azurerm PR
+    """Refuse several zones unless they are all zones (the code is reported in hashicorp/terraform-provider-azurerm PR
     12208)."""
     check_known(zones, of=of)
     if len(zones) > 1 and set(zones) != set(ALL_ZONES):
