@@ -70,6 +70,8 @@ class CapacityLedger:
         """Bits of the pods that spreadings count."""
         self._spreading = HostSpreading(self._counted, self._matches) if self._counted else None
         self._volumes = VolumeLedger()
+        self._hosts: dict[str, NodeRoom] = {}
+        """The first node of each host."""
         self._by_label: dict[tuple[str, str], list[AntiAffinity]] = {}
         """Anti-affinities by the labels of :func:`~services.autoscaler.free_capacity.labels_of`."""
         for term in terms:
@@ -168,14 +170,31 @@ class CapacityLedger:
             room.owns |= sum({self._bits[term] for term in room.node.apart})
             for identity in room.node.identities:
                 room.matches |= self._matches(*identity)
+            self._join_host(room)
         if self._spreading:
             self._spreading.add(room)
+
+    def _join_host(self, room: NodeRoom) -> None:
+        """Join the nodes whose label names the same host: for each of them, the pods of all count. Without that label,
+        no pod is kept off by others (kubernetes 1.36, ``interpodaffinity``, ``satisfyPodAntiAffinity``)."""
+        host = room.host
+        if host is None:
+            room.owns = room.matches = 0
+            return
+        first = room if room.tier is Tier.ENDING else self._hosts.setdefault(host, room)
+        if first is not room:
+            room.mates = (first, *first.mates)
+            for mate in room.mates:
+                mate.mates = (*mate.mates, room)
+                mate.owns |= room.owns
+                mate.matches |= room.matches
+            room.owns, room.matches = first.owns, first.matches
 
     def add_outside(self, node: ClusterNode) -> None:
         """Add a node that takes no pods, because it is cordoned or does not answer. Such a node counts only for
         spreadings."""
-        if self._spreading:
-            self._spreading.add(NodeRoom(node.name, node.kind, Tier.BUSY, [], node))
+        if self._bits:
+            self._note_pods(NodeRoom(node.name, node.kind, Tier.BUSY, [], node))
 
     def add_new(self, room: NodeRoom) -> None:
         """Add a node that is to be made. :meth:`undo_to` removes it again."""
@@ -316,8 +335,12 @@ class CapacityLedger:
         for index, amount in need.vector:
             room.free[index] -= amount * count
         room.taken += count
-        room.matches |= need.matches
-        room.owns |= need.owns
+        if room.kind.host is not None:
+            room.matches |= need.matches
+            room.owns |= need.owns
+        for mate in room.mates:
+            self._journal.append(partial(_set_rules, mate, mate.matches, mate.owns))
+            mate.matches, mate.owns = room.matches, room.owns
         room.ports |= need.ports
         if need.shared:
             for index, volume in need.shared:
@@ -383,6 +406,10 @@ class CapacityLedger:
 
 def _loosen(part: NodeRow | EquivalentNodes, best: list[int]) -> None:
     part.best, part.stale = best, True
+
+
+def _set_rules(room: NodeRoom, matches: int, owns: int) -> None:
+    room.matches, room.owns = matches, owns
 
 
 def _give_back(

@@ -122,8 +122,8 @@ class NodeRoom:
     """Free amounts on one node."""
 
     __slots__ = (
-        "closed", "counts", "free", "kind", "later", "matches", "name", "node", "owns", "ports", "refuses", "row",
-        "spare", "taken", "tier", "volumes",
+        "closed", "counts", "free", "kind", "later", "matches", "mates", "name", "node", "owns", "ports", "refuses",
+        "row", "spare", "taken", "tier", "volumes",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: NodeKind, tier: Tier, free: list[int], node: ClusterNode | None = None) -> None:
@@ -145,6 +145,13 @@ class NodeRoom:
         self.row: NodeRow | None = None
         self.later: NodeRoom | None = None
         """The same node once the pods are gone that are being ended."""
+        self.mates: tuple[NodeRoom, ...] = ()
+        """Other nodes whose label names the same host."""
+
+    @property
+    def host(self) -> str | None:
+        """Return the host that the node's label names; None without such a label."""
+        return None if self.kind.host is None else self.kind.host or self.name
 
     def count(self, bit: int, number: int) -> None:
         """Count pods for a spreading."""
@@ -164,7 +171,7 @@ class NodeRoom:
         """Return the number of pods that fit, at most ``count``."""
         if self.closed or (self.refuses and need.shape in self.refuses):
             return 0
-        if need.alone:
+        if need.alone and (need.ports or self.kind.host is not None):
             count = min(count, 1)
         if need.matches & self.owns or need.owns & self.matches or need.taken_by & self.ports:
             return 0

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
-from contract.labels import HOSTNAME_LABEL
 from contract.taints import CORDON
 from services.autoscaler.cluster_snapshot import CordonOrigin, LabelPairs, NodeHealth
 from services.autoscaler.free_capacity import NodeRoom, PodNeed, Tier
 from services.autoscaler.pod_shapes import HostSpread, NodeConstraints, SchedulingTaint
-from services.autoscaler.scheduling_rules import is_tolerated, label_mismatch
+from services.autoscaler.scheduling_rules import is_tolerated, label_mismatch, node_labels
 
 CORDONED, UNFIT = SchedulingTaint(CORDON), SchedulingTaint("node.kubernetes.io/not-ready")
 """Taints of nodes that take no pods now, which some pods tolerate."""
@@ -29,6 +29,7 @@ class HostSpreading:
         self._unmade: list[NodeRoom] = []
         """Machines that are not nodes yet."""
         self._domains: dict[tuple[HostSpread, NodeConstraints], list[NodeRoom]] = {}
+        self._where = NodeConstraints()
         self._levels: list[tuple[int, HostSpread, int]] = []
         """Spreadings of the pods that are being placed, each with its bit and the smallest number of counted pods on a
         host."""
@@ -53,14 +54,17 @@ class HostSpreading:
 
     def begin(self, need: PodNeed) -> None:
         """Begin a round in which every host may have as many pods as the host with the fewest allows."""
-        where = need.shape.where.of_pod
+        where = self._where = need.shape.where.of_pod
         self._levels = [(bit, spread, self._fewest(bit, spread, where)) for bit, spread in need.spreads]
 
     def most_pods(self, room: NodeRoom) -> int:
         """Return the number of pods that are allowed on a host in this round."""
         most = UNLIMITED
+        if self._levels and room.kind.host is None:
+            return 0
         for bit, spread, fewest in self._levels:
             count = _count(room, bit)
+            count += sum(_count(mate, bit) for mate in room.mates if _is_domain(spread, self._where, mate))
             # Once it is a node, an empty machine is the host with the fewest.
             left = spread.max_skew + (fewest if room.node or count else 0) - count
             most = min(most, max(0, left)) if spread.itself else (most if left >= 0 else 0)
@@ -73,6 +77,11 @@ class HostSpreading:
         if domains is None:
             domains = self._domains[spread, where] = [room for room in self._hosts if _is_domain(spread, where, room)]
         counts = [_count(room, bit) for room in domains]
+        if any(room.mates for room in domains):
+            hosts = Counter[str | None]()
+            for room in domains:
+                hosts[room.host] += _count(room, bit)
+            counts = [*hosts.values()]
         counts += [room.counts[bit] for room in self._unmade if room.counts.get(bit)]
         return min(counts) if len(counts) >= max(1, spread.min_domains) else 0
 
@@ -84,7 +93,9 @@ def _count(room: NodeRoom, bit: int) -> int:
 
 def _is_domain(spread: HostSpread, where: NodeConstraints, room: NodeRoom) -> bool:
     """Return whether a host counts for a spreading (``matchNodeInclusionPolicies``)."""
-    labels = {**dict(room.kind.labels), HOSTNAME_LABEL: room.name}
+    if room.kind.host is None:
+        return False
+    labels = node_labels(room.kind, room.name)
     if spread.by_labels and label_mismatch(where, labels, room.name):
         return False
     if not spread.by_taints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from services.autoscaler.capacity_ledger import CapacityLedger
@@ -110,6 +111,6 @@ def _is_kept_off(daemon: DaemonPod, other: DaemonPod) -> bool:
 def _may_run(where: NodeConstraints, kind: NodeKind) -> bool:
     """Return whether a daemon set's pod may be on a node of a kind, in at least one of its zones."""
     zones = [
-        NodeKind(labels=tuple(sorted({*kind.labels, *variant})), taints=kind.taints) for variant in kind.variants
+        replace(kind, labels=tuple(sorted({*kind.labels, *variant})), variants=()) for variant in kind.variants
     ] or [kind]
     return not all(mismatch(where, zone) for zone in zones)

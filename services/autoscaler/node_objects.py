@@ -117,11 +117,12 @@ class NodeParser:
         return load
 
     def _kind(self, name: str, labels: Mapping[str, str], taints: Iterable[Object]) -> NodeKind:
-        pairs = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME_LABEL or value != name))
+        pairs = tuple(sorted((key, value) for key, value in labels.items() if key != HOSTNAME_LABEL))
+        host = labels.get(HOSTNAME_LABEL)
         kept = tuple(
             sorted({SchedulingTaint(taint["key"], str(taint.get("value") or ""), taint["effect"]) for taint in taints})
         )
-        kind = NodeKind(pairs, kept)
+        kind = NodeKind(pairs, kept, host="" if host == name else host)
         return self._kinds.setdefault(kind, kind)
 
     def _health(self, item: Object, starting: Sequence[Object]) -> tuple[NodeHealth, datetime | None]:

@@ -87,7 +87,7 @@ def _as_expected(node: ClusterNode, pool: PoolOutlook) -> ClusterNode:
     labels = {**dict(kind.labels), **dict(node.kind.labels)}
     return replace(
         node,
-        kind=NodeKind(tuple(sorted(labels.items())), kind.taints),
+        kind=NodeKind(tuple(sorted(labels.items())), kind.taints, host=node.kind.host),
         ports=frozenset(),
         identities=(),
         apart=(),

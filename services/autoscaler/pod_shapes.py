@@ -162,6 +162,13 @@ class NodeConstraints:
         return replace(self, volumes=(), features=()) if self.volumes or self.features else self
 
     @property
+    def is_pinned(self) -> bool:
+        """Return whether it allows only nodes with certain names."""
+        alternatives = (*((NodeSelectorTerm((requirement,)),) for requirement in self.selector), *self.affinity)
+        groups = filter(None, (*alternatives, *self.volumes))
+        return any(all(map(_names_node, terms)) for terms in groups)
+
+    @property
     def names_nodes(self) -> bool:
         """Return whether the constraints depend on the name of a node."""
         groups = (*self.affinity, *self.volumes)
@@ -183,6 +190,12 @@ class FreeVolumes:
     """Groups of alternatives of the nodes for which a volume can be made instead; None if none is made."""
     claim: str = ""
     """Name of the claim if several pods have it."""
+
+
+def _names_node(term: NodeSelectorTerm) -> bool:
+    """Return whether a term holds only on nodes with certain names."""
+    names = (*(requirement for requirement in term.labels if requirement.key == HOSTNAME_LABEL), *term.fields)
+    return any(requirement.operator is SelectorOperator.IN for requirement in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +228,11 @@ class NodeKind:
     """Labels and taints of equal nodes."""
 
     labels: tuple[tuple[str, str], ...] = ()
-    """Labels without the node's name, sorted."""
+    """Labels without the host's name, sorted."""
     taints: tuple[SchedulingTaint, ...] = ()
     """Taints that keep pods away, sorted, without the taints of a cordon and of a starting node."""
     variants: tuple[tuple[tuple[str, str], ...], ...] = ()
     """Further labels in each zone, for a node that is still to be made and whose zone its cloud chooses. A pod fits
     only if it may be in all of these zones."""
+    host: str | None = ""
+    """Value of the label of the host's name. Empty if it is the node's name, None without such a label."""

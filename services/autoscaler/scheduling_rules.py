@@ -20,6 +20,9 @@ from services.autoscaler.pod_shapes import (
 
 WHOLE = re.compile("[+-]?[0-9]{1,18}")
 """A whole number; Python's own ``int`` takes ``1_000`` too."""
+UNMADE = "?"
+"""Host's name of a node that is still to be made: it has one, but none that a selector can name (no label's value may
+be this)."""
 REPELS = ("NoSchedule", "NoExecute")
 """Effects of taints that keep a pod away; ``PreferNoSchedule`` is only a preference."""
 
@@ -62,9 +65,7 @@ def is_tolerated(taint: SchedulingTaint, tolerations: Iterable[Toleration]) -> b
 def mismatch(where: NodeConstraints, kind: NodeKind, name: str = "") -> str:
     """Return why a pod may not be on a node of a kind; empty when it may. ``name`` is the node's name; a node that is
     still to be made has none."""
-    labels = dict(kind.labels)
-    if name:
-        labels.setdefault(HOSTNAME_LABEL, name)
+    labels = node_labels(kind, name)
     if kind.variants:
         reasons = [label_mismatch(where, labels | dict(variant), name) for variant in kind.variants]
         reason = next(filter(None, reasons), "")
@@ -76,6 +77,14 @@ def mismatch(where: NodeConstraints, kind: NodeKind, name: str = "") -> str:
         if not is_tolerated(taint, where.tolerations):
             return f"its taint {taint} is not tolerated"
     return ""
+
+
+def node_labels(kind: NodeKind, name: str) -> dict[str, str]:
+    """Return the labels of a node with its host's name."""
+    labels = dict(kind.labels)
+    if kind.host is not None:
+        labels[HOSTNAME_LABEL] = kind.host or name or UNMADE
+    return labels
 
 
 def label_mismatch(where: NodeConstraints, labels: Mapping[str, str], name: str) -> str:

@@ -80,7 +80,7 @@ class ShortageReasons:
     def _obstacle(self, need: PodNeed, domain: Domain | None) -> Obstacle:
         asks = f"asks {request_words(need)}"
         market = self._market
-        if need.by_name:
+        if need.shape.where.is_pinned:
             message = f"{asks}; it may run only on nodes with certain names, and these have no room"
             return Obstacle(WaitReason.NAMED_NODES_FULL, message)
         fitting = market.fitting(need)
