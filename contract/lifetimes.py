@@ -21,6 +21,9 @@ SIGN_IN_TOKEN_HOURS = 24
 VPN_CERTIFICATE_HOURS = 1
 """Longest lifetime of a laptop's certificate for the VPN. It expires with the person's token at the latest."""
 
+VPN_RENEWED_AT = 0.75
+"""Share of the lifetime of a laptop's VPN certificate after which the laptop renews it."""
+
 PROFILE_DAYS = 180
 """Lifetime of the profile that operators give to people. After this time an authority in the profile may have been
 replaced."""
@@ -44,8 +47,10 @@ AUTHORITY_DAYS = 3650
 
 CERTIFICATE_DAYS = 365
 """Lifetime of the certificates of the control plane's machines and services, of the VPN's certificates, and of the
-break-glass certificate: one year, as with kubeadm. A certificate is renewed when less than a third of its lifetime is
-left."""
+break-glass certificate: one year, as with kubeadm."""
+
+RENEW_BELOW = 1 / 3
+"""`longhaul up` renews a certificate of the control plane when less than this share of its lifetime is left."""
 
 SERVICE_ACCOUNT_TOKEN_HOURS = 24
 """Longest lifetime of a service account's token: ``--service-account-max-token-expiration`` of

@@ -19,7 +19,7 @@ from clouds.azure.session import credentials, kept_credential, retries, transpor
 from clouds.azure.versions import COMPUTE_VERSION, VAULTS_VERSION
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.locked_cache import locked_cache
-from clouds.base.pauses import growing_pauses
+from clouds.base.polling_pauses import growing_pauses
 
 if TYPE_CHECKING:
     from azure.keyvault.secrets import SecretClient

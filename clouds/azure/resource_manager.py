@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from clouds.azure.errors import AzureError, server_of
 from clouds.azure.session import TRIES, RequestSender, shared
-from clouds.base.pauses import growing_pauses
+from clouds.base.polling_pauses import growing_pauses
 from contract.azure import MANAGEMENT
 
 LONGEST_PAUSE_S = 10.0

@@ -19,13 +19,10 @@ from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from components.model import Certificate
-from contract.lifetimes import CLOCK_SKEW
+from contract.lifetimes import CLOCK_SKEW, RENEW_BELOW
 
 Key = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey
 """Public keys of certificates."""
-
-RENEW_BELOW = 1 / 3
-"""A certificate is renewed when less than this share of its lifetime is left."""
 
 
 @dataclass(frozen=True, kw_only=True)

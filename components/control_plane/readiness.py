@@ -17,7 +17,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from clouds.base.control import ControlMachines
 from clouds.base.errors import CloudError
-from clouds.base.pauses import growing_pauses
+from clouds.base.polling_pauses import growing_pauses
 from clouds.registry import cloud_of, machines_at
 from components.control_plane.replacement import CloudMachine
 from components.model import Environment

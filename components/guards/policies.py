@@ -31,7 +31,7 @@ from clouds.base.policy import Resource
 from clouds.base.policy_rules import RULES
 from components.control_plane.replacement import GuardRefusedError
 from components.model import Environment
-from components.model.policy.rules import PREVIEW_JUDGED, Policies, policies
+from components.model.policy.judging import PREVIEW_JUDGED, Policies, policies
 
 
 def enforcing(environment: Environment) -> ResourceTransformation:

@@ -22,12 +22,12 @@ from components.objects.efa import EfaDevicePlugin
 from components.objects.fairness import Fairness
 from components.objects.groups import GroupBindings
 from components.objects.metadata_service import InstanceMetadata
+from components.objects.node_and_program_rbac import NodeAccess
 from components.objects.node_controller_document import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.node_labels import NodeLabels
 from components.objects.nvidia_gpus import Gpus
 from components.objects.pod_priorities import PriorityClasses
 from components.objects.queue_managers import Queues, QueuesArgs
-from components.objects.rbac import NodeAccess
 from components.objects.rdma import SharedRdma
 from components.objects.teams import Teams
 from components.objects.training_tolerations import TrainingPods

@@ -20,7 +20,7 @@ from pathlib import Path
 from components.model.environment import Environment
 from components.model.loading.load import environment_files, load
 from components.model.loading.schema import Schema, hosts_schema, stack_schema
-from components.model.policy.rules import rules_tables
+from components.model.policy.judging import rules_tables
 from components.reference.address_tables import environment_table, site_table, sizes_table
 from components.reference.environment_page import environment_page
 from components.reference.mermaid import topology

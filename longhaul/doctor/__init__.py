@@ -4,25 +4,3 @@ never write.
 Each check is a function that yields findings. :mod:`longhaul.doctor.checks` lists them; each cloud's own doctor
 (``clouds/X/doctor.py``) lists the checks of its cloud.
 """
-
-NAMES = (
-    "state",
-    "hosts",
-    "size",
-    "recovery",
-    "dns",
-    "clock",
-    "credentials",
-    "permissions",
-    "registrations",
-    "quotas",
-    "machine-types",
-    "images",
-    "addresses",
-    "existing",
-    "durations",
-)
-"""Names of all checks, in the order of the report."""
-
-LIMIT_S = 60.0
-"""Default time limit of one check, seconds."""

@@ -9,7 +9,8 @@ from clouds.base.doctor import DoctorQuestion
 from clouds.base.findings import Finding, unknown
 from clouds.base.local_machine import LocalMachine
 from clouds.registry import clouds
-from longhaul.doctor import NAMES, control_plane_size, engine_state, hosts, recovery, this_machine
+from longhaul.doctor import control_plane_size, engine_state, hosts, recovery, this_machine
+from longhaul.doctor.check_names import NAMES
 from longhaul.doctor.target import DoctorTarget
 
 NOT_IN_A_LAB = ("permissions", "registrations", "quotas", "machine-types", "images")

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from longhaul.doctor import LIMIT_S, NAMES
+from longhaul.doctor.check_names import NAMES
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 HELP = "check whether everything that an environment needs exists and is allowed; changes nothing"
 TAKES_REST = False
+
+LIMIT_S = 60.0
+"""Default time limit of one check, seconds."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from clouds.base.resource_types import ResourceKind
 from components.model import Environment, Role, control_machines, plan
 from components.model.control_plane.machines import members
 from components.model.control_plane.size import api_arguments, declared_nodes, raft_times
-from components.model.policy.replaced import replaced_by
+from components.model.policy.replacement_lookup import replaced_by
 from contract.reasons.plan import PlanReason
 from longhaul.judgement.consequences import CONSEQUENCES
 from longhaul.judgement.finding import PlanFinding

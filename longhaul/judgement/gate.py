@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from clouds.base.findings import Severity
-from components.model.policy.rules import PREVIEW_JUDGED
+from components.model.policy.judging import PREVIEW_JUDGED
 from longhaul.engine import processes
 from longhaul.engine.engine import Engine
 from longhaul.engine.pending import pending_creates

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from clouds.base.findings import Finding, Severity
 from clouds.base.policy import Resource
 from components.model import Environment
-from components.model.policy import rules
-from components.model.policy.rules import WHY, Waived, name_of
+from components.model.policy import judging
+from components.model.policy.judging import WHY, Waived, name_of
 from contract.reasons.plan import PlanReason
 from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.preview_document import PreviewDocument, PreviewStep
@@ -24,7 +24,7 @@ def policy_findings(documents: Iterable[PreviewDocument], environment: Environme
     of the change."""
     every = (step for document in documents for step in document.steps if step.op != READ)
     steps = [step for step in every if step.new is not None and step.new.custom]
-    judged = rules.policies(environment).judge(map(_resource, steps))
+    judged = judging.policies(environment).judge(map(_resource, steps))
     fresh = {step.urn for step in steps if step.op != SAME}
     by_rule: defaultdict[tuple[str, bool], list[Finding]] = defaultdict(list)
     for fault in judged.findings:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.model.policy.rules import PREVIEW_JUDGED
+from components.model.policy.judging import PREVIEW_JUDGED
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.project import OBJECTS

@@ -9,7 +9,6 @@ from clouds.base.prices import HostKey, Key, MachineKey, Price
 from components.model import Environment
 from components.model.prices.book import PriceBook
 from longhaul.costs.priced_needs import priced_needs
-from longhaul.prices import OLD_DAYS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +39,7 @@ class PriceBookCheck:
         return not self.missing and not self.old
 
 
-def check(environment: Environment, book: PriceBook, *, today: date, days: int = OLD_DAYS) -> PriceBookCheck:
+def check(environment: Environment, book: PriceBook, *, today: date, days: int) -> PriceBookCheck:
     """Check which prices ``book`` lacks for ``environment``, and which are older than ``days``. Hosts need no price."""
     users: dict[Key, list[str]] = {}
     for need in priced_needs(environment):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contract.project import PRICE_FILE
-from longhaul.prices import OLD_DAYS
 from longhaul.project.context import context
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
 
 HELP = "read the clouds' public prices, and compute an environment's cost"
 TAKES_REST = False
+
+OLD_DAYS = 90
+"""Age in days beyond which a price counts as old. Our own choice: EC2 keeps spot prices for the same time
+(docs.aws.amazon.com, DescribeSpotPriceHistory, ``StartTime``), and list prices change less often."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from longhaul.report.status_verdict import StatusVerdict
 
 WARN_BELOW = 1 / 6
 """Remaining share of a certificate's lifetime below which there is a warning. ``longhaul up`` renews below a third
-(:data:`components.control_plane.issuing.RENEW_BELOW`), so a warning means that it has not run for at least a sixth of
+(:data:`contract.lifetimes.RENEW_BELOW`), so a warning means that it has not run for at least a sixth of
 the lifetime."""
 
 

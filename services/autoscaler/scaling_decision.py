@@ -19,6 +19,7 @@ from services.autoscaler.cluster_snapshot import (
     PendingPod,
     ScalingPool,
 )
+from services.autoscaler.coming_room_messages import coming, ending, grants, unreadable, waits
 from services.autoscaler.free_capacity import NodeRoom
 from services.autoscaler.machine_offers import Market
 from services.autoscaler.new_nodes import NewNodeContents
@@ -33,7 +34,6 @@ from services.autoscaler.scaling_actions import ORDER, ScalingAction, ScalingDec
 from services.autoscaler.shortage_reasons import ShortageReasons
 from services.autoscaler.spare_nodes import reserve_spares
 from services.autoscaler.unfit_times import dated_nodes
-from services.autoscaler.wait_messages import coming, ending, grants, unreadable, waits
 
 NAMED = 3
 """Largest number of gangs that the message about a group's growth names."""

@@ -11,7 +11,7 @@ from components.azure.conditions import own_backups
 from components.model import Environment, control_machines, load, plan
 from components.model.backups.section import Backups
 from components.model.backups.storage import account_name
-from components.model.policy.rules import policies
+from components.model.policy.judging import policies
 from tests.components.policy.samples import resources
 from tests.support.declared import Program
 from tests.support.hosts import STACKS

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from components.model import Environment, certificates, load, plan
-from components.model.policy.rules import policies
+from components.model.policy.judging import policies
 from components.model.vpn.section import Vpn
 from longhaul.client.profile import Inside
 from longhaul.client.profile import ProfileVpn as Profile

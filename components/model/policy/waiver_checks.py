@@ -9,7 +9,7 @@ from clouds.base.faults import Caution, Fault
 from clouds.base.phrases import suggestion
 from clouds.base.policy_rules import RULES
 from components.model.environment import Environment
-from components.model.policy.rules import refusal
+from components.model.policy.judging import refusal
 from contract.reasons.plan import FileReason
 
 

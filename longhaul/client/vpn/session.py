@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 
+from contract.lifetimes import VPN_RENEWED_AT
 from longhaul.client.files import state_folder, write_private
 from longhaul.client.vpn import openvpn, openvpn_file
 from longhaul.client.vpn.admission import Admission
@@ -25,8 +26,6 @@ from longhaul.terminal.say import say
 Source = Callable[[str, bool], Admission]
 """Returns an admission for a certificate request. It may ask the person to sign in if the second argument is true."""
 
-RENEWED_AT = 0.75
-"""Share of a certificate's lifetime after which it is renewed."""
 AGAIN = timedelta(seconds=30)
 """Time until a failed renewal is tried again."""
 POLL_S = 5.0
@@ -173,7 +172,7 @@ class VpnSession:
 def _times(admission: Admission) -> tuple[datetime, datetime]:
     """Return a certificate's expiry and the time of its renewal."""
     now = datetime.now(UTC)
-    return admission.expires, now + (admission.expires - now) * RENEWED_AT
+    return admission.expires, now + (admission.expires - now) * VPN_RENEWED_AT
 
 
 def _why(fatal: str, process: subprocess.Popen[bytes], log: Path) -> str:

@@ -13,7 +13,7 @@ from components.azure.machines import REPLACED_BY
 from components.model import Environment, Role, load
 from components.model.control_plane.etcd import SyncLimits
 from components.model.environment import PodSecurity
-from components.model.policy.replaced import replaced_by
+from components.model.policy.replacement_lookup import replaced_by
 from tests.support.declared import Declared, Program
 from tests.support.hosts import stack_file
 from tests.support.whole import declare_whole, with_few_machines

@@ -18,7 +18,7 @@ from components.control_plane.guard import DestructionGuard, confirmed
 from components.guards import immutable as immutable_guard
 from components.guards.policies import enforcing
 from components.model import Environment, parse, plan
-from components.model.policy import rules
+from components.model.policy import judging
 from contract.tag_keys import SITE
 
 ENVIRONMENT = Path("environment.json")
@@ -104,6 +104,6 @@ def main() -> None:
     if "policies" in parts:
         kinds = frozenset({"pulumi-python:dynamic/stand-in:Address"})
         address = Check(rule=policy_rules.PUBLIC_ADDRESS, kinds=kinds, look=unaccounted_address)
-        rules.checks = lambda: (address,)
+        judging.checks = lambda: (address,)
         register_stack_transformation(enforcing(environment))
     Whole(environment, parts)

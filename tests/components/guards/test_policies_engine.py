@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.model.policy.rules import PREVIEW_JUDGED
+from components.model.policy.judging import PREVIEW_JUDGED
 from lab import tools
 from tests.components.guards.immutable_program import RANGE
 from tests.components.guards.immutable_stack import Stack

@@ -11,7 +11,7 @@ import pytest
 from clouds.base.policy import Resource
 from clouds.base.policy_rules import TAGS
 from components.model import Environment, load
-from components.model.policy.rules import checks, policies
+from components.model.policy.judging import checks, policies
 from tests.components.policy.samples import resources
 from tests.support.hosts import stack_file
 from tests.support.whole import declare_whole, with_few_machines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clouds.base.policy_rules import RULES
-from components.model.policy.rules import WHY, rules_tables
+from components.model.policy.judging import WHY, rules_tables
 
 
 def test_every_rule_is_in_the_tables_once(root: Path) -> None:

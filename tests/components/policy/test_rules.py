@@ -16,7 +16,7 @@ from clouds.base.inputs import MASKED, SIGNATURE, UNKNOWN
 from clouds.base.policy import Resource, Rule
 from clouds.base.policy_rules import RULES
 from components.model import load
-from components.model.policy.rules import Policies, by_resource, checks, name_of, policies
+from components.model.policy.judging import Policies, by_resource, checks, name_of, policies
 from tests.components.policy.samples import OPERATORS, SUPERNET, declared_samples
 from tests.support.hosts import STACKS
 

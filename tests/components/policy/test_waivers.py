@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from clouds.base.policy import Resource
 from components.model import Environment, load
-from components.model.policy.rules import EXPIRED, REFUSED, UNUSED, Judged, policies
+from components.model.policy.judging import EXPIRED, REFUSED, UNUSED, Judged, policies
 from components.model.policy.waivers import Waiver
 from tests.support.hosts import STACKS
 

@@ -9,6 +9,7 @@ import pytest
 from cryptography import x509
 
 from components.control_plane import issuing
+from contract.lifetimes import RENEW_BELOW
 from lab.drill.certificate_aging import LIVED, put_into, with_dates
 from lab.drill.faults.certificates import NEAR_S
 from longhaul.status.certificates import WARN_BELOW
@@ -43,4 +44,4 @@ def test_the_state_has_it_where_the_engine_looks() -> None:
 
 def test_what_is_near_its_end_in_a_drill_is_told_and_renewed() -> None:
     assert WARN_BELOW * LIVED.total_seconds() > NEAR_S
-    assert WARN_BELOW < issuing.RENEW_BELOW
+    assert WARN_BELOW < RENEW_BELOW

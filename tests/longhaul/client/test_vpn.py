@@ -355,7 +355,7 @@ def test_a_clock_that_is_wrong_does_not_matter(monkeypatch: pytest.MonkeyPatch, 
 def test_a_renewal_that_fails_is_told_and_ends_with_the_certificate_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "RENEWED_AT", 0.0)
+    monkeypatch.setattr(session, "VPN_RENEWED_AT", 0.0)
     away = Renewal(tmp_path, timedelta(hours=1))
     away.error = CommandError("run `longhaul login`", code=Exit.UNREACHABLE)
     with pytest.raises(EndedError):

@@ -123,7 +123,7 @@ def connects_renews_and_ends(folder: Path) -> None:
 
     session.resolve = resolve  # type: ignore[attr-defined]
     # A certificate is due at once, and asked for without a rest.
-    session.RENEWED_AT, session.AGAIN, session.POLL_S = 0.0, timedelta(0), 0.1
+    session.VPN_RENEWED_AT, session.AGAIN, session.POLL_S = 0.0, timedelta(0), 0.1
     ended: list[str] = []
 
     def client() -> None:

@@ -15,8 +15,9 @@ from clouds.aws import reader as aws
 from clouds.azure import reader as azure
 from clouds.azure.errors import AzureError
 from clouds.base.findings import NotAskedError, Severity
-from longhaul.doctor import NAMES, this_machine
 from longhaul.doctor import command as doctor
+from longhaul.doctor import this_machine
+from longhaul.doctor.check_names import NAMES
 from longhaul.doctor.checks import ASKING, NOT_IN_A_LAB, checks
 from longhaul.doctor.run import run_checks
 from longhaul.project.invocation import Invocation

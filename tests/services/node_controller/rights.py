@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from components.model.secrets.certificates import NODE_CONTROLLER
-from components.objects.program_permissions import RBAC
-from components.objects.rbac import (
+from components.objects.node_and_program_rbac import (
     AUTHORITIES,
     AUTHORITIES_RULE,
     CLUSTER_RULES,
@@ -15,6 +14,7 @@ from components.objects.rbac import (
     JOIN_NAMESPACE_RULES,
     NAMESPACE_RULES,
 )
+from components.objects.program_permissions import RBAC
 from contract.object_names import SYSTEM_NAMESPACE
 from contract.users import BOOTSTRAPPERS, JOIN_USER, NODES_GROUP
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from components.objects.rbac import CLUSTER_RULES
+from components.objects.node_and_program_rbac import CLUSTER_RULES
 from contract.conditions import INTERRUPTION
 from contract.kubernetes.events import Events
 from contract.labels import INTERRUPTED

@@ -13,7 +13,7 @@ from clouds.base.section import Section
 from clouds.registry import clouds
 from components.model import load
 from components.model.environment import Environment
-from components.model.policy.replaced import replaced_by
+from components.model.policy.replacement_lookup import replaced_by
 from tests.support.hosts import stack_file
 
 
