@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from contract.reasons.autoscaler import Obstacle, WaitReason
@@ -43,8 +42,10 @@ def request_words(need: PodNeed) -> str:
 
 def _asked(need: PodNeed) -> Resources:
     """Return a pod's requests with the volumes that it shares."""
-    asked = Counter(dict(need.shape.requests))
-    asked.update(volume_counts(need.shape.shared_volumes))
+    asked = dict(need.shape.requests)
+    if need.shape.shared_volumes:
+        for name, count in volume_counts(need.shape.shared_volumes).items():
+            asked[name] = asked.get(name, 0) + count
     return asked
 
 

@@ -17,7 +17,8 @@ HEAVY = "heavy"
 """Runtime class with an overhead and a selector."""
 CLAIMS = (
     "zonal", "labelled", "hosted", "anywhere", "provisioned", "zone-provisioned", "measured", "too-large", "static",
-    "too-small", "single", "lost", "immediate", "absent",
+    "too-small", "single", "lost", "immediate", "former", "former-provisioned", "static-too", "static-again",
+    "attributes", "absent",
 )  # fmt: skip
 """Names of claims in each namespace; there is none of the last name."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -215,7 +216,7 @@ def _affinity(spec: Json) -> Json:
 
 
 def _claim(random: Random, spec: Json) -> None:
-    names = random.sample(CLAIMS, random.choice((1, 1, 2)))
+    names = random.sample(CLAIMS, random.choice((1, 1, 2, 3)))
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
     spec.setdefault("volumes", []).extend(volumes)
 

@@ -70,7 +70,10 @@ def build(api: Api, made: World) -> None:
     for body in made.nodes:
         make_node(api, body)
     for body in (*made.running, *made.waiting):
-        make_pod(api, body)
+        if make_pod(api, body) and body in made.ending:
+            metadata = body["metadata"]
+            path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+            api.delete(path, uid=api.get(path)["metadata"]["uid"], grace_s=600)
 
 
 def make_node(api: Api, body: Json) -> None:

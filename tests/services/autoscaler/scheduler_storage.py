@@ -5,7 +5,7 @@ from __future__ import annotations
 from contract.kubernetes.api import Api
 from tests.services.autoscaler.pod_features import CLAIMS, HOST, SPACES, ZONE, ZONES, Json
 
-DRIVER, MEASURED = "disks.example.com", "measured.example.com"
+DRIVER, MEASURED, EBS = "disks.example.com", "measured.example.com", "ebs.csi.aws.com"
 """Drivers of volumes; the second tells how much storage it has where."""
 STORAGE = "/apis/storage.k8s.io/v1"
 SYSTEM = "kube-system"
@@ -54,6 +54,7 @@ def _classes() -> list[Json]:
         class_("measured", MEASURED),
         class_("static", "kubernetes.io/no-provisioner"),
         class_("immediate", DRIVER, "Immediate"),
+        class_("former", "kubernetes.io/aws-ebs"),
     ]
 
 
@@ -89,6 +90,10 @@ def _pairs(space: str) -> list[tuple[Json | None, Json | None]]:
         labels = spec.pop("labels", None)
         return claim(name, phase="Bound", mode=mode), volume(name, labels=labels, **spec)  # type: ignore[arg-type]
 
+    former = volume("former", awsElasticBlockStore={"volumeID": f"aws://{ZONES[0]}/vol-{space}"})
+    del former["spec"]["csi"]
+    attributes = claim("attributes", "static", size="1Gi")
+    attributes["spec"]["volumeAttributesClassName"] = "gold"
     local = {"phase": "Available", "storageClassName": "static"}
     pairs = [
         bound("zonal", **_affinity(ZONE, *ZONES[:2])),
@@ -103,7 +108,12 @@ def _pairs(space: str) -> list[tuple[Json | None, Json | None]]:
         (claim("too-large", "measured", size="20Gi"), None),
         (claim("static", "static"), volume("disk", size="3Gi", **local, **_affinity(ZONE, ZONES[2]))),  # type: ignore[arg-type]
         (claim("too-small", "static", size="4Gi"), None),
+        (claim("static-too", "static", size="1Gi"), None),
+        (claim("static-again", "static", size="1Gi"), None),
+        (attributes, None),
         (claim("immediate", "immediate"), None),
+        (claim("former", phase="Bound"), former),
+        (claim("former-provisioned", "former"), None),
     ]
     names = {item["metadata"]["name"] for item, _ in pairs if item}
     if names != {*CLAIMS[:-1]}:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.services.autoscaler.pod_features import APPS, FEATURES, HOST, SPACES, ZONE, ZONES, Json
-from tests.services.autoscaler.scheduler_storage import DRIVER, MEASURED
+from tests.services.autoscaler.scheduler_storage import DRIVER, EBS, MEASURED
 
 
 @dataclass
@@ -17,6 +17,8 @@ class World:
     nodes: list[Json] = field(default_factory=list)
     running: list[Json] = field(default_factory=list)
     """Pods on nodes."""
+    ending: list[Json] = field(default_factory=list)
+    """Those of these pods that are being ended."""
     waiting: list[Json] = field(default_factory=list)
     csi_nodes: list[Json] = field(default_factory=list)
     attachments: list[Json] = field(default_factory=list)
@@ -32,6 +34,8 @@ def world(random: Random, *, nodes: int = 12, running: int = 24, waiting: int = 
         body["spec"]["nodeName"] = f"node-{random.randrange(nodes)}"
         if random.random() < 0.3:
             body["status"] = _status(random, body["spec"])
+        if random.random() < 0.1:
+            made.ending.append(body)
         made.running.append(body)
     for number in range(waiting):
         body, features = random_pod(random, f"waiting-{number}", most=3)
@@ -45,13 +49,63 @@ def world(random: Random, *, nodes: int = 12, running: int = 24, waiting: int = 
                 "topologyKeys": [],
                 "allocatable": {"count": random.randint(1, 3)},
             }
-            for name in random.sample((DRIVER, MEASURED), random.randint(0, 2))
+            for name in random.sample((DRIVER, MEASURED, EBS), random.randint(0, 3))
         ]
         made.csi_nodes.append({"metadata": {"name": f"node-{number}"}, "spec": {"drivers": drivers}})
     for number in range(4):
         source = {"persistentVolumeName": f"{random.choice(SPACES)}-{random.choice(('zonal', 'labelled', 'anywhere'))}"}
         spec = {"attacher": DRIVER, "nodeName": f"node-{random.randrange(nodes)}", "source": source}
         made.attachments.append({"metadata": {"name": f"attachment-{number}"}, "spec": spec})
+    return made
+
+
+def competing_pods() -> World:
+    """Return a cluster of two nodes, each full of volumes of one driver, and pods that share volumes or compete for
+    them."""
+
+    def pod(name: str, *claims: str, **spec: object) -> Json:
+        volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
+        container = {"name": "main", "image": "example.com/none"}
+        about = {"name": name, "namespace": SPACES[0]}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": about,
+            "spec": {"containers": [container], "volumes": volumes, **spec},
+        }
+
+    made = World()
+    for number, (zone, claim) in enumerate(((ZONES[2], "anywhere"), (ZONES[0], "former"))):
+        name = f"node-{number}"
+        amounts = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+        made.nodes.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name, "labels": {HOST: name, ZONE: zone}},
+                "spec": {"taints": []},
+                "status": {"allocatable": amounts, "capacity": amounts},
+            }
+        )
+        drivers = [
+            {"name": driver, "nodeID": name, "topologyKeys": [], "allocatable": {"count": 1}}
+            for driver in (DRIVER, EBS)
+        ]
+        made.csi_nodes.append({"metadata": {"name": name}, "spec": {"drivers": drivers}})
+        made.running.append(pod(f"running-{number}", claim, nodeName=name))
+    made.waiting = [
+        pod("shares", "anywhere"),
+        pod("shares-former", "former"),
+        pod("another", "provisioned"),
+        pod("another-former", "former-provisioned"),
+        pod("static", "static"),
+        pod("two-of-two", "static", "static-too"),
+        pod("three-of-two", "static", "static-too", "static-again"),
+        pod("attributes", "attributes"),
+        pod("nowhere", "single", nodeSelector={"no": "where"}),
+        pod("somewhere", "single"),
+    ]
+    made.features = {body["metadata"]["name"]: () for body in made.waiting}
     return made
 
 

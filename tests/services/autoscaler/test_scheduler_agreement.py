@@ -26,7 +26,7 @@ from tests.services.autoscaler.new_node_worlds import POOL, NewNodeWorld, daemon
 from tests.services.autoscaler.pod_features import Json
 from tests.services.autoscaler.scheduled_cluster import build, clear, delete, make_node, make_pod, watched
 from tests.services.autoscaler.scheduler_oracle import bound_pods, name_of, schedulable_nodes
-from tests.services.autoscaler.scheduler_worlds import world
+from tests.services.autoscaler.scheduler_worlds import World, competing_pods, world
 from tests.support.api_server import ApiServer
 
 GATE = "schedulingGates"
@@ -69,10 +69,19 @@ def test_pods_are_taken_by_new_nodes_of_many_pools(scheduled: ApiServer, seed: i
     assert new_node_disagreements(scheduled, seed) == []
 
 
+@pytest.mark.engine
+def test_pods_that_share_volumes_or_compete_for_them_run_where_the_scheduler_says(scheduled: ApiServer) -> None:
+    assert world_disagreements(scheduled, competing_pods(), "competing pods") == []
+
+
 def disagreements(server: ApiServer, seed: int) -> list[str]:
-    """Return the pods for which the autoscaler and the scheduler name different nodes."""
+    """Return the pods of a random cluster for which the autoscaler and the scheduler name different nodes."""
+    return world_disagreements(server, world(Random(seed)), f"seed {seed}")
+
+
+def world_disagreements(server: ApiServer, made: World, title: str) -> list[str]:
+    """Return the pods of a cluster for which the autoscaler and the scheduler name different nodes."""
     api = server.client(timeout_s=30.0)
-    made = world(Random(seed))
     clear(api)
     build(api, made)
     state = cluster_state(watched(list_all(api)), machines={}, taints={}, now=api.now())
@@ -93,7 +102,7 @@ def disagreements(server: ApiServer, seed: int) -> list[str]:
         elif nodes - cordoned != actual[name]:
             more, fewer = sorted(actual[name] - nodes), sorted(nodes - cordoned - actual[name])
             lines.append(f"{name} {features}: too many {more}, too few {fewer}; the scheduler: {text}")
-    print(f"seed {seed}: {len(expected)} pods, {sum(map(bool, told.values()))} told, {dict(seen)}", *lines, sep="\n")
+    print(f"{title}: {len(expected)} pods, {sum(map(bool, told.values()))} told, {dict(seen)}", *lines, sep="\n")
     return lines
 
 
